@@ -1,0 +1,38 @@
+# The whole developer interface. Every target installs what it needs into .venv first.
+VENV := .venv
+PY := $(VENV)/bin/python
+STAMP := $(VENV)/.installed
+FILES ?= $(wildcard ../shared/golden/*.jsonl.gz)
+GOLDEN := $(if $(FILES),$(FILES),$(wildcard tests/golden/*.jsonl.gz))
+
+.PHONY: run test check bench conformance e2e install clean
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml scripts/install.sh
+	sh scripts/install.sh $(VENV)
+	@touch $(STAMP)
+
+run: $(STAMP)
+	$(VENV)/bin/steersman simulate -f examples/quickstart/cluster.yaml -f examples/quickstart/pods.yaml --seed 1
+
+test: $(STAMP)
+	$(PY) -m pytest
+
+check: $(STAMP)
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+	$(PY) -m mypy
+	$(VENV)/bin/lint-imports
+
+bench: $(STAMP)
+	$(PY) -m benchmarks
+
+conformance: $(STAMP)
+	$(VENV)/bin/steersman conformance $(GOLDEN)
+
+e2e: $(STAMP)
+	@echo "e2e: the end-to-end tier needs 'steersman run', which is not part of this version; nothing to run"
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,1 @@
+"""Steersman: the Kubernetes scheduler as a Python package."""
