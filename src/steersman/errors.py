@@ -1,0 +1,86 @@
+"""Errors that a user may see, lowest layer: everything may raise them, only the command line prints them.
+
+Every such error renders as one line that names what is wrong and what would be right, so that no traceback is needed.
+Outcomes of scheduling ("does not fit") are values, not errors; see `steersman.framework`.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, Final, Self
+
+_LONGEST_VALUE: Final = 120
+"""A longer value is cut in the rendered line: the field path finds it in the file."""
+
+
+class SteersmanError(Exception):
+    """Base of every error that is shown to a user as one line, without a traceback."""
+
+
+class InputError(SteersmanError):
+    """Something a user supplied cannot be used.
+
+    `message` says what is wrong; the other parts say where, and are rendered only when known:
+
+        cluster.yaml, document 3: Pod default/web-0: spec.containers[0].resources.requests.cpu: must not be negative
+        (got "-1"); use a quantity such as "500m"
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        file: str | None = None,
+        line: int | None = None,
+        document: int | None = None,
+        object: str | None = None,
+        field: str | None = None,
+        value: Any = None,
+        hint: str | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        #: Name of the file as the user gave it, "-" for standard input.
+        self.file = file
+        #: Line in the file, counted from 1.
+        self.line = line
+        #: Position of the document (or list item) in the file, counted from 1.
+        self.document = document
+        #: "Pod default/web-0", as far as the object could be identified.
+        self.object = object
+        #: Path of the field inside the object, `spec.containers[0].image`.
+        self.field = field
+        #: The offending value; `None` when there is none to show.
+        self.value = value
+        #: What would be right, as the end of a sentence.
+        self.hint = hint
+
+    def located(self, *, file: str | None = None, document: int | None = None, object: str | None = None) -> Self:
+        """The same error with the place filled in where it was not known yet."""
+        placed = copy.copy(self)
+        placed.file = self.file if self.file is not None else file
+        placed.document = self.document if self.document is not None else document
+        placed.object = self.object if self.object is not None else object
+        return placed
+
+    def __str__(self) -> str:
+        parts = [*self._place(), self.message]
+        text = ": ".join(parts)
+        if self.value is not None:
+            text += f" (got {_shown(self.value)})"
+        if self.hint:
+            text += f"; {self.hint}"
+        return " ".join(text.splitlines())
+
+    def _place(self) -> list[str]:
+        position = [self.file] if self.file is not None else []
+        if self.line is not None:
+            position.append(f"line {self.line}")
+        if self.document is not None:
+            position.append(f"document {self.document}")
+        return [part for part in (", ".join(position), self.object, self.field) if part]
+
+
+def _shown(value: Any) -> str:
+    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"
