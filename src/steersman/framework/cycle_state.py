@@ -1,0 +1,50 @@
+"""What plugins hand from one extension point to the next within one scheduling cycle.
+
+A plugin writes under a key of its own in PreFilter or PreScore and reads it in Filter, Score and later. Evaluating
+"what if this pod were there" works on a clone: values that AddPod and RemovePod change implement `clone()`.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol, TypeVar, runtime_checkable
+
+
+@runtime_checkable
+class Cloneable(Protocol):
+    """A value that a what-if evaluation may change, and therefore copies first."""
+
+    def clone(self) -> Cloneable: ...
+
+
+T = TypeVar("T")
+
+
+class CycleState:
+    """Data of one scheduling cycle, by key; and which plugins asked to be left out of it."""
+
+    __slots__ = ("_data", "skip_filter", "skip_score")
+
+    def __init__(self) -> None:
+        self._data: dict[str, object] = {}
+        #: Plugins whose PreFilter said Skip.
+        self.skip_filter: frozenset[str] = frozenset()
+        #: Plugins whose PreScore said Skip.
+        self.skip_score: frozenset[str] = frozenset()
+
+    def write(self, key: str, value: object) -> None:
+        self._data[key] = value
+
+    def read(self, key: str, kind: type[T]) -> T | None:
+        """The value under `key`, or None when nothing (of that type) was written."""
+        value = self._data.get(key)
+        return value if isinstance(value, kind) else None
+
+    def delete(self, key: str) -> None:
+        self._data.pop(key, None)
+
+    def clone(self) -> CycleState:
+        copy = CycleState()
+        copy._data = {k: v.clone() if isinstance(v, Cloneable) else v for k, v in self._data.items()}
+        copy.skip_filter = self.skip_filter
+        copy.skip_score = self.skip_score
+        return copy

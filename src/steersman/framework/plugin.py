@@ -1,0 +1,149 @@
+"""The extension points: one base class each, under upstream's names.
+
+A plugin is a class with a `name` that derives from the points it takes part in, for example
+
+    class CheapNodes(ScorePlugin):
+        name = "CheapNodes"
+
+        def score(self, pod, node):
+            return 100 - min(100, int(node.labels.get("price", "100")))
+
+The base classes say *that* a plugin takes part; the methods are found by name when a profile is built, and a missing one
+is reported there. A method may leave out the leading `state` parameter when it does not need it: `score(self, pod, node)`
+and `score(self, state, pod, node)` are both fine.
+
+| point | method | answers |
+|---|---|---|
+| PreEnqueue | `pre_enqueue(pod)` | Status or None |
+| QueueSort | `sort_key(queued)` or `less(a, b)` | a tuple; or a bool |
+| EnqueueExtensions | `events_to_register()` | the events that may make a rejected pod schedulable |
+| PreFilter | `pre_filter(state, pod, nodes)` | None, Status, or PreFilterResult (a restriction to some nodes) |
+| PreFilter extensions | `add_pod(state, pod, added, node)`, `remove_pod(…)` | Status or None |
+| Filter | `filter(state, pod, node)` | None or True: fits. Status, or a reason text: does not |
+| PostFilter | `post_filter(state, pod, statuses)` | PostFilterResult and Status |
+| PreScore | `pre_score(state, pod, nodes)` | Status or None |
+| Score | `score(state, pod, node)` | an int (or a Status for a fault) |
+| NormalizeScore | `normalize_scores(state, pod, scores)` | the scores, each within 0..100 |
+| Reserve | `reserve(state, pod, node_name)`, `unreserve(…)` | Status or None |
+| Permit | `permit(state, pod, node_name)` | Status or None; Wait with a timeout in seconds |
+| PreBind | `pre_bind_pre_flight(state, pod, node_name)`, `async pre_bind(…)` | Status or None |
+| Bind | `async bind(state, pod, node_name)` | Status; Skip leaves it to the next one |
+| PostBind | `post_bind(state, pod, node_name)` | nothing |
+
+`pod` is always a `PodInfo`, `node` a `NodeInfo`, `nodes` a sequence of them; `node_name` a string.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import msgspec
+
+from steersman.framework.status import Status
+
+if TYPE_CHECKING:
+    from steersman.framework.events import ClusterEventWithHint
+
+MAX_NODE_SCORE = 100
+MIN_NODE_SCORE = 0
+
+
+class Plugin:
+    """What every plugin has: a unique name, used in configuration, messages and metrics."""
+
+    name: ClassVar[str] = ""
+
+
+class PreEnqueuePlugin(Plugin):
+    """Decides whether a pod may enter the active queue."""
+
+
+class QueueSortPlugin(Plugin):
+    """Orders the active queue. A profile has exactly one, and all profiles have the same."""
+
+
+class EnqueueExtensions(Plugin):
+    """Names the events after which a pod that this plugin rejected is worth another attempt."""
+
+    def events_to_register(self) -> Iterable[ClusterEventWithHint]:
+        return ()
+
+
+class PreFilterPlugin(Plugin):
+    """Looks at the pod once before the nodes are examined; may reject it, restrict the nodes, or ask to be skipped."""
+
+
+class FilterPlugin(Plugin):
+    """Says whether the pod fits on one node."""
+
+
+class PostFilterPlugin(Plugin):
+    """Runs when no node fits; may make room."""
+
+
+class PreScorePlugin(Plugin):
+    """Looks at all feasible nodes once before they are scored."""
+
+
+class ScorePlugin(Plugin):
+    """Ranks one feasible node, 0..100 after normalisation."""
+
+
+class ReservePlugin(Plugin):
+    """Keeps plugin state in step with the assumed pod; `unreserve` must undo `reserve` and must not fail."""
+
+
+class PermitPlugin(Plugin):
+    """Approves, delays or denies the binding."""
+
+
+class PreBindPlugin(Plugin):
+    """Does the work that must precede the binding."""
+
+
+class BindPlugin(Plugin):
+    """Binds the pod to the node."""
+
+
+class PostBindPlugin(Plugin):
+    """Is told of a binding."""
+
+
+class PreFilterResult(msgspec.Struct, frozen=True):
+    """The only nodes worth examining; they need not exist."""
+
+    node_names: frozenset[str]
+
+
+class PostFilterResult(msgspec.Struct, frozen=True):
+    """Which node PostFilter nominates: a name, "" to drop the nomination, None to leave it as it is."""
+
+    nominated_node: str | None = None
+
+
+class PermitResult(msgspec.Struct, frozen=True):
+    """A permit answer with the time the pod may wait at most."""
+
+    status: Status
+    timeout_seconds: float = 0.0
+
+
+class NodeScore(msgspec.Struct):
+    """One feasible node's score, as NormalizeScore sees and changes it."""
+
+    name: str
+    score: int
+
+
+def default_normalize_score(max_priority: int, reverse: bool, scores: Sequence[NodeScore]) -> None:
+    """Scales scores in place to 0..max_priority relative to the greatest; reversed for "lower is better"."""
+    greatest = max((s.score for s in scores), default=0)
+    if greatest <= 0:
+        if reverse:
+            for entry in scores:
+                entry.score = max_priority
+        return
+    for entry in scores:
+        scaled = max_priority * entry.score // greatest
+        entry.score = max_priority - scaled if reverse else scaled

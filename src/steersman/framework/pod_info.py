@@ -1,0 +1,220 @@
+"""A pod as the scheduler handles it: the API object plus everything that is computed from it once.
+
+Pods of one template share the expensive part, `PodShape`: requests, ports, parsed affinity terms. Shapes are interned by
+the encoded scheduling-relevant spec, so that a thousand replicas cost one parse. Labels are not part of the shape:
+replicas of a StatefulSet differ in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from steersman.api import Container, Pod, PodAffinityTerm, PodSpec, Volume, WeightedPodAffinityTerm
+from steersman.api.selectors import Selector, compile_label_selector
+from steersman.framework.pod_resources import nonzero_requests, pod_requests
+
+#: (host IP, protocol, port); an empty or absent IP is ``0.0.0.0``.
+HostPort = tuple[str, str, int]
+
+DEFAULT_SCHEDULER_NAME = "default-scheduler"
+
+
+class AffinityTerm(msgspec.Struct, frozen=True):
+    """One (anti-)affinity term with its selectors compiled. Hashable: equal terms share their count tables."""
+
+    topology_key: str
+    selector: Selector
+    #: Namespaces named by the term; the pod's own when it names none and has no namespace selector.
+    namespaces: frozenset[str]
+    #: Matches nothing when the term has no namespace selector, everything when it has an empty one.
+    namespace_selector: Selector
+    #: Of a preferred term, 1..100; 0 for a required one.
+    weight: int = 0
+
+    def matches(self, pod: PodInfo, namespace_labels: Mapping[str, str]) -> bool:
+        """Whether `pod`, whose namespace has the given labels, is among the pods the term speaks of."""
+        if pod.namespace in self.namespaces or self.namespace_selector.matches(namespace_labels):
+            return self.selector.matches(pod.labels)
+        return False
+
+
+class PodShape:
+    """The part of a pod that all pods of one template share. Immutable once built."""
+
+    __slots__ = (
+        "claims",
+        "has_affinity",
+        "host_ports",
+        "nonzero_cpu",
+        "nonzero_memory",
+        "preferred_affinity",
+        "preferred_anti_affinity",
+        "requests",
+        "required_affinity",
+        "required_anti_affinity",
+        "spec",
+    )
+
+    def __init__(self, pod: Pod) -> None:
+        self.spec: PodSpec = pod.spec
+        self.requests: dict[str, int] = pod_requests(pod)
+        self.nonzero_cpu, self.nonzero_memory = nonzero_requests(pod)
+        self.host_ports: tuple[HostPort, ...] = tuple(host_ports(pod.spec))
+        affinity = pod.spec.affinity
+        near = affinity.pod_affinity if affinity is not None else None
+        apart = affinity.pod_anti_affinity if affinity is not None else None
+        self.required_affinity = _terms(pod, near.required_during_scheduling_ignored_during_execution if near else ())
+        self.required_anti_affinity = _terms(
+            pod, apart.required_during_scheduling_ignored_during_execution if apart else ()
+        )
+        self.preferred_affinity = _weighted(
+            pod, near.preferred_during_scheduling_ignored_during_execution if near else ()
+        )
+        self.preferred_anti_affinity = _weighted(
+            pod, apart.preferred_during_scheduling_ignored_during_execution if apart else ()
+        )
+        self.has_affinity = near is not None or apart is not None
+        self.claims: tuple[str, ...] = tuple(claim_keys(pod))
+
+
+class PodInfo:
+    """One pod with its shape. `pod` is replaced when the API object changes; the rest follows from it."""
+
+    __slots__ = ("key", "label_class", "labels", "name", "namespace", "pod", "priority", "shape", "uid")
+
+    def __init__(self, pod: Pod, shape: PodShape) -> None:
+        meta = pod.metadata
+        self.pod = pod
+        self.shape = shape
+        self.name = meta.name
+        self.namespace = meta.namespace
+        self.key = f"{meta.namespace}/{meta.name}"
+        self.uid = meta.uid
+        self.labels: Mapping[str, str] = meta.labels
+        self.priority: int = pod.spec.priority or 0
+        #: Set and used by `state`: which count tables the pod belongs to.
+        self.label_class: object | None = None
+
+    @property
+    def spec(self) -> PodSpec:
+        return self.pod.spec
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.pod.metadata.annotations
+
+    @property
+    def scheduler_name(self) -> str:
+        return self.pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+
+    @property
+    def node_name(self) -> str:
+        return self.pod.spec.node_name
+
+    @property
+    def is_terminating(self) -> bool:
+        return self.pod.metadata.deletion_timestamp is not None
+
+    def requests(self, resource: str) -> int:
+        return self.shape.requests.get(resource, 0)
+
+    def __repr__(self) -> str:
+        return f"PodInfo({self.key})"
+
+
+_encoder = msgspec.json.Encoder()
+
+
+class PodShapes:
+    """Interns shapes: `info(pod)` is the only way in which the scheduler makes a PodInfo."""
+
+    def __init__(self) -> None:
+        self._by_key: dict[bytes, PodShape] = {}
+
+    def info(self, pod: Pod) -> PodInfo:
+        key = shape_key(pod)
+        shape = self._by_key.get(key)
+        if shape is None:
+            shape = self._by_key[key] = PodShape(pod)
+        return PodInfo(pod, shape)
+
+    def __len__(self) -> int:
+        return len(self._by_key)
+
+
+def shape_key(pod: Pod) -> bytes:
+    """Equal for pods whose shapes are equal: the namespace and every field of the spec that the scheduler reads,
+    without what differs from replica to replica and decides nothing."""
+    spec = pod.spec
+    status = pod.status
+    resized = status.container_statuses or status.init_container_statuses or status.resources
+    return _encoder.encode(
+        (
+            pod.metadata.namespace,
+            spec.containers,
+            spec.init_containers,
+            spec.node_selector,
+            spec.affinity,
+            spec.tolerations,
+            spec.topology_spread_constraints,
+            spec.overhead,
+            spec.resources,
+            spec.host_network,
+            [v for v in spec.volumes if _decides(v)],
+            spec.resource_claims,
+            spec.os,
+            (status.container_statuses, status.init_container_statuses, status.resources, status.allocated_resources)
+            if resized
+            else None,
+            status.conditions if resized else None,
+        )
+    )
+
+
+def _decides(volume: Volume) -> bool:
+    """Volumes whose source the scheduler looks at; config maps, secrets and projections never decide anything."""
+    return volume != Volume(name=volume.name)
+
+
+def host_ports(spec: PodSpec) -> Iterable[HostPort]:
+    """Host ports of the containers and of restartable init containers, in the order of the spec."""
+    for container in spec.containers:
+        yield from _container_ports(container)
+    for container in spec.init_containers:
+        if container.restart_policy == "Always":
+            yield from _container_ports(container)
+
+
+def _container_ports(container: Container) -> Iterable[HostPort]:
+    for port in container.ports:
+        if port.host_port > 0:
+            yield port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port
+
+
+def claim_keys(pod: Pod) -> Iterable[str]:
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            yield f"{pod.metadata.namespace}/{volume.persistent_volume_claim.claim_name}"
+
+
+def _terms(pod: Pod, terms: Iterable[PodAffinityTerm]) -> tuple[AffinityTerm, ...]:
+    return tuple(_term(pod, term, 0) for term in terms)
+
+
+def _weighted(pod: Pod, terms: Iterable[WeightedPodAffinityTerm]) -> tuple[AffinityTerm, ...]:
+    return tuple(_term(pod, term.pod_affinity_term, term.weight) for term in terms)
+
+
+def _term(pod: Pod, term: PodAffinityTerm, weight: int) -> AffinityTerm:
+    names = term.namespaces
+    if not names and term.namespace_selector is None:
+        names = (pod.metadata.namespace,)
+    return AffinityTerm(
+        topology_key=term.topology_key,
+        selector=compile_label_selector(term.label_selector),
+        namespaces=frozenset(names),
+        namespace_selector=compile_label_selector(term.namespace_selector),
+        weight=weight,
+    )

@@ -1,0 +1,1 @@
+"""The scheduler's picture of the cluster. The only package that owns arrays."""

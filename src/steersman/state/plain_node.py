@@ -1,0 +1,124 @@
+"""A node with its pods as plain Python: the readable twin of the columns, and the overlay for "what if" questions.
+
+Filtering with nominated pods and the preemption dry run copy a node into a `PlainNodeInfo`, add or remove pods there and
+ask the plugins again. Property tests use it as the model that the columns must equal.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import TypeVar
+
+from steersman.api import Node
+from steersman.framework.node_info import ImageState, NodeInfo
+from steersman.framework.pod_info import HostPort, PodInfo
+from steersman.framework.pod_resources import node_allocatable
+
+PODS = "pods"
+Key = TypeVar("Key")
+
+
+class PlainNodeInfo:
+    """Implements `framework.NodeInfo` with sums of its own. `add_pod` and `remove_pod` keep them exact."""
+
+    def __init__(
+        self,
+        node: Node,
+        pods: Iterable[PodInfo] = (),
+        image_states: Mapping[str, ImageState] | None = None,
+    ) -> None:
+        self.node = node
+        self._allocatable = node_allocatable(node)
+        self._image_states = image_states or {}
+        self._pods: dict[str, PodInfo] = {}
+        self._requested: Counter[str] = Counter()
+        self._nonzero_requested: Counter[str] = Counter()
+        self._used_ports: Counter[HostPort] = Counter()
+        self._claim_users: Counter[str] = Counter()
+        for pod in pods:
+            self.add_pod(pod)
+
+    @classmethod
+    def copy_of(cls, other: NodeInfo) -> PlainNodeInfo:
+        return cls(other.node, other.pods, other.image_states)
+
+    def add_pod(self, pod: PodInfo) -> None:
+        self._pods[pod.uid] = pod
+        self._apply(pod, 1)
+
+    def remove_pod(self, pod: PodInfo) -> None:
+        """Removes the pod with that uid; KeyError when it is not here."""
+        self._apply(self._pods.pop(pod.uid), -1)
+
+    def _apply(self, pod: PodInfo, sign: int) -> None:
+        shape = pod.shape
+        for resource, amount in shape.requests.items():
+            self._requested[resource] += sign * amount
+        self._nonzero_requested["cpu"] += sign * shape.nonzero_cpu
+        self._nonzero_requested["memory"] += sign * shape.nonzero_memory
+        _count(self._used_ports, shape.host_ports, sign)
+        _count(self._claim_users, shape.claims, sign)
+
+    @property
+    def name(self) -> str:
+        return self.node.metadata.name
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.node.metadata.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.node.metadata.annotations
+
+    @property
+    def pods(self) -> Collection[PodInfo]:
+        return self._pods.values()
+
+    @property
+    def pods_with_affinity(self) -> Collection[PodInfo]:
+        return [p for p in self._pods.values() if p.shape.has_affinity]
+
+    @property
+    def pods_with_required_anti_affinity(self) -> Collection[PodInfo]:
+        return [p for p in self._pods.values() if p.shape.required_anti_affinity]
+
+    @property
+    def pod_count(self) -> int:
+        return len(self._pods)
+
+    @property
+    def allowed_pods(self) -> int:
+        return self._allocatable.get(PODS, 0)
+
+    def allocatable(self, resource: str) -> int:
+        return self._allocatable.get(resource, 0)
+
+    def offers(self, resource: str) -> bool:
+        return resource in self._allocatable
+
+    def requested(self, resource: str) -> int:
+        return self._requested[resource]
+
+    def nonzero_requested(self, resource: str) -> int:
+        return self._nonzero_requested[resource]
+
+    @property
+    def used_ports(self) -> Mapping[HostPort, int]:
+        return self._used_ports
+
+    @property
+    def image_states(self) -> Mapping[str, ImageState]:
+        return self._image_states
+
+    @property
+    def claim_users(self) -> Mapping[str, int]:
+        return self._claim_users
+
+
+def _count(counter: Counter[Key], keys: Iterable[Key], sign: int) -> None:
+    for key in keys:
+        counter[key] += sign
+        if counter[key] <= 0:
+            del counter[key]
