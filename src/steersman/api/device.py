@@ -1,0 +1,131 @@
+"""Dynamic resource allocation (`resource.k8s.io/v1`): the devices that drivers publish, and the classes of devices.
+
+The demand side is in `steersman.api.resource_claim`.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import msgspec
+
+from steersman.api.meta import Object, Quantity, Struct
+from steersman.api.resource_claim import DeviceSelector, OpaqueDeviceConfiguration
+from steersman.api.scheduling import NodeSelector
+
+
+class DeviceAttribute(Struct, frozen=True):
+    """Exactly one value is set."""
+
+    int_value: int | None = msgspec.field(name="int", default=None)
+    bool_value: bool | None = msgspec.field(name="bool", default=None)
+    string_value: str | None = msgspec.field(name="string", default=None)
+    version_value: str | None = msgspec.field(name="version", default=None)
+    int_values: tuple[int, ...] = msgspec.field(name="ints", default=())
+    bool_values: tuple[bool, ...] = msgspec.field(name="bools", default=())
+    string_values: tuple[str, ...] = msgspec.field(name="strings", default=())
+    version_values: tuple[str, ...] = msgspec.field(name="versions", default=())
+
+
+class CapacityRequestPolicyRange(Struct, frozen=True):
+    min: Quantity | None = None
+    max: Quantity | None = None
+    step: Quantity | None = None
+
+
+class CapacityRequestPolicy(Struct, frozen=True):
+    default: Quantity | None = None
+    valid_values: tuple[Quantity, ...] = ()
+    valid_range: CapacityRequestPolicyRange | None = None
+
+
+class DeviceCapacity(Struct, frozen=True):
+    value: Quantity = "0"
+    request_policy: CapacityRequestPolicy | None = None
+
+
+class Counter(Struct, frozen=True):
+    value: Quantity = "0"
+
+
+class CounterSet(Struct, frozen=True):
+    name: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class DeviceCounterConsumption(Struct, frozen=True):
+    counter_set: str = ""
+    counters: dict[str, Counter] = {}
+
+
+class DeviceTaint(Struct, frozen=True):
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+    time_added: str | None = None
+
+
+class NodeAllocatableResourceMapping(Struct, frozen=True):
+    capacity_key: str | None = None
+    allocation_multiplier: Quantity | None = None
+
+
+class Device(Struct, frozen=True):
+    name: str = ""
+    attributes: dict[str, DeviceAttribute] = {}
+    capacity: dict[str, DeviceCapacity] = {}
+    consumes_counters: tuple[DeviceCounterConsumption, ...] = ()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    taints: tuple[DeviceTaint, ...] = ()
+    binds_to_node: bool | None = None
+    binding_conditions: tuple[str, ...] = ()
+    binding_failure_conditions: tuple[str, ...] = ()
+    allow_multiple_allocations: bool | None = None
+    node_allocatable_resource_mappings: dict[str, NodeAllocatableResourceMapping] = {}
+
+
+class ResourcePool(Struct, frozen=True):
+    name: str = ""
+    generation: int = 0
+    resource_slice_count: int = 0
+
+
+class ResourceSliceSpec(Struct, frozen=True):
+    driver: str = ""
+    pool: ResourcePool = ResourcePool()
+    node_name: str | None = None
+    node_selector: NodeSelector | None = None
+    all_nodes: bool | None = None
+    devices: tuple[Device, ...] = ()
+    per_device_node_selection: bool | None = None
+    shared_counters: tuple[CounterSet, ...] = ()
+
+
+class ResourceSlice(Object, frozen=True):
+    KIND: ClassVar[str] = "ResourceSlice"
+    API_VERSION: ClassVar[str] = "resource.k8s.io/v1"
+    PLURAL: ClassVar[str] = "resourceslices"
+    NAMESPACED: ClassVar[bool] = False
+
+    spec: ResourceSliceSpec = ResourceSliceSpec()
+
+
+class DeviceClassConfiguration(Struct, frozen=True):
+    opaque: OpaqueDeviceConfiguration | None = None
+
+
+class DeviceClassSpec(Struct, frozen=True):
+    selectors: tuple[DeviceSelector, ...] = ()
+    config: tuple[DeviceClassConfiguration, ...] = ()
+    extended_resource_name: str | None = None
+
+
+class DeviceClass(Object, frozen=True):
+    KIND: ClassVar[str] = "DeviceClass"
+    API_VERSION: ClassVar[str] = "resource.k8s.io/v1"
+    PLURAL: ClassVar[str] = "deviceclasses"
+    NAMESPACED: ClassVar[bool] = False
+
+    spec: DeviceClassSpec = DeviceClassSpec()

@@ -1,0 +1,59 @@
+"""The registry of kinds: which Struct holds which kind of object."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steersman.api.device import DeviceClass, ResourceSlice
+from steersman.api.meta import Object
+from steersman.api.node import Namespace, Node
+from steersman.api.pod import Pod
+from steersman.api.policy import PodDisruptionBudget, PriorityClass
+from steersman.api.resource_claim import ResourceClaim, ResourceClaimTemplate
+from steersman.api.storage import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from steersman.api.workload import (
+    DaemonSet,
+    Deployment,
+    Job,
+    ReplicaSet,
+    ReplicationController,
+    Service,
+    StatefulSet,
+)
+
+_CLASSES: Final[tuple[type[Object], ...]] = (
+    Namespace,
+    Node,
+    Pod,
+    PriorityClass,
+    PodDisruptionBudget,
+    Service,
+    ReplicationController,
+    ReplicaSet,
+    StatefulSet,
+    Deployment,
+    DaemonSet,
+    Job,
+    StorageClass,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    CSINode,
+    CSIDriver,
+    CSIStorageCapacity,
+    VolumeAttachment,
+    DeviceClass,
+    ResourceSlice,
+    ResourceClaim,
+    ResourceClaimTemplate,
+)
+
+KINDS: Final[dict[str, type[Object]]] = {cls.KIND: cls for cls in _CLASSES}
+"""Kind → Struct, for every kind that Steersman reads."""
