@@ -1,7 +1,7 @@
 """Where volumes come from: the sources that pods and persistent volumes name, as far as scheduling depends on them.
 
-Sources of pods and of persistent volumes differ only in fields that the scheduler does not read (secrets), so one Struct
-serves both; CSI is the exception.
+Sources of pods and of persistent volumes differ only in fields that the scheduler does not read (secrets), so that one
+Struct serves both; CSI is the exception.
 """
 
 from __future__ import annotations
