@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 from steersman.clock import Clock
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status
 
 K = TypeVar("K")
 
@@ -48,6 +49,13 @@ class Gates(Protocol):
     def enabled(self, name: str) -> bool: ...
 
 
+class Binder(Protocol):
+    """Tells the API server on which node a pod is to run."""
+
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        """Returns when the API server has answered; a refusal is a Status with code ERROR."""
+
+
 class Handle(Protocol):
     """Valid for the life of the plugin."""
 
@@ -61,6 +69,8 @@ class Handle(Protocol):
     def clock(self) -> Clock: ...
     @property
     def gates(self) -> Gates: ...
+    @property
+    def binder(self) -> Binder: ...
 
     def nominated_pods(self, node_name: str) -> Sequence[PodInfo]:
         """Pods that wait for that node to become free, for example after a preemption."""
