@@ -1,0 +1,96 @@
+"""NodeDeclaredFeatures: a pod that needs a feature of the kubelet fits only on nodes that declare it.
+
+PreFilter infers from the pod's spec which features it needs and leaves the plugin out when there are none; Filter looks
+for them in the node's `status.declaredFeatures`. Of the features that nodes declare only the two below matter for
+placement; the others (websockets to the kubelet, in-place resize of init containers and of pod-level resources) concern
+pods that run already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from steersman import api
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from steersman.framework.handle import Handle
+from steersman.framework.hints import changed
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import SKIP, Status, error, unresolvable
+
+ERR_REASON = "node(s) didn't match Pod's required features"
+STATE_KEY = "PreFilterNodeDeclaredFeatures"
+FEATURE_GATE = "NodeDeclaredFeatures"
+RESTART_ALL_CONTAINERS = "RestartAllContainers"
+
+
+class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+    """Rejects nodes whose kubelet lacks a feature that the pod needs. Does nothing when its feature gate is off."""
+
+    name = "NodeDeclaredFeatures"
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        self._enabled = handle.gates.enabled(FEATURE_GATE)
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        needed = required_features(pod.spec) if self._enabled else frozenset()
+        if not needed:
+            return SKIP
+        state.write(STATE_KEY, needed)
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        if not self._enabled:
+            return None
+        needed = state.read(STATE_KEY, frozenset)
+        if needed is None:
+            return error(f'error reading "{STATE_KEY}" from cycle-state: not found')
+        return None if needed.issubset(node.node.status.declared_features) else unresolvable(ERR_REASON)
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        if not self._enabled:
+            return ()
+        features_changed = ActionType.ADD | ActionType.UPDATE_NODE_DECLARED_FEATURE
+        return (
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, features_changed), self.after_node_change),
+            ClusterEventWithHint(ClusterEvent(EventResource.POD, ActionType.UPDATE), self.after_pod_update),
+        )
+
+    def after_node_change(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """A new node, or one that declares other features than before, may have what the pod needs."""
+        before, now = changed(api.Node, old, new)
+        if before is not None and before.status.declared_features == now.status.declared_features:
+            return QueueingHint.SKIP
+        return QueueingHint.QUEUE
+
+    def after_pod_update(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """An update of the waiting pod itself helps if it changes the needed features."""
+        before, now = changed(api.Pod, old, new)
+        if now.metadata.uid != waiting.metadata.uid:
+            return QueueingHint.SKIP
+        if before is not None and required_features(before.spec) == required_features(now.spec):
+            return QueueingHint.SKIP
+        return QueueingHint.QUEUE
+
+
+def required_features(spec: api.PodSpec) -> frozenset[str]:
+    """The features without which a kubelet could not run the pod as specified."""
+    return frozenset(feature for feature, is_needed in _NEEDED_FOR_SCHEDULING.items() if is_needed(spec))
+
+
+def _restarts_all_containers(spec: api.PodSpec) -> bool:
+    containers = (*spec.containers, *spec.init_containers)
+    return any(rule.action == RESTART_ALL_CONTAINERS for c in containers for rule in c.restart_policy_rules)
+
+
+def _user_namespace_on_host_network(spec: api.PodSpec) -> bool:
+    return spec.host_network and spec.host_users is False
+
+
+_NEEDED_FOR_SCHEDULING: Final[dict[str, Callable[[api.PodSpec], bool]]] = {
+    "RestartAllContainersOnContainerExits": _restarts_all_containers,
+    "UserNamespacesHostNetworkSupport": _user_namespace_on_host_network,
+}

@@ -1,0 +1,28 @@
+"""NodeName: a pod that names its node in `spec.nodeName` fits on no other.
+
+Filter only. Pods with a node name normally never reach a scheduling cycle; the rule also serves what-if questions.
+"""
+
+from __future__ import annotations
+
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import EnqueueExtensions, FilterPlugin
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status, unresolvable
+
+ERR_REASON = "node(s) didn't match the requested node name"
+
+
+class NodeName(FilterPlugin, EnqueueExtensions):
+    """Rejects every node but the one that the pod asks for."""
+
+    name = "NodeName"
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        wanted = pod.spec.node_name
+        return None if wanted in ("", node.name) else unresolvable(ERR_REASON)
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        return (ClusterEventWithHint(ClusterEvent(EventResource.NODE, ActionType.ADD)),)

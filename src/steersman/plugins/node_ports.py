@@ -1,0 +1,75 @@
+"""NodePorts: two pods cannot use the same host port of a node.
+
+PreFilter leaves the plugin out for pods without host ports; Filter compares the pod's ports with those in use on the
+node. The address ``0.0.0.0`` stands for every address of the node and therefore conflicts with each of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from steersman import api
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from steersman.framework.hints import deleted
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from steersman.framework.pod_info import HostPort, PodInfo, host_ports
+from steersman.framework.status import SKIP, Status, error, unschedulable
+
+ERR_REASON = "node(s) didn't have free ports for the requested pod ports"
+STATE_KEY = "PreFilterNodePorts"
+ANY_ADDRESS = "0.0.0.0"
+
+
+@dataclass(frozen=True, slots=True)
+class WantedPorts:
+    """From PreFilter to Filter: the host ports that the pod asks for."""
+
+    ports: tuple[HostPort, ...]
+
+
+class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+    """Rejects nodes on which a host port of the pod is taken."""
+
+    name = "NodePorts"
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        if not pod.shape.host_ports:
+            return SKIP
+        state.write(STATE_KEY, WantedPorts(pod.shape.host_ports))
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        wanted = state.read(STATE_KEY, WantedPorts)
+        if wanted is None:
+            return error(f'reading "{STATE_KEY}" from cycleState: not found')
+        return unschedulable(ERR_REASON) if ports_conflict(wanted.ports, node.used_ports) else None
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        return (
+            ClusterEventWithHint(ClusterEvent(EventResource.POD, ActionType.DELETE), self.after_pod_deleted),
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, ActionType.ADD)),
+        )
+
+    def after_pod_deleted(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """A deleted pod helps if it had a node, or was about to get one, and held a port that the waiting pod wants."""
+        gone = deleted(api.Pod, old)
+        had_node = gone.spec.node_name or gone.status.nominated_node_name
+        if had_node and ports_conflict(host_ports(waiting.spec), tuple(host_ports(gone.spec))):
+            return QueueingHint.QUEUE
+        return QueueingHint.SKIP
+
+
+def ports_conflict(wanted: Iterable[HostPort], used: Collection[HostPort]) -> bool:
+    """Whether any of the wanted host ports is in use."""
+    return any(_same_port(one, other) for one in wanted for other in used)
+
+
+def _same_port(one: HostPort, other: HostPort) -> bool:
+    address, protocol, port = one
+    other_address, other_protocol, other_port = other
+    if (protocol, port) != (other_protocol, other_port):
+        return False
+    return address == other_address or ANY_ADDRESS in (address, other_address)

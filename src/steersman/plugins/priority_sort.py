@@ -1,0 +1,30 @@
+"""PrioritySort: the order of the active queue.
+
+QueueSort only. Pods of higher priority come first; among equals the one that has been in the queue for longer.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from steersman.framework.plugin import QueueSortPlugin
+from steersman.framework.pod_info import PodInfo
+
+
+class Queued(Protocol):
+    """What this plugin reads of an entry of the queue."""
+
+    @property
+    def pod(self) -> PodInfo: ...
+    @property
+    def timestamp(self) -> float:
+        """When the pod was added to the queue, or came back to it."""
+
+
+class PrioritySort(QueueSortPlugin):
+    """Orders by priority, then by the time of entering the queue."""
+
+    name = "PrioritySort"
+
+    def sort_key(self, queued: Queued) -> tuple[int, float]:
+        return -queued.pod.priority, queued.timestamp
