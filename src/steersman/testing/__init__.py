@@ -1,0 +1,64 @@
+"""For authors of plugins, and for Steersman's own tests: builders of API objects and of what plugins see.
+
+    pod = make_pod("web-0").label("app", "web").req(cpu="1").anti_affinity("zone", {"app": "web"})
+    node = make_node("n1").capacity(cpu="4").label("zone", "a").info(make_pod("web-1").label("app", "web"))
+    MyPlugin(None, handle).filter(CycleState(), pod.info(), node)
+
+Nothing else in the package imports this one.
+"""
+
+from steersman.testing.building import Builder
+from steersman.testing.clusters import node_infos
+from steersman.testing.nodes import NodeBuilder, make_node
+from steersman.testing.objects import (
+    DisruptionBudgetBuilder,
+    NamespaceBuilder,
+    ReplicasBuilder,
+    ReplicationControllerBuilder,
+    ServiceBuilder,
+    make_disruption_budget,
+    make_namespace,
+    make_replica_set,
+    make_replication_controller,
+    make_service,
+    make_stateful_set,
+)
+from steersman.testing.pods import PodBuilder, make_pod
+from steersman.testing.selecting import (
+    Expression,
+    absent,
+    exists,
+    greater_than,
+    is_in,
+    label_selector,
+    less_than,
+    not_in,
+)
+
+__all__ = [
+    "Builder",
+    "DisruptionBudgetBuilder",
+    "Expression",
+    "NamespaceBuilder",
+    "NodeBuilder",
+    "PodBuilder",
+    "ReplicasBuilder",
+    "ReplicationControllerBuilder",
+    "ServiceBuilder",
+    "absent",
+    "exists",
+    "greater_than",
+    "is_in",
+    "label_selector",
+    "less_than",
+    "make_disruption_budget",
+    "make_namespace",
+    "make_node",
+    "make_pod",
+    "make_replica_set",
+    "make_replication_controller",
+    "make_service",
+    "make_stateful_set",
+    "node_infos",
+    "not_in",
+]

@@ -1,0 +1,96 @@
+"""What all builders share: chains that never change what they were called on, and deterministic uids.
+
+web = make_pod("web-0").label("app", "web")
+first, second = web.node("n1"), web.name("web-1").node("n2")      # `web` is still what it was
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Generic, Self, TypeVar
+
+import msgspec
+
+from steersman import api
+
+T = TypeVar("T", bound=api.Object)
+
+DEFAULT_NAMESPACE = "default"
+
+
+class Builder(Generic[T]):
+    """Holds an API object; every method answers with a new builder."""
+
+    __slots__ = ("_object",)
+
+    def __init__(self, initial: T) -> None:
+        self._object = initial
+
+    def obj(self) -> T:
+        """The API object. Without an explicit uid it has `uid-pod-default-web-0`: equal chains give equal objects."""
+        meta = self._object.metadata
+        owners = tuple(_identified(owner, meta.namespace) for owner in meta.owner_references)
+        return self._meta(uid=meta.uid or uid_of(self._object), owner_references=owners)._object
+
+    def name(self, name: str) -> Self:
+        return self._meta(name=name)
+
+    def namespace(self, namespace: str) -> Self:
+        return self._meta(namespace=namespace)
+
+    def uid(self, uid: str) -> Self:
+        return self._meta(uid=uid)
+
+    def resource_version(self, version: str | int) -> Self:
+        return self._meta(resource_version=str(version))
+
+    def created(self, timestamp: str) -> Self:
+        return self._meta(creation_timestamp=timestamp)
+
+    def label(self, key: str, value: str) -> Self:
+        return self.labels({key: value})
+
+    def labels(self, labels: Mapping[str, str]) -> Self:
+        """Adds to the labels there are."""
+        return self._meta(labels={**self._object.metadata.labels, **labels})
+
+    def annotation(self, key: str, value: str) -> Self:
+        return self._meta(annotations={**self._object.metadata.annotations, key: value})
+
+    def owner(self, kind: str, name: str, *, uid: str = "", controller: bool = True) -> Self:
+        """The object that made this one, with the uid that its own builder gives it unless told otherwise."""
+        known = api.KINDS.get(kind)
+        added = api.OwnerReference(
+            api_version=known.API_VERSION if known else "", kind=kind, name=name, uid=uid, controller=controller
+        )
+        return self._meta(owner_references=(*self._object.metadata.owner_references, added))
+
+    def _meta(self, **fields: object) -> Self:
+        return self._with(metadata=msgspec.structs.replace(self._object.metadata, **fields))
+
+    def _with(self, **fields: object) -> Self:
+        return type(self)(msgspec.structs.replace(self._object, **fields))
+
+
+def uid_of(obj: api.Object) -> str:
+    meta = obj.metadata
+    return deterministic_uid(obj.KIND, meta.namespace if obj.NAMESPACED else "", meta.name)
+
+
+def deterministic_uid(kind: str, namespace: str, name: str) -> str:
+    return "-".join(part for part in ("uid", kind.lower(), namespace, name) if part)
+
+
+def _identified(owner: api.OwnerReference, namespace: str) -> api.OwnerReference:
+    return msgspec.structs.replace(owner, uid=owner.uid or deterministic_uid(owner.kind, namespace, owner.name))
+
+
+def named(kind: type[T], name: str) -> T:
+    """A bare object of that kind, in the default namespace if it has one."""
+    namespace = DEFAULT_NAMESPACE if kind.NAMESPACED else ""
+    return kind(metadata=api.ObjectMeta(name=name, namespace=namespace))
+
+
+def resource_list(amounts: Mapping[str, api.Quantity]) -> api.ResourceList:
+    """Keyword arguments as resources: `ephemeral_storage` is `ephemeral-storage`; names with a domain stay."""
+    return {name if "/" in name else name.replace("_", "-"): amount for name, amount in amounts.items()}

@@ -1,0 +1,42 @@
+"""A few nodes with their pods, as plugins see them: pods go where `spec.nodeName` says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from steersman import api
+from steersman.framework.pod_info import PodInfo, PodShapes
+from steersman.state.plain_node import PlainNodeInfo
+
+
+class KnownImage(msgspec.Struct, frozen=True):
+    """Implements `framework.ImageState`."""
+
+    size: int
+    num_nodes: int
+
+
+def node_infos(nodes: Iterable[api.Node], pods: Iterable[api.Pod] = ()) -> list[PlainNodeInfo]:
+    """The nodes in the given order, with the pods that are on them; pods that are on none of them are left out."""
+    nodes, shapes = list(nodes), PodShapes()
+    on_node: dict[str, list[PodInfo]] = {node.metadata.name: [] for node in nodes}
+    for pod in pods:
+        on_node.get(pod.spec.node_name, []).append(shapes.info(pod))
+    spread = _image_spread(nodes)
+    return [PlainNodeInfo(node, on_node[node.metadata.name], _images(node, spread)) for node in nodes]
+
+
+def _image_spread(nodes: Sequence[api.Node]) -> Counter[str]:
+    """On how many nodes each image name is."""
+    return Counter(name for node in nodes for name in {n for image in node.status.images for n in image.names})
+
+
+def _images(node: api.Node, spread: Counter[str]) -> dict[str, KnownImage]:
+    return {
+        name: KnownImage(size=image.size_bytes, num_nodes=spread[name])
+        for image in node.status.images
+        for name in image.names
+    }

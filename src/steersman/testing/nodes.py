@@ -1,0 +1,64 @@
+"""`make_node`: nodes for tests.
+
+make_node("n1").capacity(cpu="4", memory="8Gi").label("zone", "a").taint("dedicated", "db").obj()
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+import msgspec
+
+from steersman import api
+from steersman.state.plain_node import PlainNodeInfo
+from steersman.testing.building import Builder, named, resource_list
+from steersman.testing.clusters import node_infos
+from steersman.testing.pods import PodBuilder
+
+DEFAULT_PODS = 110
+"""How many pods a node takes unless its builder says otherwise; what a kubelet takes by default."""
+
+
+def make_node(name: str = "node") -> NodeBuilder:
+    return NodeBuilder(named(api.Node, name)).capacity(pods=DEFAULT_PODS)
+
+
+class NodeBuilder(Builder[api.Node]):
+    """Describes a node; `obj()` gives the API object, `info()` what plugins see of it."""
+
+    def info(self, *pods: PodBuilder) -> PlainNodeInfo:
+        """The node in a cluster of its own, with these pods on it."""
+        name = self._object.metadata.name
+        return node_infos([self.obj()], [pod.node(name).obj() for pod in pods])[0]
+
+    def capacity(self, **amounts: api.Quantity) -> Self:
+        """Sets capacity and allocatable of these resources; the others stay."""
+        status = self._object.status
+        added = resource_list(amounts)
+        return self._status(capacity={**status.capacity, **added}, allocatable={**status.allocatable, **added})
+
+    def allocatable(self, **amounts: api.Quantity) -> Self:
+        """What is left of the capacity for pods."""
+        return self._status(allocatable={**self._object.status.allocatable, **resource_list(amounts)})
+
+    def taint(self, key: str, value: str = "", *, effect: str = "NoSchedule") -> Self:
+        return self._spec(taints=(*self._object.spec.taints, api.Taint(key=key, value=value, effect=effect)))
+
+    def unschedulable(self, unschedulable: bool = True) -> Self:
+        return self._spec(unschedulable=unschedulable)
+
+    def image(self, *names: str, size: int) -> Self:
+        """One image under one or several names, of that many bytes."""
+        return self._status(images=(*self._object.status.images, api.ContainerImage(names=names, size_bytes=size)))
+
+    def condition(self, kind: str, status: str) -> Self:
+        return self._status(conditions=(*self._object.status.conditions, api.Condition(type=kind, status=status)))
+
+    def declared_features(self, *features: str) -> Self:
+        return self._status(declared_features=features)
+
+    def _spec(self, **fields: object) -> Self:
+        return self._with(spec=msgspec.structs.replace(self._object.spec, **fields))
+
+    def _status(self, **fields: object) -> Self:
+        return self._with(status=msgspec.structs.replace(self._object.status, **fields))

@@ -1,0 +1,67 @@
+"""Label and node selectors in a few words, for the builders of pods and workloads.
+
+{"app": "web"}                          labels that must be equal
+is_in("zone", "a", "b")                 one expression
+(exists("app"), absent("canary"))       several, all of which must hold
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+from steersman import api
+
+
+class Expression(NamedTuple):
+    """One requirement on a label (or, for nodes, on a field)."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+Selecting: TypeAlias = Mapping[str, str] | Expression | Sequence[Expression] | api.LabelSelector | None
+"""Everything that `label_selector` understands; None is the absent selector, which selects nothing."""
+
+
+def is_in(key: str, *values: str) -> Expression:
+    return Expression(key, "In", values)
+
+
+def not_in(key: str, *values: str) -> Expression:
+    return Expression(key, "NotIn", values)
+
+
+def exists(key: str) -> Expression:
+    return Expression(key, "Exists")
+
+
+def absent(key: str) -> Expression:
+    return Expression(key, "DoesNotExist")
+
+
+def greater_than(key: str, value: int) -> Expression:
+    """For node selectors only."""
+    return Expression(key, "Gt", (str(value),))
+
+
+def less_than(key: str, value: int) -> Expression:
+    """For node selectors only."""
+    return Expression(key, "Lt", (str(value),))
+
+
+def label_selector(selecting: Selecting) -> api.LabelSelector | None:
+    if selecting is None or isinstance(selecting, api.LabelSelector):
+        return selecting
+    if isinstance(selecting, Mapping):
+        return api.LabelSelector(match_labels=dict(selecting))
+    expressions = (selecting,) if isinstance(selecting, Expression) else selecting
+    return api.LabelSelector(match_expressions=tuple(api.LabelSelectorRequirement(*e) for e in expressions))
+
+
+def node_selector_term(expressions: Sequence[Expression], fields: Sequence[Expression] = ()) -> api.NodeSelectorTerm:
+    return api.NodeSelectorTerm(
+        match_expressions=tuple(api.NodeSelectorRequirement(*e) for e in expressions),
+        match_fields=tuple(api.NodeSelectorRequirement(*e) for e in fields),
+    )
