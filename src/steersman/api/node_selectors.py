@@ -1,0 +1,182 @@
+"""Node selectors, compiled: which nodes a pod's `nodeSelector` and node affinity admit and prefer.
+
+`required` and `preferred` are what the plugins start from; `strict` and `lazy` compile a bare `NodeSelector`, as
+volumes, devices and the plugin configuration carry them. Everything compiled is hashable, down to the requirements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import msgspec
+
+from steersman.api import field_errors, selectors
+from steersman.api.pod import Pod
+from steersman.api.scheduling import (
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    PreferredSchedulingTerm,
+)
+from steersman.api.selectors import Operator, Requirement, Selector
+from steersman.errors import InputError
+
+NAME_FIELD: Final = "metadata.name"
+NOT_ONE_ELEMENT: Final = "must have one element"
+_FIELD_OPERATORS: Final = (Operator.IN, Operator.NOT_IN)
+
+
+class FieldRequirement(msgspec.Struct, frozen=True, cache_hash=True):
+    """A condition on a field of the node; the name is the only field that can be selected by."""
+
+    field: str
+    value: str
+    negated: bool = False
+
+    def matches(self, node_name: str) -> bool:
+        """Does the condition hold for the node of this name?"""
+        value = node_name if self.field == NAME_FIELD else ""
+        return (value == self.value) is not self.negated
+
+
+class Term(msgspec.Struct, frozen=True, cache_hash=True):
+    """Conditions that must all hold. A term with errors matches nothing."""
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[FieldRequirement, ...] = ()
+    errors: tuple[str, ...] = ()
+
+    def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
+        """Does the term admit the node with these labels and this name?"""
+        if self.errors or not all(requirement.matches(labels) for requirement in self.labels):
+            return False
+        return not node_name or all(requirement.matches(node_name) for requirement in self.fields)
+
+
+class AnyTerm(msgspec.Struct, frozen=True, cache_hash=True):
+    """A compiled `NodeSelector`: terms of which one must match; without any, nothing matches."""
+
+    terms: tuple[Term, ...] = ()
+
+    def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
+        """Is the node with these labels and this name selected?"""
+        return any(term.matches(labels, node_name) for term in self.terms)
+
+    @property
+    def error(self) -> str | None:
+        """What is wrong with the terms, to be reported for a node that none of the others matches."""
+        errors = [error for term in self.terms for error in term.errors]
+        return field_errors.aggregate(errors) if errors else None
+
+
+class RequiredNodeAffinity(msgspec.Struct, frozen=True, cache_hash=True):
+    """What a pod demands of its node: `spec.nodeSelector` and the required node affinity, both."""
+
+    labels: Selector = selectors.EVERYTHING
+    node_selector: AnyTerm | None = None
+
+    def matches(self, labels: Mapping[str, str], node_name: str) -> bool:
+        """May the pod run on the node with these labels and this name?"""
+        if not self.labels.matches(labels):
+            return False
+        return self.node_selector is None or self.node_selector.matches(labels, node_name)
+
+
+class WeightedTerm(msgspec.Struct, frozen=True, cache_hash=True):
+    term: Term
+    weight: int
+
+
+class PreferredTerms(msgspec.Struct, frozen=True, cache_hash=True):
+    """Compiled `PreferredSchedulingTerm`s."""
+
+    terms: tuple[WeightedTerm, ...] = ()
+
+    def score(self, labels: Mapping[str, str], node_name: str) -> int:
+        """The sum of the weights of the terms that match the node."""
+        return sum(weighted.weight for weighted in self.terms if weighted.term.matches(labels, node_name))
+
+
+def required(pod: Pod) -> RequiredNodeAffinity:
+    """What the pod demands of its node."""
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    selector = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return RequiredNodeAffinity(
+        labels=selectors.from_labels(pod.spec.node_selector),
+        node_selector=None if selector is None else lazy(selector),
+    )
+
+
+def preferred(terms: Sequence[PreferredSchedulingTerm], path: str = "") -> PreferredTerms:
+    """Compile; raises `InputError` naming every error. Terms without weight or conditions are dropped unseen."""
+    compiled = [
+        WeightedTerm(_term(term.preference, field_errors.item(path, index)), term.weight)
+        for index, term in enumerate(terms)
+        if term.weight and not _is_empty(term.preference)
+    ]
+    errors = [error for weighted in compiled for error in weighted.term.errors]
+    if errors:
+        raise InputError(field_errors.aggregate(errors))
+    return PreferredTerms(tuple(compiled))
+
+
+def strict(selector: NodeSelector, path: str = "") -> AnyTerm:
+    """Compile; raises `InputError` naming every error."""
+    compiled = lazy(selector, path)
+    if compiled.error is not None:
+        raise InputError(compiled.error)
+    return compiled
+
+
+def lazy(selector: NodeSelector, path: str = "") -> AnyTerm:
+    """Compile; terms with errors match nothing and do not keep the others from matching."""
+    terms_path = field_errors.child(path, "nodeSelectorTerms")
+    return AnyTerm(
+        tuple(
+            _term(term, field_errors.item(terms_path, index))
+            for index, term in enumerate(selector.node_selector_terms)
+            if not _is_empty(term)
+        )
+    )
+
+
+def _is_empty(term: NodeSelectorTerm) -> bool:
+    return not term.match_expressions and not term.match_fields
+
+
+def _term(term: NodeSelectorTerm, path: str) -> Term:
+    errors: list[str] = []
+    labels = []
+    for index, expression in enumerate(term.match_expressions):
+        place = field_errors.item(field_errors.child(path, "matchExpressions"), index)
+        labels += _label_requirement(expression, place, errors)
+    fields = []
+    for index, expression in enumerate(term.match_fields):
+        place = field_errors.item(field_errors.child(path, "matchFields"), index)
+        fields += _field_requirement(expression, place, errors)
+    return Term(tuple(labels), tuple(fields), tuple(errors))
+
+
+def _label_requirement(expression: NodeSelectorRequirement, path: str, errors: list[str]) -> list[Requirement]:
+    """The requirement, or none and the reasons appended to `errors`."""
+    if expression.operator not in tuple(Operator):
+        operator_path = field_errors.child(path, "operator")
+        errors.append(field_errors.not_supported(operator_path, expression.operator, tuple(Operator)))
+        return []
+    operator = Operator(expression.operator)
+    wrong = selectors.requirement_errors(expression.key, operator, expression.values, path)
+    errors += wrong
+    return [] if wrong else [selectors.requirement(expression.key, operator, expression.values)]
+
+
+def _field_requirement(expression: NodeSelectorRequirement, path: str, errors: list[str]) -> list[FieldRequirement]:
+    """The requirement, or none and the reason appended to `errors`."""
+    if expression.operator not in _FIELD_OPERATORS:
+        operator_path = field_errors.child(path, "operator")
+        errors.append(field_errors.not_supported(operator_path, expression.operator, _FIELD_OPERATORS))
+        return []
+    if len(expression.values) != 1:
+        errors.append(field_errors.invalid(field_errors.child(path, "values"), expression.values, NOT_ONE_ELEMENT))
+        return []
+    return [FieldRequirement(expression.key, expression.values[0], expression.operator == Operator.NOT_IN)]
