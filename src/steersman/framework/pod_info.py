@@ -35,8 +35,12 @@ class AffinityTerm(msgspec.Struct, frozen=True):
 
     def matches(self, pod: PodInfo, namespace_labels: Mapping[str, str]) -> bool:
         """Whether `pod`, whose namespace has the given labels, is among the pods the term speaks of."""
-        if pod.namespace in self.namespaces or self.namespace_selector.matches(namespace_labels):
-            return self.selector.matches(pod.labels)
+        return self.selects(pod.namespace, pod.labels, namespace_labels)
+
+    def selects(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
+        """The same for a pod of which only namespace and labels are at hand."""
+        if namespace in self.namespaces or self.namespace_selector.matches(namespace_labels):
+            return self.selector.matches(labels)
         return False
 
 
@@ -65,10 +69,8 @@ class PodShape:
         affinity = pod.spec.affinity
         near = affinity.pod_affinity if affinity is not None else None
         apart = affinity.pod_anti_affinity if affinity is not None else None
-        self.required_affinity = _terms(pod, near.required_during_scheduling_ignored_during_execution if near else ())
-        self.required_anti_affinity = _terms(
-            pod, apart.required_during_scheduling_ignored_during_execution if apart else ()
-        )
+        self.required_affinity = required_affinity_terms(pod)
+        self.required_anti_affinity = required_anti_affinity_terms(pod)
         self.preferred_affinity = _weighted(
             pod, near.preferred_during_scheduling_ignored_during_execution if near else ()
         )
@@ -197,6 +199,18 @@ def claim_keys(pod: Pod) -> Iterable[str]:
     for volume in pod.spec.volumes:
         if volume.persistent_volume_claim is not None:
             yield f"{pod.metadata.namespace}/{volume.persistent_volume_claim.claim_name}"
+
+
+def required_affinity_terms(pod: Pod) -> tuple[AffinityTerm, ...]:
+    affinity = pod.spec.affinity
+    near = affinity.pod_affinity if affinity is not None else None
+    return _terms(pod, near.required_during_scheduling_ignored_during_execution if near else ())
+
+
+def required_anti_affinity_terms(pod: Pod) -> tuple[AffinityTerm, ...]:
+    affinity = pod.spec.affinity
+    apart = affinity.pod_anti_affinity if affinity is not None else None
+    return _terms(pod, apart.required_during_scheduling_ignored_during_execution if apart else ())
 
 
 def _terms(pod: Pod, terms: Iterable[PodAffinityTerm]) -> tuple[AffinityTerm, ...]:
