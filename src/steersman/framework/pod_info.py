@@ -1,7 +1,7 @@
 """A pod as the scheduler handles it: the API object plus everything that is computed from it once.
 
-Pods of one template share the expensive part, `PodShape`: requests, ports, parsed affinity terms. Shapes are interned by
-the encoded scheduling-relevant spec, so that a thousand replicas cost one parse. Labels are not part of the shape:
+Pods of one template share the expensive part, `PodShape`: requests, ports, parsed affinity terms. Shapes are interned
+by the encoded scheduling-relevant spec, so that a thousand replicas cost one parse. Labels are not part of the shape:
 replicas of a StatefulSet differ in them.
 """
 
