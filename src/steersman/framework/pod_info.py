@@ -7,12 +7,23 @@ replicas of a StatefulSet differ in them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
-from steersman.api import Container, Pod, PodAffinityTerm, PodSpec, Volume, WeightedPodAffinityTerm
-from steersman.api.selectors import Selector, compile_label_selector
+from steersman.api import (
+    Container,
+    Pod,
+    PodAffinity,
+    PodAffinityTerm,
+    PodAntiAffinity,
+    PodSpec,
+    Volume,
+    WeightedPodAffinityTerm,
+)
+from steersman.api.field_errors import aggregate
+from steersman.api.selectors import Selector, from_label_selector
+from steersman.errors import InputError
 from steersman.framework.pod_resources import nonzero_requests, pod_requests
 
 #: (host IP, protocol, port); an empty or absent IP is ``0.0.0.0``.
@@ -48,6 +59,7 @@ class PodShape:
     """The part of a pod that all pods of one template share. Immutable once built."""
 
     __slots__ = (
+        "affinity_error",
         "claims",
         "has_affinity",
         "host_ports",
@@ -66,18 +78,14 @@ class PodShape:
         self.requests: dict[str, int] = pod_requests(pod)
         self.nonzero_cpu, self.nonzero_memory = nonzero_requests(pod)
         self.host_ports: tuple[HostPort, ...] = tuple(host_ports(pod.spec))
-        affinity = pod.spec.affinity
-        near = affinity.pod_affinity if affinity is not None else None
-        apart = affinity.pod_anti_affinity if affinity is not None else None
-        self.required_affinity = required_affinity_terms(pod)
-        self.required_anti_affinity = required_anti_affinity_terms(pod)
-        self.preferred_affinity = _weighted(
-            pod, near.preferred_during_scheduling_ignored_during_execution if near else ()
-        )
-        self.preferred_anti_affinity = _weighted(
-            pod, apart.preferred_during_scheduling_ignored_during_execution if apart else ()
-        )
-        self.has_affinity = near is not None or apart is not None
+        self.has_affinity = _affinity(pod) is not None or _anti_affinity(pod) is not None
+        errors: list[str] = []
+        self.required_affinity = _parsed(required_affinity_terms, pod, "requiredAffinityTerms", errors)
+        self.required_anti_affinity = _parsed(required_anti_affinity_terms, pod, "requiredAntiAffinityTerms", errors)
+        self.preferred_affinity = _parsed(preferred_affinity_terms, pod, "preferredAffinityTerms", errors)
+        self.preferred_anti_affinity = _parsed(preferred_anti_affinity_terms, pod, "preferredAntiAffinityTerms", errors)
+        #: What is wrong with the pod's affinity terms, "" if nothing is. Terms of a kind with an error are left out.
+        self.affinity_error = aggregate(errors) if errors else ""
         self.claims: tuple[str, ...] = tuple(claim_keys(pod))
 
 
@@ -202,19 +210,43 @@ def claim_keys(pod: Pod) -> Iterable[str]:
 
 
 def required_affinity_terms(pod: Pod) -> tuple[AffinityTerm, ...]:
-    affinity = pod.spec.affinity
-    near = affinity.pod_affinity if affinity is not None else None
-    return _terms(pod, near.required_during_scheduling_ignored_during_execution if near else ())
+    """Like the three below, raises `InputError` for a selector that is none."""
+    near = _affinity(pod)
+    return tuple(_term(pod, t, 0) for t in (near.required_during_scheduling_ignored_during_execution if near else ()))
 
 
 def required_anti_affinity_terms(pod: Pod) -> tuple[AffinityTerm, ...]:
-    affinity = pod.spec.affinity
-    apart = affinity.pod_anti_affinity if affinity is not None else None
-    return _terms(pod, apart.required_during_scheduling_ignored_during_execution if apart else ())
+    apart = _anti_affinity(pod)
+    return tuple(_term(pod, t, 0) for t in (apart.required_during_scheduling_ignored_during_execution if apart else ()))
 
 
-def _terms(pod: Pod, terms: Iterable[PodAffinityTerm]) -> tuple[AffinityTerm, ...]:
-    return tuple(_term(pod, term, 0) for term in terms)
+def preferred_affinity_terms(pod: Pod) -> tuple[AffinityTerm, ...]:
+    near = _affinity(pod)
+    return _weighted(pod, near.preferred_during_scheduling_ignored_during_execution if near else ())
+
+
+def preferred_anti_affinity_terms(pod: Pod) -> tuple[AffinityTerm, ...]:
+    apart = _anti_affinity(pod)
+    return _weighted(pod, apart.preferred_during_scheduling_ignored_during_execution if apart else ())
+
+
+def _affinity(pod: Pod) -> PodAffinity | None:
+    return pod.spec.affinity.pod_affinity if pod.spec.affinity is not None else None
+
+
+def _anti_affinity(pod: Pod) -> PodAntiAffinity | None:
+    return pod.spec.affinity.pod_anti_affinity if pod.spec.affinity is not None else None
+
+
+def _parsed(
+    parse: Callable[[Pod], tuple[AffinityTerm, ...]], pod: Pod, kind: str, errors: list[str]
+) -> tuple[AffinityTerm, ...]:
+    """The API server admits some selectors that cannot be compiled: the scheduler says so when the pod has its turn."""
+    try:
+        return parse(pod)
+    except InputError as problem:
+        errors.append(f"{kind}: {problem}")
+        return ()
 
 
 def _weighted(pod: Pod, terms: Iterable[WeightedPodAffinityTerm]) -> tuple[AffinityTerm, ...]:
@@ -227,8 +259,8 @@ def _term(pod: Pod, term: PodAffinityTerm, weight: int) -> AffinityTerm:
         names = (pod.metadata.namespace,)
     return AffinityTerm(
         topology_key=term.topology_key,
-        selector=compile_label_selector(term.label_selector),
+        selector=from_label_selector(term.label_selector),
         namespaces=frozenset(names),
-        namespace_selector=compile_label_selector(term.namespace_selector),
+        namespace_selector=from_label_selector(term.namespace_selector),
         weight=weight,
     )
