@@ -12,6 +12,8 @@ from enum import Enum, IntFlag
 from typing import Final
 
 from steersman import api
+from steersman.api import quantity
+from steersman.framework.pod_resources import request_amounts
 
 
 class ActionType(IntFlag):
@@ -81,6 +83,9 @@ class EventResource:
     WILDCARD: Final = "*"
 
 
+_PODS: Final = frozenset({EventResource.POD, EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD})
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterEvent:
     """A change of the cluster, or a plugin's interest in such changes.
@@ -109,11 +114,9 @@ class ClusterEvent:
         return self._covers_resource(incoming.resource) and registered & happened != 0 and happened <= registered
 
     def _covers_resource(self, incoming: str) -> bool:
-        return (
-            self.resource in (EventResource.WILDCARD, incoming)
-            or self.resource == EventResource.POD
-            and incoming in (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD)
-        )
+        if self.resource == EventResource.POD:
+            return incoming in _PODS
+        return self.resource in (EventResource.WILDCARD, incoming)
 
 
 class QueueingHint(Enum):
@@ -170,10 +173,11 @@ def _labels_changed(old: api.Pod | api.Node, new: api.Pod | api.Node) -> bool:
 def _requests_shrank(old: api.Pod, new: api.Pod) -> bool:
     if old.spec == new.spec and old.status == new.status:
         return False
-    from steersman.framework.pod_resources import pod_requests
-
-    requests_now = pod_requests(new)
-    return any(requests_now.get(name, -1) < amount for name, amount in pod_requests(old).items())
+    requested = request_amounts(new)
+    return any(
+        name not in requested or quantity.milli_value(amount) > quantity.milli_value(requested[name])
+        for name, amount in request_amounts(old).items()
+    )
 
 
 def _gates_eliminated(old: api.Pod, new: api.Pod) -> bool:
@@ -217,7 +221,12 @@ def _declared_features_changed(old: api.Node, new: api.Node) -> bool:
 
 
 def _allocatable_changed(old: api.Node, new: api.Node) -> bool:
-    return old.status.allocatable != new.status.allocatable
+    before, after = old.status.allocatable, new.status.allocatable
+    return before.keys() != after.keys() or any(_differ(amount, after[name]) for name, amount in before.items())
+
+
+def _differ(before: api.Quantity, after: api.Quantity) -> bool:
+    return before != after and quantity.compare(quantity.parse(before), quantity.parse(after)) != 0
 
 
 _POD_CHANGES: Final[tuple[tuple[ActionType, Callable[[api.Pod, api.Pod], bool]], ...]] = (

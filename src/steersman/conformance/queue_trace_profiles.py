@@ -1,0 +1,117 @@
+"""The plugins that queue traces speak of, built from a trace's `config`.
+
+In come the profiles as JSON, out go `QueueProfile`s with simple gates and hint functions; `queue_traces` replays the
+operations on a queue with them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
+from typing import Any, Final
+
+from steersman import api
+from steersman.api import quantity
+from steersman.framework.events import (
+    ACTION_NAMES,
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    HintFn,
+    QueueingHint,
+)
+from steersman.framework.status import Status, unschedulable
+from steersman.queue import QueueProfile
+
+ACTIONS: Final = {name: ActionType(bits) for bits, name in ACTION_NAMES.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class TraceGate:
+    """A PreEnqueue plugin that rejects the pods for which `rejects` is true."""
+
+    name: str
+    rejects: Callable[[api.Pod], bool]
+
+    def pre_enqueue(self, pod: api.Pod, /) -> Status | None:
+        return unschedulable(f"held back by {self.name}") if self.rejects(pod) else None
+
+
+@dataclass(slots=True)
+class TraceGates:
+    """The PreEnqueue plugins of a trace; StateGate can be opened and closed while the trace runs."""
+
+    open_values: set[str] = field(default_factory=set)
+
+    def gate(self, name: str) -> TraceGate:
+        rejects = {
+            "SchedulingGates": lambda pod: bool(pod.spec.scheduling_gates),
+            "LabelGate": lambda pod: pod.metadata.labels.get("hold") == "true",
+            "StateGate": self._is_closed_for,
+        }
+        return TraceGate(name, rejects[name])
+
+    def _is_closed_for(self, pod: api.Pod) -> bool:
+        value = pod.metadata.labels.get("sg", "")
+        return bool(value) and value not in self.open_values
+
+
+def build_profile(profile: Mapping[str, Any], gates: TraceGates) -> QueueProfile:
+    """One profile of a trace's `config.profiles`."""
+    return QueueProfile(
+        pre_enqueue=[gates.gate(name) for name in profile["preEnqueue"]],
+        hints=[(row["plugin"], _registration(row)) for row in profile["hints"]],
+    )
+
+
+def _registration(row: Mapping[str, Any]) -> ClusterEventWithHint:
+    actions = reduce(or_, (ACTIONS[name] for name in row["actions"]))
+    return ClusterEventWithHint(ClusterEvent(row["resource"], actions), _HINT_FUNCTIONS[row["fn"]])
+
+
+def _hint(queue: bool) -> QueueingHint:
+    return QueueingHint.QUEUE if queue else QueueingHint.SKIP
+
+
+def _always(waiting: api.Pod, old: object, new: object) -> QueueingHint:
+    return QueueingHint.QUEUE
+
+
+def _never(waiting: api.Pod, old: object, new: object) -> QueueingHint:
+    return QueueingHint.SKIP
+
+
+def _error(waiting: api.Pod, old: object, new: object) -> QueueingHint:
+    raise RuntimeError("this hint function always fails")
+
+
+def _same_x(waiting: api.Pod, old: object, new: object) -> QueueingHint:
+    changed = new if new is not None else old
+    labels = changed.metadata.labels if isinstance(changed, api.Object) else {}
+    return _hint(labels.get("x", "") == waiting.metadata.labels.get("x", ""))
+
+
+def _self(waiting: api.Pod, old: object, new: object) -> QueueingHint:
+    return _hint(isinstance(new, api.Pod) and new.metadata.uid == waiting.metadata.uid)
+
+
+def _node_grew(waiting: api.Pod, old: object, new: object) -> QueueingHint:
+    if not isinstance(new, api.Node):
+        return QueueingHint.SKIP
+    return _hint(not isinstance(old, api.Node) or _milli_cpu(new) > _milli_cpu(old))
+
+
+def _milli_cpu(node: api.Node) -> int:
+    return quantity.milli_value_of(node.status.allocatable.get("cpu", "0"))
+
+
+_HINT_FUNCTIONS: Final[Mapping[str, HintFn]] = {
+    "always": _always,
+    "never": _never,
+    "error": _error,
+    "sameX": _same_x,
+    "self": _self,
+    "nodeGrew": _node_grew,
+}

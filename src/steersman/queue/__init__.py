@@ -1,0 +1,46 @@
+"""The scheduling queue: activeQ, backoffQ, unschedulable pods, pods in flight, hints and nominations.
+
+Between `ingest`, which tells it of pods and cluster events, and `cycle`, which pops pods and puts failed ones back.
+`SchedulingQueue` is the way in; the other names are what it takes and what it hands out.
+"""
+
+from steersman.queue.contents import PendingPods, QueueContents, QueueStatistics
+from steersman.queue.heap import SortKey
+from steersman.queue.in_flight import RecordedEvent
+from steersman.queue.metrics import CountingQueueMetrics, QueueMetrics
+from steersman.queue.nominator import Nominator, PodLookup, PodRef
+from steersman.queue.order import priority_sort_key, sort_key_of
+from steersman.queue.profile import PreEnqueue, QueueProfile
+from steersman.queue.queued_pod import MICROSECONDS, NEVER, IllegalMoveError, Place, QueuedPodInfo
+from steersman.queue.scheduling_queue import (
+    PodAlreadyQueuedError,
+    QueueInvariantError,
+    QueueSettings,
+    SchedulingQueue,
+)
+
+__all__ = [
+    "MICROSECONDS",
+    "NEVER",
+    "CountingQueueMetrics",
+    "IllegalMoveError",
+    "Nominator",
+    "PendingPods",
+    "Place",
+    "PodAlreadyQueuedError",
+    "PodLookup",
+    "PodRef",
+    "PreEnqueue",
+    "QueueContents",
+    "QueueInvariantError",
+    "QueueMetrics",
+    "QueueProfile",
+    "QueueSettings",
+    "QueueStatistics",
+    "QueuedPodInfo",
+    "RecordedEvent",
+    "SchedulingQueue",
+    "SortKey",
+    "priority_sort_key",
+    "sort_key_of",
+]

@@ -1,0 +1,100 @@
+"""backoffQ: pods whose last attempt failed a moment ago, and who must wait before they are worth another one.
+
+Two heaps: pods that were rejected, which a pop may take early when activeQ is empty, and pods whose attempt ended with an
+error, which always wait to protect the API server. Ends of backoff are whole seconds; within such a window the order is
+that of activeQ, and a window that has begun counts as not yet over.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from steersman.queue.heap import QueuedPodHeap, SortKey
+from steersman.queue.metrics import QueueMetrics
+from steersman.queue.queued_pod import MICROSECONDS, NEVER, Place, QueuedPodInfo
+
+WINDOW: Final = MICROSECONDS
+
+
+class BackoffQueue:
+    """Holds pods until their backoff is over; knows how long that is."""
+
+    def __init__(self, initial: int, maximum: int, sort_key: SortKey, metrics: QueueMetrics) -> None:
+        self._initial = initial
+        self._maximum = maximum
+        self._metrics = metrics
+
+        def end_then_active_order(queued: QueuedPodInfo) -> tuple[Any, ...]:
+            return queued.backoff_until, *sort_key(queued)
+
+        #: Rejected pods.
+        self.rejected = QueuedPodHeap(end_then_active_order)
+        #: Pods whose attempt ended with an error: they have no rejectors.
+        self.failed = QueuedPodHeap(lambda queued: (queued.backoff_until,))
+
+    def __len__(self) -> int:
+        return len(self.rejected) + len(self.failed)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.rejected or key in self.failed
+
+    def end_of_backoff(self, queued: QueuedPodInfo) -> int:
+        """When the pod may be tried again, given its failures and the time of the last one; NEVER without backoff."""
+        failures = queued.consecutive_errors or queued.unschedulable_count
+        if not failures or not self._maximum:
+            return NEVER
+        end = queued.timestamp + self._duration(failures)
+        return end - end % WINDOW
+
+    def _duration(self, failures: int) -> int:
+        doublings = failures - 1
+        # Compared the other way round, so that the numbers stay small however often the pod has failed.
+        if self._initial > self._maximum >> doublings:
+            return self._maximum
+        return self._initial << doublings
+
+    def is_backing_off(self, queued: QueuedPodInfo, now: int) -> bool:
+        return queued.backoff_until >= now - now % WINDOW
+
+    def add(self, queued: QueuedPodInfo, event: str) -> None:
+        if queued.unschedulable_plugins or queued.pending_plugins:
+            queued.move_to(Place.BACKOFF, event)
+            self.rejected.add(queued)
+        else:
+            queued.move_to(Place.ERROR_BACKOFF, event)
+            self.failed.add(queued)
+        self._metrics.pod_entered("backoff", event)
+
+    def get(self, key: str) -> QueuedPodInfo | None:
+        return self.rejected.get(key) or self.failed.get(key)
+
+    def remove(self, key: str) -> QueuedPodInfo | None:
+        return self.rejected.remove(key) or self.failed.remove(key)
+
+    def reposition(self, queued: QueuedPodInfo) -> None:
+        """The pod here has changed, and with it perhaps its place in the order."""
+        (self.rejected if queued.place is Place.BACKOFF else self.failed).add(queued)
+
+    def pop_completed(self, now: int) -> Iterator[QueuedPodInfo]:
+        """Take out all pods whose backoff is over."""
+        for heap in (self.rejected, self.failed):
+            while (first := heap.peek()) is not None and not self.is_backing_off(first, now):
+                heap.pop()
+                yield first
+
+    def next_completion(self) -> int | None:
+        """When the next backoff will be over: at the end of its window."""
+        ends = [first.backoff_until + WINDOW for heap in (self.rejected, self.failed) if (first := heap.peek())]
+        return min(ends, default=None)
+
+    def problems(self) -> Iterator[str]:
+        for heap, place in ((self.rejected, Place.BACKOFF), (self.failed, Place.ERROR_BACKOFF)):
+            yield from heap.problems()
+            for queued in heap:
+                if queued.place is not place or queued.is_gated:
+                    yield f"{queued} is in {place.name}, gated by {queued.gating_plugin!r}"
+                if bool(queued.rejectors) is (place is Place.ERROR_BACKOFF):
+                    yield f"{queued} is in {place.name}, rejected by {sorted(queued.rejectors)}"
+                if queued.backoff_until != self.end_of_backoff(queued):
+                    yield f"{queued} backs off until {queued.backoff_until}, not {self.end_of_backoff(queued)}"

@@ -1,0 +1,129 @@
+"""Is an event a reason to try a waiting pod again? The plugins that rejected the pod decide, with their hint functions.
+
+In come the registrations of all profiles; out goes, per pod and event, a `Strategy`. Which registrations an event
+matches is worked out once per kind of event.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+
+from steersman import api
+from steersman.framework.events import ClusterEvent, HintFn, QueueingHint
+from steersman.queue.in_flight import RecordedEvent
+from steersman.queue.profile import QueueProfile
+from steersman.queue.queued_pod import QueuedPodInfo
+
+logger = logging.getLogger(__name__)
+
+
+class Strategy(IntEnum):
+    """What to do with a waiting pod; the greater answer wins."""
+
+    SKIP = 0
+    AFTER_BACKOFF = 1
+    IMMEDIATELY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Interest:
+    """Who is interested in one kind of event, and what they make of it."""
+
+    event: ClusterEvent
+    is_wildcard: bool
+    #: Plugins with a matching registration in some profile.
+    plugins: frozenset[str]
+    #: Every known profile → its matching registrations: (plugin, hint function).
+    rows: Mapping[str, tuple[tuple[str, HintFn | None], ...]]
+
+    def __bool__(self) -> bool:
+        """Whether the event may concern anybody at all."""
+        return self.is_wildcard or bool(self.plugins)
+
+    def may_open_gate(self, queued: QueuedPodInfo) -> bool:
+        """Whether a gated pod is worth looking at; the plugin that gates it must have registered for the event."""
+        return self.is_wildcard or queued.gating_plugin in self.plugins
+
+    def strategy(self, queued: QueuedPodInfo, old: object, new: object) -> Strategy:
+        """What the event means for a pod that was rejected."""
+        if not queued.unschedulable_plugins and not queued.pending_plugins:
+            return Strategy.AFTER_BACKOFF
+        if self.is_wildcard:
+            return Strategy.AFTER_BACKOFF if _is_meant(queued, new) else Strategy.SKIP
+        rows = self.rows.get(queued.profile)
+        if rows is None:
+            return Strategy.AFTER_BACKOFF
+        return _ask_rejectors(queued, rows, self.event, old, new)
+
+
+class HintTable:
+    """The registrations of all profiles."""
+
+    def __init__(self, profiles: Mapping[str, QueueProfile]) -> None:
+        self._profiles = {name: tuple(profile.hints) for name, profile in profiles.items()}
+        self._interests: dict[ClusterEvent, Interest] = {}
+
+    def interest(self, event: ClusterEvent) -> Interest:
+        found = self._interests.get(event)
+        if found is None:
+            found = self._interests[event] = self._work_out_interest(event)
+        return found
+
+    def _work_out_interest(self, event: ClusterEvent) -> Interest:
+        rows = {
+            profile: tuple((plugin, row.hint) for plugin, row in registered if row.event.matches(event))
+            for profile, registered in self._profiles.items()
+        }
+        plugins = frozenset(plugin for matching in rows.values() for plugin, _ in matching)
+        return Interest(event, event.is_wildcard, plugins, rows)
+
+    def strategy_after_flight(self, queued: QueuedPodInfo, events: Iterable[RecordedEvent]) -> Strategy:
+        """What the events that a rejected pod missed while it was in flight mean for it, taken together."""
+        best = Strategy.SKIP
+        highest = Strategy.IMMEDIATELY if queued.pending_plugins else Strategy.AFTER_BACKOFF
+        for event, old, new in events:
+            best = max(best, self.interest(event).strategy(queued, old, new))
+            if best >= highest:
+                break
+        return best
+
+
+def _is_meant(queued: QueuedPodInfo, target: object) -> bool:
+    """Whether a wildcard event is about this pod: it has no target, or this very pod."""
+    return target is None or (isinstance(target, api.Pod) and target.metadata.uid == queued.uid)
+
+
+def _ask_rejectors(
+    queued: QueuedPodInfo,
+    rows: Iterable[tuple[str, HintFn | None]],
+    event: ClusterEvent,
+    old: object,
+    new: object,
+) -> Strategy:
+    best = Strategy.SKIP
+    pending, rejected = queued.pending_plugins, queued.unschedulable_plugins
+    for plugin, hint in rows:
+        if plugin in pending:
+            if _says_queue(plugin, hint, queued, event, old, new):
+                return Strategy.IMMEDIATELY
+        elif plugin in rejected and best is Strategy.SKIP and _says_queue(plugin, hint, queued, event, old, new):
+            best = Strategy.AFTER_BACKOFF
+            if not pending:
+                break
+    return best
+
+
+def _says_queue(
+    plugin: str, hint: HintFn | None, queued: QueuedPodInfo, event: ClusterEvent, old: object, new: object
+) -> bool:
+    if hint is None:
+        return True
+    try:
+        return hint(queued.pod, old, new) is QueueingHint.QUEUE
+    except Exception:
+        # Better one attempt too many than a pod that is stuck because its plugin is broken.
+        logger.exception("Hint function of %s failed for pod %s and event %s", plugin, queued.key, event.label)
+        return True

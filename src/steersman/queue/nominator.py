@@ -1,0 +1,101 @@
+"""Nominations: pods for which room is being made on a node.
+
+Preemption nominates a pod's node before the API server knows of it, so the nominator is ahead of
+`status.nominatedNodeName`. Filters treat nominated pods as if they were already on their node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from steersman import api
+
+PodLookup = Callable[[str], api.Pod | None]
+"""The pod with the given `namespace/name` as the API server last showed it; None if there is none."""
+
+
+class PodRef(NamedTuple):
+    """Enough to find a nominated pod in the queue."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def key(self) -> str:
+        return f"{self.namespace}/{self.name}"
+
+    def bare_pod(self) -> api.Pod:
+        """A pod that is nothing but this reference."""
+        return api.Pod(metadata=api.ObjectMeta(name=self.name, namespace=self.namespace, uid=self.uid))
+
+
+class Nominator:
+    """Which pods are nominated to which node. A pod is nominated to one node at most; the node may be ""."""
+
+    def __init__(self, lookup: PodLookup | None = None) -> None:
+        self._lookup = lookup
+        #: Node → nominated pods by UID, oldest nomination first. No empty values.
+        self._by_node: dict[str, dict[str, PodRef]] = {}
+        #: Pod UID → node; the other view of `_by_node`.
+        self._node_of: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._node_of)
+
+    def nodes(self) -> Iterator[str]:
+        """Names of the nodes that have nominated pods."""
+        return iter(self._by_node)
+
+    def for_node(self, node_name: str) -> tuple[PodRef, ...]:
+        """The pods nominated to a node, oldest nomination first."""
+        return tuple(self._by_node.get(node_name, {}).values())
+
+    def node_of(self, uid: str) -> str | None:
+        """The node that the pod is nominated to, None if it is not."""
+        return self._node_of.get(uid)
+
+    def add(self, pod: api.Pod, node_name: str | None = None) -> None:
+        """Replace the pod's nomination by the given node, or, without one, by what its status says.
+
+        A pod that no longer exists or already has a node is not nominated.
+        """
+        self.remove(pod)
+        if node_name is None:
+            node_name = pod.status.nominated_node_name
+            if not node_name:
+                return
+        if self._is_waiting(pod):
+            meta = pod.metadata
+            self._node_of[meta.uid] = node_name
+            self._by_node.setdefault(node_name, {})[meta.uid] = PodRef(meta.namespace, meta.name, meta.uid)
+
+    def update(self, old: api.Pod, new: api.Pod) -> None:
+        """Follow an update of the pod. While the status names no node, a nomination made in memory is kept."""
+        kept: str | None = None
+        if not old.status.nominated_node_name and not new.status.nominated_node_name:
+            kept = self._node_of.get(old.metadata.uid)
+        self.remove(old)
+        self.add(new, kept)
+
+    def remove(self, pod: api.Pod) -> None:
+        """Forget the pod's nomination, if it has one."""
+        node_name = self._node_of.pop(pod.metadata.uid, None)
+        if node_name is None:
+            return
+        nominated = self._by_node[node_name]
+        del nominated[pod.metadata.uid]
+        if not nominated:
+            del self._by_node[node_name]
+
+    def _is_waiting(self, pod: api.Pod) -> bool:
+        if self._lookup is None:
+            return True
+        current = self._lookup(api.key(pod))
+        return current is not None and not current.spec.node_name
+
+    def problems(self) -> Iterator[str]:
+        by_uid = {uid: node for node, pods in self._by_node.items() for uid in pods}
+        if by_uid != self._node_of or not all(self._by_node.values()):
+            yield f"nominations by node {self._by_node} do not agree with those by pod {self._node_of}"

@@ -1,0 +1,48 @@
+"""The order of activeQ, as a sort key.
+
+A QueueSort plugin offers either `sort_key(queued)`, a tuple, or, like its Go counterpart, `less(a, b)`. The heap works
+with tuples; `sort_key_of` makes one out of either.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from typing import Any, Protocol
+
+from steersman.queue.heap import SortKey
+from steersman.queue.queued_pod import QueuedPodInfo
+
+
+class KeyedQueueSort(Protocol):
+    """A QueueSort plugin in its fast form."""
+
+    def sort_key(self, queued: QueuedPodInfo, /) -> tuple[Any, ...]: ...
+
+
+class ComparingQueueSort(Protocol):
+    """A QueueSort plugin in the form of the Go framework."""
+
+    def less(self, first: QueuedPodInfo, second: QueuedPodInfo, /) -> bool: ...
+
+
+def priority_sort_key(queued: QueuedPodInfo) -> tuple[int, int]:
+    """The order of PrioritySort: higher priority first, then who waits longer."""
+    return -(queued.pod.spec.priority or 0), queued.timestamp
+
+
+def sort_key_of(plugin: KeyedQueueSort | ComparingQueueSort) -> SortKey:
+    """The plugin's order as a sort key, whichever form the plugin has."""
+    sort_key: SortKey | None = getattr(plugin, "sort_key", None)
+    return sort_key if sort_key is not None else _key_from_less(plugin)  # type: ignore[arg-type]
+
+
+def _key_from_less(plugin: ComparingQueueSort) -> SortKey:
+    def compare(first: QueuedPodInfo, second: QueuedPodInfo) -> int:
+        if plugin.less(first, second):
+            return -1
+        return 1 if plugin.less(second, first) else 0
+
+    comparable = functools.cmp_to_key(compare)
+    # A copy, because an entry of the heap must keep its place even when the pod it was made for changes.
+    return lambda queued: (comparable(copy.copy(queued)),)

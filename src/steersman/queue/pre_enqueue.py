@@ -1,0 +1,55 @@
+"""The gate in front of activeQ and backoffQ: PreEnqueue plugins.
+
+Called by `requeue` whenever a pod is about to enter one of the two from elsewhere. A plugin that rejects the pod becomes
+its gating plugin and joins its rejectors, so that the plugin's events wake it again.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+
+from steersman.framework.status import Code
+from steersman.queue.metrics import QueueMetrics
+from steersman.queue.profile import PreEnqueue, QueueProfile
+from steersman.queue.queued_pod import QueuedPodInfo
+
+logger = logging.getLogger(__name__)
+
+
+class PreEnqueueGate:
+    """Runs the PreEnqueue plugins of a pod's profile and notes the outcome in the pod."""
+
+    def __init__(self, profiles: Mapping[str, QueueProfile], metrics: QueueMetrics) -> None:
+        self._plugins: dict[str, Sequence[PreEnqueue]] = {
+            name: tuple(profile.pre_enqueue) for name, profile in profiles.items()
+        }
+        self._metrics = metrics
+
+    def check(self, queued: QueuedPodInfo) -> None:
+        """Set or clear the pod's gating plugin. The plugin that already gates it is asked first."""
+        plugins = self._plugins.get(queued.profile, ())
+        gating = queued.gating_plugin
+        if gating:
+            plugins = sorted(plugins, key=lambda plugin: plugin.name != gating)
+        for plugin in plugins:
+            if not _admits(plugin, queued):
+                self._close(queued, plugin.name)
+                return
+        queued.gating_plugin = ""
+
+    def _close(self, queued: QueuedPodInfo, plugin: str) -> None:
+        if plugin not in queued.rejectors:
+            self._metrics.rejection_changed(plugin, queued.profile, 1)
+        queued.unschedulable_plugins |= {plugin}
+        queued.gating_plugin = plugin
+
+
+def _admits(plugin: PreEnqueue, queued: QueuedPodInfo) -> bool:
+    try:
+        status = plugin.pre_enqueue(queued.pod)
+    except Exception:
+        # A broken plugin must neither stop the queue nor let a pod through that it was meant to hold back.
+        logger.exception("PreEnqueue plugin %s failed for pod %s", plugin.name, queued.key)
+        return False
+    return status is None or status.code is Code.SUCCESS

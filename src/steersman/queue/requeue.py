@@ -1,0 +1,92 @@
+"""Where a pod goes next: into activeQ, into backoffQ, or to the unschedulable pods.
+
+`scheduling_queue` calls in here with a pod that is new, woken, flushed or back from an attempt. PreEnqueue plugins have
+the first word about every pod that is about to enter activeQ or backoffQ, except on the way from backoffQ to activeQ:
+they were asked when it entered backoffQ.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steersman.framework.events import UNSCHEDULED_POD_ADD, UNSCHEDULED_POD_UPDATE
+from steersman.queue.active import ActiveQueue
+from steersman.queue.backoff import BackoffQueue
+from steersman.queue.hints import Strategy
+from steersman.queue.nominator import Nominator
+from steersman.queue.pre_enqueue import PreEnqueueGate
+from steersman.queue.queued_pod import NEVER, Place, QueuedPodInfo
+from steersman.queue.unschedulable import UnschedulablePods
+
+_CARRIES_NOMINATION: Final = frozenset({UNSCHEDULED_POD_ADD.label, UNSCHEDULED_POD_UPDATE.label})
+"""Events that bring a pod's own word on its nomination."""
+
+
+class Requeuer:
+    """Puts pods into sub-queues. Every method answers whether the pod can be popped now."""
+
+    def __init__(
+        self,
+        active: ActiveQueue,
+        backoff: BackoffQueue,
+        unschedulable: UnschedulablePods,
+        gate: PreEnqueueGate,
+        nominator: Nominator,
+    ) -> None:
+        self._active = active
+        self._backoff = backoff
+        self._unschedulable = unschedulable
+        self._gate = gate
+        self._nominator = nominator
+
+    def requeue(self, queued: QueuedPodInfo, strategy: Strategy, event: str, now: int) -> bool:
+        """Act on the strategy; a backoff that is over, or skipped, leads straight to activeQ."""
+        if strategy is Strategy.SKIP:
+            self._unschedulable.add(queued, event)
+            return False
+        if strategy is Strategy.AFTER_BACKOFF and self._backoff.is_backing_off(queued, now):
+            return self._to_backoff(queued, event)
+        return self.to_active(queued, event, now)
+
+    def to_active(self, queued: QueuedPodInfo, event: str, now: int) -> bool:
+        """Put a pod into activeQ if PreEnqueue plugins let it in."""
+        self._gate.check(queued)
+        if queued.gating_plugin:
+            self._hold_back(queued, event)
+            return False
+        self._enter_active(queued, event, now)
+        return True
+
+    def from_backoff_to_active(self, queued: QueuedPodInfo, event: str, now: int) -> None:
+        """Put a pod that was just taken out of backoffQ into activeQ."""
+        self._enter_active(queued, event, now)
+
+    def _enter_active(self, queued: QueuedPodInfo, event: str, now: int) -> None:
+        if queued.initial_attempt == NEVER:
+            queued.initial_attempt = now
+        self._vacate(queued, event)
+        self._active.add(queued, event)
+        if event in _CARRIES_NOMINATION:
+            self._nominator.add(queued.pod)
+
+    def _to_backoff(self, queued: QueuedPodInfo, event: str) -> bool:
+        self._gate.check(queued)
+        if queued.gating_plugin:
+            self._hold_back(queued, event)
+            return False
+        self._vacate(queued, event)
+        self._backoff.add(queued, event)
+        return True
+
+    def _hold_back(self, queued: QueuedPodInfo, event: str) -> None:
+        if queued.key in self._active.pods or queued.key in self._backoff:
+            return
+        # A gated pod makes no attempt, which would have cleared the flag.
+        queued.was_flushed = False
+        self._unschedulable.add(queued, event)
+
+    def _vacate(self, queued: QueuedPodInfo, event: str) -> None:
+        """Clear the pod's key in the queues that it is about to leave; an older object may still be there."""
+        for resident in (self._unschedulable.remove(queued.key), self._backoff.remove(queued.key)):
+            if resident is not None and resident is not queued:
+                resident.move_to(Place.OUTSIDE, event)

@@ -1,0 +1,110 @@
+"""The unschedulable pods: rejected or gated, waiting for an event that may change that.
+
+Pods are indexed by the plugins that rejected them, because an event concerns only a few plugins: a node that gets a label
+need not look at ten thousand pods that wait for memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+from typing import Final
+
+from steersman.queue.heap import QueuedPodHeap
+from steersman.queue.metrics import QueueMetrics
+from steersman.queue.queued_pod import Place, QueuedPodInfo
+
+_ANY_EVENT: Final = ""
+"""Index entry of the pods that every event concerns: those of profiles without registrations."""
+
+
+class UnschedulablePods:
+    """Waiting pods, by key, by rejecting plugin, and by the time at which waiting gets too long."""
+
+    def __init__(self, max_stay: int, profiles: Collection[str], metrics: QueueMetrics) -> None:
+        self._max_stay = max_stay
+        self._profiles = profiles
+        self._metrics = metrics
+        #: All pods here; first comes the one that will have waited too long first.
+        self.pods = QueuedPodHeap(lambda queued: (self._deadline(queued),))
+        #: Plugin → pods here that it rejected, by key. No empty values.
+        self._rejected_by: dict[str, dict[str, QueuedPodInfo]] = {}
+        #: Pod key → where `_rejected_by` lists it. Same keys as `pods`.
+        self._listed_under: dict[str, frozenset[str]] = {}
+        #: Keys of the pods here that have a gating plugin.
+        self.gated: set[str] = set()
+
+    def _deadline(self, queued: QueuedPodInfo) -> int:
+        return max(queued.timestamp, queued.flushed_at) + self._max_stay
+
+    def add(self, queued: QueuedPodInfo, event: str) -> None:
+        """Take in a pod, or note that the gate or the rejectors of a pod that is here have changed."""
+        key = queued.key
+        resident = self.remove(key)
+        if resident is None:
+            self._metrics.pod_entered("unschedulable", event)
+        elif resident is not queued:
+            resident.move_to(Place.OUTSIDE, event)
+        queued.move_to(Place.UNSCHEDULABLE, event)
+        self.pods.add(queued)
+        self._list(queued)
+        if queued.is_gated:
+            self.gated.add(key)
+
+    def remove(self, key: str) -> QueuedPodInfo | None:
+        queued = self.pods.remove(key)
+        if queued is not None:
+            self._unlist(key)
+            self.gated.discard(key)
+        return queued
+
+    def take_overdue(self, now: int) -> list[QueuedPodInfo]:
+        """Take out the pods that have been here for longer than a pod may, longest first."""
+        overdue: list[QueuedPodInfo] = []
+        while (first := self.pods.peek()) is not None and self._deadline(first) < now:
+            overdue.append(first)
+            self.remove(first.key)
+        return overdue
+
+    def next_overdue(self) -> int | None:
+        """The first moment at which a pod has been here for too long."""
+        first = self.pods.peek()
+        return None if first is None else self._deadline(first) + 1
+
+    def concerned(self, plugins: Iterable[str]) -> list[QueuedPodInfo]:
+        """The pods that an event may wake in which only these plugins are interested."""
+        found: dict[str, QueuedPodInfo] = {}
+        for plugin in (*plugins, _ANY_EVENT):
+            found.update(self._rejected_by.get(plugin, {}))
+        return list(found.values())
+
+    def _list(self, queued: QueuedPodInfo) -> None:
+        names = queued.rejectors
+        if queued.profile not in self._profiles:
+            names |= {_ANY_EVENT}
+        self._listed_under[queued.key] = names
+        for name in names:
+            self._rejected_by.setdefault(name, {})[queued.key] = queued
+
+    def _unlist(self, key: str) -> None:
+        for name in self._listed_under.pop(key):
+            listed = self._rejected_by[name]
+            del listed[key]
+            if not listed:
+                del self._rejected_by[name]
+
+    def problems(self) -> Iterator[str]:
+        yield from self.pods.problems()
+        for queued in self.pods:
+            if queued.place is not Place.UNSCHEDULABLE:
+                yield f"{queued} is among the unschedulable pods"
+            if queued.is_gated is not (queued.key in self.gated):
+                yield f"{queued} is gated by {queued.gating_plugin!r}, but counted otherwise"
+            if not queued.rejectors:
+                yield f"{queued} waits although nothing rejected it"
+            if self._listed_under.get(queued.key, frozenset()) - {_ANY_EVENT} != queued.rejectors:
+                yield f"{queued} is not listed under what rejected it, {sorted(queued.rejectors)}"
+        listed = {(name, key) for name, pods in self._rejected_by.items() for key in pods}
+        if listed != {(name, key) for key, names in self._listed_under.items() for name in names}:
+            yield "the index by plugin does not agree with the list of its entries"
+        if not self._listed_under.keys() == {queued.key for queued in self.pods} >= self.gated:
+            yield "the index by plugin, or the set of gated pods, names pods that are not here"
