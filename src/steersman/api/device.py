@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import msgspec
 
-from steersman.api.meta import Object, Quantity, Struct
+from steersman.api.meta import Int64, Object, Quantity, Struct
 from steersman.api.resource_claim import DeviceSelector, OpaqueDeviceConfiguration
 from steersman.api.scheduling import NodeSelector
 
@@ -17,11 +17,11 @@ from steersman.api.scheduling import NodeSelector
 class DeviceAttribute(Struct, frozen=True):
     """Exactly one value is set."""
 
-    int_value: int | None = msgspec.field(name="int", default=None)
+    int_value: Int64 | None = msgspec.field(name="int", default=None)
     bool_value: bool | None = msgspec.field(name="bool", default=None)
     string_value: str | None = msgspec.field(name="string", default=None)
     version_value: str | None = msgspec.field(name="version", default=None)
-    int_values: tuple[int, ...] = msgspec.field(name="ints", default=())
+    int_values: tuple[Int64, ...] = msgspec.field(name="ints", default=())
     bool_values: tuple[bool, ...] = msgspec.field(name="bools", default=())
     string_values: tuple[str, ...] = msgspec.field(name="strings", default=())
     version_values: tuple[str, ...] = msgspec.field(name="versions", default=())
@@ -88,8 +88,8 @@ class Device(Struct, frozen=True):
 
 class ResourcePool(Struct, frozen=True):
     name: str = ""
-    generation: int = 0
-    resource_slice_count: int = 0
+    generation: Int64 = 0
+    resource_slice_count: Int64 = 0
 
 
 class ResourceSliceSpec(Struct, frozen=True):

@@ -6,12 +6,15 @@ Every other module of this package builds on these. Objects are frozen: a change
 
 from __future__ import annotations
 
-from typing import ClassVar, Final, TypeAlias
+from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
 
 Quantity: TypeAlias = str | int | float
 """A resource quantity as it stands in the JSON; `steersman.api.quantity` gives it a value."""
+
+Int32: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
+Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 ResourceList: TypeAlias = dict[str, Quantity]
 
@@ -44,7 +47,7 @@ class ObjectMeta(Struct, frozen=True):
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
-    generation: int = 0
+    generation: Int64 = 0
     generate_name: str = ""
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
@@ -52,7 +55,7 @@ class ObjectMeta(Struct, frozen=True):
     finalizers: tuple[str, ...] = ()
     creation_timestamp: str | None = None
     deletion_timestamp: str | None = None
-    deletion_grace_period_seconds: int | None = None
+    deletion_grace_period_seconds: Int64 | None = None
 
 
 class Object(Struct, frozen=True):
@@ -104,7 +107,7 @@ class Condition(Struct, frozen=True):
     status: str = ""
     reason: str = ""
     message: str = ""
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
     last_probe_time: str | None = None
     last_heartbeat_time: str | None = None
     last_transition_time: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from steersman.api.meta import Condition, Object, ResourceList, Struct
+from steersman.api.meta import Condition, Int64, Object, ResourceList, Struct
 from steersman.api.scheduling import Taint
 
 
@@ -16,7 +16,7 @@ class NodeSpec(Struct, frozen=True):
 
 class ContainerImage(Struct, frozen=True):
     names: tuple[str, ...] = ()
-    size_bytes: int = 0
+    size_bytes: Int64 = 0
 
 
 class NodeAddress(Struct, frozen=True):

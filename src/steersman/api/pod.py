@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from steersman.api.meta import Condition, Object, ObjectMeta, ResourceList, Struct
+from steersman.api.meta import Condition, Int32, Int64, Object, ObjectMeta, ResourceList, Struct
 from steersman.api.scheduling import Affinity, Toleration, TopologySpreadConstraint
 from steersman.api.volume import Volume
 
@@ -24,8 +24,8 @@ class ResourceRequirements(Struct, frozen=True):
 
 class ContainerPort(Struct, frozen=True):
     name: str = ""
-    host_port: int = 0
-    container_port: int = 0
+    host_port: Int32 = 0
+    container_port: Int32 = 0
     protocol: str = ""
     host_ip: str = ""
 
@@ -81,7 +81,7 @@ class PodSpec(Struct, frozen=True):
     scheduling_group: PodSchedulingGroup | None = None
     #: Empty until defaulted: the pod then belongs to "default-scheduler".
     scheduler_name: str = ""
-    priority: int | None = None
+    priority: Int32 | None = None
     priority_class_name: str = ""
     preemption_policy: str | None = None
     overhead: ResourceList = {}
@@ -93,8 +93,8 @@ class PodSpec(Struct, frozen=True):
     restart_policy: str = ""
     runtime_class_name: str | None = None
     service_account_name: str = ""
-    termination_grace_period_seconds: int | None = None
-    active_deadline_seconds: int | None = None
+    termination_grace_period_seconds: Int64 | None = None
+    active_deadline_seconds: Int64 | None = None
 
 
 class ContainerStatus(Struct, frozen=True):
@@ -132,7 +132,7 @@ class PodStatus(Struct, frozen=True):
     reason: str = ""
     nominated_node_name: str = ""
     start_time: str | None = None
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
     host_ip: str = ""
     pod_ip: str = ""
     qos_class: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from steersman.api.meta import Condition, LabelSelector, Object, Struct
+from steersman.api.meta import Condition, Int32, Int64, LabelSelector, Object, Struct
 
 
 class PriorityClass(Object, frozen=True):
@@ -13,27 +13,27 @@ class PriorityClass(Object, frozen=True):
     PLURAL: ClassVar[str] = "priorityclasses"
     NAMESPACED: ClassVar[bool] = False
 
-    value: int = 0
+    value: Int32 = 0
     global_default: bool = False
     description: str = ""
     preemption_policy: str | None = None
 
 
 class PodDisruptionBudgetSpec(Struct, frozen=True):
-    min_available: int | str | None = None
-    max_unavailable: int | str | None = None
+    min_available: Int64 | str | None = None
+    max_unavailable: Int64 | str | None = None
     selector: LabelSelector | None = None
     unhealthy_pod_eviction_policy: str | None = None
 
 
 class PodDisruptionBudgetStatus(Struct, frozen=True):
-    observed_generation: int = 0
+    observed_generation: Int64 = 0
     #: Pods whose eviction was granted and is not observed yet, with the time of the grant.
     disrupted_pods: dict[str, str] = {}
-    disruptions_allowed: int = 0
-    current_healthy: int = 0
-    desired_healthy: int = 0
-    expected_pods: int = 0
+    disruptions_allowed: Int32 = 0
+    current_healthy: Int32 = 0
+    desired_healthy: Int32 = 0
+    expected_pods: Int32 = 0
     conditions: tuple[Condition, ...] = ()
 
 

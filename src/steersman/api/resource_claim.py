@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from steersman.api.meta import Condition, Object, ObjectMeta, Quantity, Struct
+from steersman.api.meta import Condition, Int64, Object, ObjectMeta, Quantity, Struct
 from steersman.api.scheduling import NodeSelector
 
 
@@ -24,7 +24,7 @@ class DeviceToleration(Struct, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None
 
 
 class CapacityRequirements(Struct, frozen=True):
@@ -35,7 +35,7 @@ class ExactDeviceRequest(Struct, frozen=True):
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
     allocation_mode: str = ""
-    count: int = 0
+    count: Int64 = 0
     admin_access: bool | None = None
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
@@ -46,7 +46,7 @@ class DeviceSubRequest(Struct, frozen=True):
     device_class_name: str = ""
     selectors: tuple[DeviceSelector, ...] = ()
     allocation_mode: str = ""
-    count: int = 0
+    count: Int64 = 0
     tolerations: tuple[DeviceToleration, ...] = ()
     capacity: CapacityRequirements | None = None
 

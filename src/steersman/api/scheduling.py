@@ -5,7 +5,7 @@ Pure data; the rules are in `steersman.api.node_selectors`, `steersman.api.toler
 
 from __future__ import annotations
 
-from steersman.api.meta import LabelSelector, Struct
+from steersman.api.meta import Int32, Int64, LabelSelector, Struct
 
 
 class NodeSelectorRequirement(Struct, frozen=True):
@@ -28,7 +28,7 @@ class NodeSelector(Struct, frozen=True):
 
 
 class PreferredSchedulingTerm(Struct, frozen=True):
-    weight: int = 0
+    weight: Int32 = 0
     preference: NodeSelectorTerm = NodeSelectorTerm()
 
 
@@ -47,7 +47,7 @@ class PodAffinityTerm(Struct, frozen=True):
 
 
 class WeightedPodAffinityTerm(Struct, frozen=True):
-    weight: int = 0
+    weight: Int32 = 0
     pod_affinity_term: PodAffinityTerm = PodAffinityTerm()
 
 
@@ -68,11 +68,11 @@ class Affinity(Struct, frozen=True):
 
 
 class TopologySpreadConstraint(Struct, frozen=True):
-    max_skew: int = 0
+    max_skew: Int32 = 0
     topology_key: str = ""
     when_unsatisfiable: str = ""
     label_selector: LabelSelector | None = None
-    min_domains: int | None = None
+    min_domains: Int32 | None = None
     node_affinity_policy: str | None = None
     node_taints_policy: str | None = None
     match_label_keys: tuple[str, ...] = ()
@@ -92,4 +92,4 @@ class Toleration(Struct, frozen=True):
     operator: str = ""
     value: str = ""
     effect: str = ""
-    toleration_seconds: int | None = None
+    toleration_seconds: Int64 | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from steersman.api.meta import Condition, LabelSelector, Object, ObjectReference, Quantity, ResourceList, Struct
+from steersman.api.meta import Condition, Int32, LabelSelector, Object, ObjectReference, Quantity, ResourceList, Struct
 from steersman.api.scheduling import NodeSelector
 from steersman.api.volume import (
     ISCSI,
@@ -110,7 +110,7 @@ class StorageClass(Object, frozen=True):
 
 
 class VolumeNodeResources(Struct, frozen=True):
-    count: int | None = None
+    count: Int32 | None = None
 
 
 class CSINodeDriver(Struct, frozen=True):

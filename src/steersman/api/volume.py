@@ -6,20 +6,20 @@ Struct serves both; CSI is the exception.
 
 from __future__ import annotations
 
-from steersman.api.meta import LabelSelector, ObjectMeta, ResourceList, Struct
+from steersman.api.meta import Int32, LabelSelector, ObjectMeta, ResourceList, Struct
 
 
 class GCEPersistentDisk(Struct, frozen=True):
     pd_name: str = ""
     fs_type: str = ""
-    partition: int = 0
+    partition: Int32 = 0
     read_only: bool = False
 
 
 class AWSElasticBlockStore(Struct, frozen=True):
     volume_id: str = ""
     fs_type: str = ""
-    partition: int = 0
+    partition: Int32 = 0
     read_only: bool = False
 
 
@@ -35,7 +35,7 @@ class RBD(Struct, frozen=True):
 class ISCSI(Struct, frozen=True):
     target_portal: str = ""
     iqn: str = ""
-    lun: int = 0
+    lun: Int32 = 0
     fs_type: str = ""
     read_only: bool = False
 

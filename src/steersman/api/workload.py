@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from steersman.api.meta import LabelSelector, Object, Struct
+from steersman.api.meta import Int32, Int64, LabelSelector, Object, Struct
 from steersman.api.pod import PodTemplateSpec
 from steersman.api.storage import PersistentVolumeClaim
 
@@ -29,15 +29,15 @@ class Service(Object, frozen=True):
 class WorkloadStatus(Struct, frozen=True):
     """The counters that controllers of replicas keep."""
 
-    observed_generation: int = 0
-    replicas: int = 0
-    ready_replicas: int = 0
-    available_replicas: int = 0
-    updated_replicas: int = 0
+    observed_generation: Int64 = 0
+    replicas: Int32 = 0
+    ready_replicas: Int32 = 0
+    available_replicas: Int32 = 0
+    updated_replicas: Int32 = 0
 
 
 class ReplicationControllerSpec(Struct, frozen=True):
-    replicas: int | None = None
+    replicas: Int32 | None = None
     selector: dict[str, str] = {}
     template: PodTemplateSpec | None = None
 
@@ -52,7 +52,7 @@ class ReplicationController(Object, frozen=True):
 
 
 class ReplicaSetSpec(Struct, frozen=True):
-    replicas: int | None = None
+    replicas: Int32 | None = None
     selector: LabelSelector | None = None
     template: PodTemplateSpec = PodTemplateSpec()
 
@@ -67,7 +67,7 @@ class ReplicaSet(Object, frozen=True):
 
 
 class StatefulSetSpec(Struct, frozen=True):
-    replicas: int | None = None
+    replicas: Int32 | None = None
     selector: LabelSelector | None = None
     template: PodTemplateSpec = PodTemplateSpec()
     volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
@@ -85,7 +85,7 @@ class StatefulSet(Object, frozen=True):
 
 
 class DeploymentSpec(Struct, frozen=True):
-    replicas: int | None = None
+    replicas: Int32 | None = None
     selector: LabelSelector | None = None
     template: PodTemplateSpec = PodTemplateSpec()
     paused: bool = False
@@ -114,8 +114,8 @@ class DaemonSet(Object, frozen=True):
 
 
 class JobSpec(Struct, frozen=True):
-    parallelism: int | None = None
-    completions: int | None = None
+    parallelism: Int32 | None = None
+    completions: Int32 | None = None
     completion_mode: str | None = None
     suspend: bool | None = None
     selector: LabelSelector | None = None
@@ -123,9 +123,9 @@ class JobSpec(Struct, frozen=True):
 
 
 class JobStatus(Struct, frozen=True):
-    active: int = 0
-    succeeded: int = 0
-    failed: int = 0
+    active: Int32 = 0
+    succeeded: Int32 = 0
+    failed: Int32 = 0
 
 
 class Job(Object, frozen=True):
