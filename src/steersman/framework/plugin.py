@@ -145,5 +145,6 @@ def default_normalize_score(max_priority: int, reverse: bool, scores: Sequence[N
                 entry.score = max_priority
         return
     for entry in scores:
-        scaled = max_priority * entry.score // greatest
+        # Toward zero, as Go divides: negative weights of an added node affinity make negative scores.
+        scaled = max_priority * abs(entry.score) // greatest * (1 if entry.score > 0 else -1)
         entry.score = max_priority - scaled if reverse else scaled

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from steersman import api
 from steersman.framework.plugin import QueueSortPlugin
-from steersman.framework.pod_info import PodInfo
 
 
 class Queued(Protocol):
     """What this plugin reads of an entry of the queue."""
 
     @property
-    def pod(self) -> PodInfo: ...
+    def pod(self) -> api.Pod: ...
     @property
-    def timestamp(self) -> float:
+    def timestamp(self) -> int:
         """When the pod was added to the queue, or came back to it."""
 
 
@@ -26,5 +26,5 @@ class PrioritySort(QueueSortPlugin):
 
     name = "PrioritySort"
 
-    def sort_key(self, queued: Queued) -> tuple[int, float]:
-        return -queued.pod.priority, queued.timestamp
+    def sort_key(self, queued: Queued) -> tuple[int, int]:
+        return -(queued.pod.spec.priority or 0), queued.timestamp

@@ -20,7 +20,7 @@ class SchedulingGates(PreEnqueuePlugin, EnqueueExtensions):
 
     name = "SchedulingGates"
 
-    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+    def pre_enqueue(self, pod: api.Pod | PodInfo) -> Status | None:
         gates = pod.spec.scheduling_gates
         if not gates:
             return None

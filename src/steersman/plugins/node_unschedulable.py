@@ -1,0 +1,64 @@
+"""NodeUnschedulable: cordoned nodes (`spec.unschedulable`) take no pods.
+
+Filter only. The exception are pods that tolerate the taint which the node controller puts on cordoned nodes.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steersman import api
+from steersman.api.tolerations import NO_SCHEDULE, find_untolerated_taint
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from steersman.framework.handle import Handle
+from steersman.framework.hints import changed
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import EnqueueExtensions, FilterPlugin
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status, unresolvable
+
+ERR_REASON = "node(s) were unschedulable"
+UNSCHEDULABLE_TAINT: Final = api.Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
+COMPARISON_OPERATORS_GATE = "TaintTolerationComparisonOperators"
+
+
+class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
+    """Rejects cordoned nodes."""
+
+    name = "NodeUnschedulable"
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        self._comparison_operators = handle.gates.enabled(COMPARISON_OPERATORS_GATE)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        if not node.node.spec.unschedulable or self._tolerates_cordon(pod.spec):
+            return None
+        return unresolvable(ERR_REASON)
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        node_event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
+        toleration_event = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
+        return (
+            ClusterEventWithHint(node_event, self.after_node_change),
+            ClusterEventWithHint(toleration_event, self.after_toleration_added),
+        )
+
+    def after_node_change(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """A node helps if it is not cordoned, and is new or was cordoned before."""
+        before, now = changed(api.Node, old, new)
+        was_available = before is not None and not before.spec.unschedulable
+        return QueueingHint.SKIP if was_available or now.spec.unschedulable else QueueingHint.QUEUE
+
+    def after_toleration_added(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """The waiting pod had no toleration of the taint, or it would not wait; so only the new ones matter."""
+        _, now = changed(api.Pod, old, new)
+        if now.metadata.uid == waiting.metadata.uid and self._tolerates_cordon(now.spec):
+            return QueueingHint.QUEUE
+        return QueueingHint.SKIP
+
+    def _tolerates_cordon(self, spec: api.PodSpec) -> bool:
+        untolerated = find_untolerated_taint(
+            (UNSCHEDULABLE_TAINT,), spec.tolerations, comparison_operators=self._comparison_operators
+        )
+        return untolerated is None

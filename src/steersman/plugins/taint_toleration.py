@@ -1,0 +1,100 @@
+"""TaintToleration: taints keep pods away that do not tolerate them.
+
+Filter rejects nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; Score counts the
+PreferNoSchedule taints that it does not tolerate, fewer being better.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from steersman import api
+from steersman.api.tolerations import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, find_untolerated_taint, tolerates
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from steersman.framework.handle import Handle
+from steersman.framework.hints import changed
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import (
+    MAX_NODE_SCORE,
+    EnqueueExtensions,
+    FilterPlugin,
+    NodeScore,
+    PreScorePlugin,
+    ScorePlugin,
+    default_normalize_score,
+)
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status, error, unresolvable
+
+ERR_REASON = "node(s) had untolerated taint(s)"
+STATE_KEY = "PreScoreTaintToleration"
+COMPARISON_OPERATORS_GATE = "TaintTolerationComparisonOperators"
+REJECTING_EFFECTS: Final = frozenset({NO_SCHEDULE, NO_EXECUTE})
+
+
+@dataclass(frozen=True, slots=True)
+class SoftTolerations:
+    """From PreScore to Score: the tolerations that can cover a PreferNoSchedule taint."""
+
+    tolerations: tuple[api.Toleration, ...]
+
+
+class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+    """Rejects nodes with taints that the pod does not tolerate, and avoids those with soft ones."""
+
+    name = "TaintToleration"
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        self._comparison_operators = handle.gates.enabled(COMPARISON_OPERATORS_GATE)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        return None if self._tolerates_all(pod.spec, node.node) else unresolvable(ERR_REASON)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        soft = tuple(each for each in pod.spec.tolerations if each.effect in ("", PREFER_NO_SCHEDULE))
+        state.write(STATE_KEY, SoftTolerations(soft))
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int | Status:
+        soft = state.read(STATE_KEY, SoftTolerations)
+        if soft is None:
+            return error(f'failed to read "{STATE_KEY}" from cycleState: not found')
+        soft_taints = (taint for taint in node.node.spec.taints if taint.effect == PREFER_NO_SCHEDULE)
+        return sum(not self._tolerated(taint, soft.tolerations) for taint in soft_taints)
+
+    def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> Status | None:
+        default_normalize_score(MAX_NODE_SCORE, True, scores)
+        return None
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        node_event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
+        toleration_event = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_TOLERATION)
+        return (
+            ClusterEventWithHint(node_event, self.after_node_change),
+            ClusterEventWithHint(toleration_event, self.after_toleration_added),
+        )
+
+    def after_node_change(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """A node helps if the pod tolerates its taints, and the node is new or had others before."""
+        before, now = changed(api.Node, old, new)
+        was_tolerated = before is not None and self._tolerates_all(waiting.spec, before)
+        if not was_tolerated and self._tolerates_all(waiting.spec, now):
+            return QueueingHint.QUEUE
+        return QueueingHint.SKIP
+
+    def after_toleration_added(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """Which nodes the new toleration opens is not known here: any toleration of the pod itself may help."""
+        _, now = changed(api.Pod, old, new)
+        return QueueingHint.QUEUE if now.metadata.uid == waiting.metadata.uid else QueueingHint.SKIP
+
+    def _tolerates_all(self, spec: api.PodSpec, node: api.Node) -> bool:
+        untolerated = find_untolerated_taint(
+            node.spec.taints, spec.tolerations, REJECTING_EFFECTS, comparison_operators=self._comparison_operators
+        )
+        return untolerated is None
+
+    def _tolerated(self, taint: api.Taint, tolerations: tuple[api.Toleration, ...]) -> bool:
+        return any(tolerates(each, taint, comparison_operators=self._comparison_operators) for each in tolerations)
