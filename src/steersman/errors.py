@@ -7,6 +7,7 @@ Outcomes of scheduling ("does not fit") are values, not errors; see `steersman.f
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any, Final, Self
 
 _LONGEST_VALUE: Final = 120
@@ -33,6 +34,7 @@ class InputError(SteersmanError):
         file: str | None = None,
         line: int | None = None,
         document: int | None = None,
+        item: int | None = None,
         object: str | None = None,
         field: str | None = None,
         value: Any = None,
@@ -44,8 +46,10 @@ class InputError(SteersmanError):
         self.file = file
         #: Line in the file, counted from 1.
         self.line = line
-        #: Position of the document (or list item) in the file, counted from 1.
+        #: Position of the document in the file, counted from 1.
         self.document = document
+        #: Position of the object in the list that the document is, counted from 1.
+        self.item = item
         #: "Pod default/web-0", as far as the object could be identified.
         self.object = object
         #: Path of the field inside the object, `spec.containers[0].image`.
@@ -55,12 +59,12 @@ class InputError(SteersmanError):
         #: What would be right, as the end of a sentence.
         self.hint = hint
 
-    def located(self, *, file: str | None = None, document: int | None = None, object: str | None = None) -> Self:
-        """The same error with the place filled in where it was not known yet."""
+    def located(self, **place: str | int | None) -> Self:
+        """The same error with `file`, `line`, `document`, `item`, `object` or `field` added where not known yet."""
         placed = copy.copy(self)
-        placed.file = self.file if self.file is not None else file
-        placed.document = self.document if self.document is not None else document
-        placed.object = self.object if self.object is not None else object
+        for part, known in place.items():
+            if getattr(self, part) is None:
+                setattr(placed, part, known)
         return placed
 
     def __str__(self) -> str:
@@ -78,9 +82,11 @@ class InputError(SteersmanError):
             position.append(f"line {self.line}")
         if self.document is not None:
             position.append(f"document {self.document}")
+        if self.item is not None:
+            position.append(f"item {self.item}")
         return [part for part in (", ".join(position), self.object, self.field) if part]
 
 
 def _shown(value: Any) -> str:
-    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"

@@ -39,6 +39,7 @@ class Operator(enum.StrEnum):
     LT = "Lt"
 
 
+_IN: Final = Operator.IN
 _LABEL_SELECTOR_OPERATORS: Final = frozenset(
     {Operator.IN, Operator.NOT_IN, Operator.EXISTS, Operator.DOES_NOT_EXIST},
 )
@@ -100,8 +101,12 @@ class Selector(msgspec.Struct, frozen=True, cache_hash=True):
         requirements = self.requirements
         if requirements is None:
             return False
-        for requirement in requirements:  # noqa: SIM110 (all() over a generator takes twice as long)
-            if not requirement.matches_value(labels.get(requirement.key)):
+        for requirement in requirements:
+            value = labels.get(requirement.key)
+            if requirement.operator is _IN:  # nearly all requirements; a call less
+                if value not in requirement.values:
+                    return False
+            elif not requirement.matches_value(value):
                 return False
         return True
 

@@ -1,0 +1,129 @@
+"""JSON and plain dicts ↔ typed objects.
+
+Used by everything that reads or writes API objects: manifests, the embedded cluster, the client. Decoding is msgspec's;
+what is added here is Go's treatment of `null` (as if the field were absent) and errors that name field and value.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from steersman.api import decode_errors
+from steersman.api.kinds import KINDS
+from steersman.api.meta import Object
+from steersman.errors import InputError
+
+T = TypeVar("T")
+
+NEEDS_KIND: Final = 'an object needs "apiVersion" and "kind"'
+
+_STRING_MAPS: Final = frozenset({"labels", "annotations", "matchLabels"})
+"""Maps whose `null` values are empty strings; elsewhere a `null` is an absent entry."""
+_FOREIGN_SHAPES: Final = frozenset({"resource.k8s.io/v1alpha3", "resource.k8s.io/v1beta1"})
+"""Versions of known kinds whose fields differ from those of the version that is read."""
+
+
+class Header(msgspec.Struct, frozen=True, rename="camel"):
+    """What identifies the kind of an object."""
+
+    api_version: str | None = None
+    kind: str | None = None
+
+
+def class_for(header: Header) -> type[Object] | None:
+    """The Struct for a kind, None for one that is not read (also: a Service of another API group)."""
+    cls = KINDS.get(header.kind or "")
+    if cls is None or not header.api_version:
+        return cls
+    same_group = _group(header.api_version) == _group(cls.API_VERSION)
+    return cls if same_group and header.api_version not in _FOREIGN_SHAPES else None
+
+
+def decode(data: bytes | msgspec.Raw, cls: type[T]) -> T:
+    """JSON → typed; raises `InputError` that names the field and its value."""
+    try:
+        result: T = _decoder(cls).decode(data)
+        return result
+    except msgspec.ValidationError:
+        return convert(msgspec.json.decode(data), cls)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise decode_errors.malformed(error, bytes(data)) from error
+
+
+def decode_object(data: bytes | msgspec.Raw) -> Object:
+    """JSON → the typed object of the kind that it names."""
+    return decode(data, _known_class(decode(data, Header)))
+
+
+def convert(data: Any, cls: type[T]) -> T:
+    """Plain dicts and lists → typed; raises `InputError` that names the field and its value."""
+    try:
+        return msgspec.convert(data, cls)
+    except msgspec.ValidationError:
+        data = without_nulls(data)
+    try:
+        return msgspec.convert(data, cls)
+    except msgspec.ValidationError as error:
+        raise decode_errors.invalid(error, data) from error
+
+
+def convert_object(data: Any) -> Object:
+    """Plain dict → the typed object of the kind that it names."""
+    return convert(data, _known_class(convert(data, Header)))
+
+
+def encode(obj: Object) -> bytes:
+    """Typed → JSON, with `apiVersion` and `kind`."""
+    body = msgspec.json.encode(obj)
+    header = f'{{"apiVersion":"{obj.API_VERSION}","kind":"{obj.KIND}"'.encode()
+    return header + (b"}" if body == b"{}" else b"," + body[1:])
+
+
+def to_dict(obj: Object) -> dict[str, Any]:
+    """Typed → plain dicts and lists, with `apiVersion` and `kind`."""
+    return {"apiVersion": obj.API_VERSION, "kind": obj.KIND, **msgspec.to_builtins(obj)}
+
+
+def without_nulls(data: Any) -> Any:
+    """The data without entries that are `null`, as Go reads it."""
+    if isinstance(data, list):
+        return [without_nulls(element) for element in data]
+    if not isinstance(data, dict):
+        return data
+    return {
+        name: _strings(value) if name in _STRING_MAPS else without_nulls(value)
+        for name, value in data.items()
+        if value is not None
+    }
+
+
+def _strings(labels: Any) -> Any:
+    if not isinstance(labels, dict):
+        return labels
+    return {name: "" if value is None else value for name, value in labels.items()}
+
+
+def _known_class(header: Header) -> type[Object]:
+    if not header.kind:
+        raise InputError("is missing", field="kind", hint=NEEDS_KIND)
+    cls = class_for(header)
+    if cls is None:
+        kind = f"{header.kind} ({header.api_version})" if header.api_version else header.kind
+        raise InputError("is not a kind that can be read", field="kind", value=kind)
+    return cls
+
+
+def _group(api_version: str) -> str:
+    return api_version.rpartition("/")[0]
+
+
+_decoders: dict[type, msgspec.json.Decoder[Any]] = {}
+
+
+def _decoder(cls: type) -> msgspec.json.Decoder[Any]:
+    decoder = _decoders.get(cls)
+    if decoder is None:
+        decoder = _decoders[cls] = msgspec.json.Decoder(cls)
+    return decoder

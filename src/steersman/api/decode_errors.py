@@ -1,0 +1,113 @@
+"""What is wrong with a document, in a user's words: msgspec's errors → `InputError` with field path and value.
+
+`codec` and `manifests` call this when decoding failed; speed does not matter here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import msgspec
+
+from steersman.errors import InputError
+
+TRUNCATED: Final = "the JSON ends in the middle"
+NOT_UTF8: Final = "is not UTF-8 text"
+
+_TYPE_NAMES: Final = {
+    "str": "a string",
+    "int": "an integer",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a map",
+    "null": "null",
+}
+_PYTHON_TYPES: Final[dict[str, type | tuple[type, ...]]] = {
+    "str": str,
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "array": (list, tuple),
+    "object": dict,
+    "null": type(None),
+}
+_WRONG_TYPE: Final = re.compile(r"Expected `([^`]+)`, got `(\w+)`")
+_OUT_OF_RANGE: Final = re.compile(r"Expected `int` (<=|>=) (-?\d+)")
+_PATH: Final = re.compile(r" - at (`key` in )?`\$(.*)`$")
+_STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
+_BYTE: Final = re.compile(r" \(byte (\d+)\)$")
+
+
+def invalid(error: msgspec.ValidationError, data: Any) -> InputError:
+    """A value of the wrong type or range in well-formed `data`."""
+    text = str(error)
+    path = _PATH.search(text)
+    complaint = text[: path.start()] if path else text
+    wrong_type = _WRONG_TYPE.match(complaint)
+    field, value = _locate(path[2] if path else "", data, wrong_type[2] if wrong_type else "")
+    if path and path[1]:
+        return InputError("a key must be a string", field=field or None, hint="write it in quotes")
+    return InputError(
+        _message(complaint),
+        field=field or None,
+        value=value,
+        hint=_quoting_hint(wrong_type[1], value) if wrong_type else None,
+    )
+
+
+def malformed(error: msgspec.DecodeError | UnicodeDecodeError, data: bytes) -> InputError:
+    """A document that is not JSON."""
+    if isinstance(error, UnicodeDecodeError):
+        return InputError(NOT_UTF8)
+    text = str(error)
+    if "truncated" in text:
+        return InputError(TRUNCATED, line=data.count(b"\n") + 1)
+    byte = _BYTE.search(text)
+    if byte is None:
+        return InputError(text)
+    return InputError(text[: byte.start()], line=data.count(b"\n", 0, int(byte[1])) + 1)
+
+
+def _message(complaint: str) -> str:
+    if match := _WRONG_TYPE.match(complaint):
+        expected = match[1].split(" | ")
+        names = [name for name in expected if name != "null" and not (name == "int" and "float" in expected)]
+        return f"must be {' or '.join(_TYPE_NAMES.get(name, name) for name in names)}"
+    if match := _OUT_OF_RANGE.match(complaint):
+        return f"must be at {'most' if match[1] == '<=' else 'least'} {match[2]}"
+    return complaint
+
+
+def _quoting_hint(expected: str, value: Any) -> str | None:
+    if "str" in expected.split(" | ") and isinstance(value, bool | int | float):
+        return "write it in quotes"
+    return None
+
+
+def _locate(path: str, data: Any, got: str) -> tuple[str, Any]:
+    """The field path as Kubernetes writes it, and the value there.
+
+    msgspec does not say which entry of a map is wrong; it is the first one of the type that was complained about.
+    """
+    field = ""
+    for name, index, any_entry in _STEP.findall(path):
+        if any_entry:
+            name = _culprit(data, got)
+            field += f"[{name}]"
+            data = data.get(name) if isinstance(data, dict) else None
+        elif index:
+            field += f"[{index}]"
+            data = data[int(index)] if isinstance(data, list | tuple) else None
+        else:
+            field += f".{name}" if field else name
+            data = data.get(name) if isinstance(data, dict) else None
+    return field, data
+
+
+def _culprit(entries: Any, got: str) -> str:
+    wanted = _PYTHON_TYPES.get(got)
+    if wanted is None or not isinstance(entries, dict):
+        return "…"
+    return next((str(name) for name, value in entries.items() if isinstance(value, wanted)), "…")

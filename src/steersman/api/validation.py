@@ -1,0 +1,78 @@
+"""Checks on objects that came from a user's files instead of an API server, which would have made them.
+
+Only what would otherwise surface later as a crash or a silent absurdity: quantities.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+from steersman.api import quantity
+from steersman.api.meta import Object, Quantity, ResourceList
+from steersman.api.node import Node
+from steersman.api.pod import Container, Pod, PodSpec, ResourceRequirements
+from steersman.api.storage import PersistentVolume, PersistentVolumeClaim
+from steersman.api.workload import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from steersman.errors import InputError
+
+NEGATIVE: Final = "must be greater than or equal to 0"
+
+_WITH_TEMPLATE: Final = (DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet)
+
+
+def check_quantities(obj: Object) -> None:
+    """Raise `InputError` for the first quantity that cannot be read or is negative."""
+    for path, resources in _resource_lists(obj):
+        for name, amount in resources.items():
+            if not _is_acceptable(amount):
+                raise _complaint(f"{path}.{name}", amount)
+
+
+@lru_cache(maxsize=65536)
+def _is_acceptable(amount: Quantity) -> bool:
+    try:
+        return quantity.sign(quantity.parse(amount)) >= 0
+    except InputError:
+        return False
+
+
+def _complaint(field: str, amount: Quantity) -> InputError:
+    try:
+        quantity.parse(amount)
+    except InputError as error:
+        return error.located(field=field)
+    return InputError(NEGATIVE, field=field, value=amount)
+
+
+def _resource_lists(obj: Object) -> Iterator[tuple[str, ResourceList]]:
+    if isinstance(obj, Pod):
+        yield from _of_pod(obj.spec, "spec")
+    elif isinstance(obj, Node):
+        yield "status.allocatable", obj.status.allocatable
+        yield "status.capacity", obj.status.capacity
+    elif isinstance(obj, PersistentVolume):
+        yield "spec.capacity", obj.spec.capacity
+    elif isinstance(obj, PersistentVolumeClaim):
+        yield "spec.resources.requests", obj.spec.resources.requests
+    elif isinstance(obj, _WITH_TEMPLATE) and obj.spec.template is not None:
+        yield from _of_pod(obj.spec.template.spec, "spec.template.spec")
+
+
+def _of_pod(spec: PodSpec, path: str) -> Iterator[tuple[str, ResourceList]]:
+    yield from _of_containers(spec.containers, f"{path}.containers")
+    yield from _of_containers(spec.init_containers, f"{path}.initContainers")
+    yield f"{path}.overhead", spec.overhead
+    if spec.resources is not None:
+        yield from _of_requirements(spec.resources, f"{path}.resources")
+
+
+def _of_containers(containers: tuple[Container, ...], path: str) -> Iterator[tuple[str, ResourceList]]:
+    for index, container in enumerate(containers):
+        yield from _of_requirements(container.resources, f"{path}[{index}].resources")
+
+
+def _of_requirements(requirements: ResourceRequirements, path: str) -> Iterator[tuple[str, ResourceList]]:
+    yield f"{path}.requests", requirements.requests
+    yield f"{path}.limits", requirements.limits
