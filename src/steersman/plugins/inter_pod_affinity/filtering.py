@@ -1,0 +1,136 @@
+"""The required terms: which nodes an affinity or anti-affinity rules out.
+
+PreFilter counts, per topology pair (key, value), the pods that matter; Filter looks up the pairs of one node. AddPod
+and RemovePod change the counts as if a pod came or went.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_info import AffinityTerm, PodInfo
+from steersman.framework.status import Status, unresolvable, unschedulable
+from steersman.plugins.inter_pod_affinity.namespaces import NO_LABELS
+
+ERR_EXISTING_ANTI_AFFINITY_RULES_NOT_MATCH = "node(s) didn't satisfy existing pods anti-affinity rules"
+ERR_AFFINITY_RULES_NOT_MATCH = "node(s) didn't match pod affinity rules"
+ERR_ANTI_AFFINITY_RULES_NOT_MATCH = "node(s) didn't match pod anti-affinity rules"
+
+TopologyPair: TypeAlias = tuple[str, str]
+PairCounts: TypeAlias = Counter[TopologyPair]
+"""How many matches of terms there are in each topology domain; a pair without any has no entry."""
+
+
+@dataclass(slots=True)
+class FilterState:
+    """From PreFilter to Filter: the required terms of the pod being scheduled, and what they meet in the cluster."""
+
+    pod: PodInfo
+    namespace_labels: Mapping[str, str]
+    #: Required terms of `pod` with their namespaces resolved.
+    affinity_terms: tuple[AffinityTerm, ...]
+    anti_affinity_terms: tuple[AffinityTerm, ...]
+    #: Existing pods' required anti-affinity terms that `pod` matches.
+    existing_anti_affinity: PairCounts = field(default_factory=Counter)
+    #: Existing pods that match *all* affinity terms of `pod`, once per term.
+    affinity: PairCounts = field(default_factory=Counter)
+    #: Existing pods that match an anti-affinity term of `pod`, once per matching term.
+    anti_affinity: PairCounts = field(default_factory=Counter)
+
+    def clone(self) -> FilterState:
+        return replace(
+            self,
+            existing_anti_affinity=self.existing_anti_affinity.copy(),
+            affinity=self.affinity.copy(),
+            anti_affinity=self.anti_affinity.copy(),
+        )
+
+    @property
+    def nothing_to_check(self) -> bool:
+        return not (self.affinity_terms or self.anti_affinity_terms or self.existing_anti_affinity)
+
+    def count_terms_of(self, existing: PodInfo, node: NodeInfo, by: int) -> None:
+        """Counts the anti-affinity of `existing` against the pod being scheduled."""
+        for term in existing.shape.required_anti_affinity:
+            if term.matches(self.pod, self.namespace_labels):
+                _count(self.existing_anti_affinity, node, term.topology_key, by)
+
+    def count_as_target(self, existing: PodInfo, node: NodeInfo, by: int) -> None:
+        """Counts `existing` as a pod that the terms of the pod being scheduled may speak of."""
+        if matches_all(self.affinity_terms, existing):
+            for term in self.affinity_terms:
+                _count(self.affinity, node, term.topology_key, by)
+        for term in self.anti_affinity_terms:
+            if term.matches(existing, NO_LABELS):
+                _count(self.anti_affinity, node, term.topology_key, by)
+
+
+def matches_all(terms: Sequence[AffinityTerm], pod: PodInfo) -> bool:
+    """Whether there are terms and `pod` matches every one: an affinity wants a single pod that satisfies all terms."""
+    return bool(terms) and all(term.matches(pod, NO_LABELS) for term in terms)
+
+
+def fill_counts(
+    state: FilterState, nodes: Iterable[NodeInfo], nodes_with_required_anti_affinity: Iterable[NodeInfo]
+) -> None:
+    """Counts every pod of the cluster into a fresh state."""
+    for node in nodes_with_required_anti_affinity:
+        for existing in node.pods_with_required_anti_affinity:
+            state.count_terms_of(existing, node, 1)
+    if not state.affinity_terms and not state.anti_affinity_terms:
+        return
+    for node in nodes:
+        for existing in node.pods:
+            state.count_as_target(existing, node, 1)
+
+
+def check(state: FilterState, node: NodeInfo) -> Status | None:
+    """Whether the node satisfies the terms of the pod and those of the pods that run."""
+    if not _satisfies_affinity(state, node):
+        return unresolvable(ERR_AFFINITY_RULES_NOT_MATCH)
+    if not _satisfies_anti_affinity(state, node):
+        return unschedulable(ERR_ANTI_AFFINITY_RULES_NOT_MATCH)
+    if not _satisfies_existing_anti_affinity(state, node):
+        return unschedulable(ERR_EXISTING_ANTI_AFFINITY_RULES_NOT_MATCH)
+    return None
+
+
+def _satisfies_affinity(state: FilterState, node: NodeInfo) -> bool:
+    keys = [term.topology_key for term in state.affinity_terms]
+    if any(key not in node.labels for key in keys):
+        return False
+    if all(state.affinity[key, node.labels[key]] > 0 for key in keys):
+        return True
+    return _is_first_of_its_series(state)
+
+
+def _is_first_of_its_series(state: FilterState) -> bool:
+    """No pod anywhere matches, but the pod matches its own terms: it may start the group, or the group never would."""
+    return not state.affinity and matches_all(state.affinity_terms, state.pod)
+
+
+def _satisfies_anti_affinity(state: FilterState, node: NodeInfo) -> bool:
+    pairs = (
+        (t.topology_key, node.labels[t.topology_key])
+        for t in state.anti_affinity_terms
+        if t.topology_key in node.labels
+    )
+    return not any(state.anti_affinity[pair] > 0 for pair in pairs)
+
+
+def _satisfies_existing_anti_affinity(state: FilterState, node: NodeInfo) -> bool:
+    return not any(state.existing_anti_affinity[pair] > 0 for pair in node.labels.items())
+
+
+def _count(counts: PairCounts, node: NodeInfo, topology_key: str, by: int) -> None:
+    value = node.labels.get(topology_key)
+    if value is None:
+        return
+    pair = topology_key, value
+    counts[pair] += by
+    if counts[pair] == 0:
+        del counts[pair]
