@@ -28,6 +28,8 @@ from steersman.api.kinds import (
 )
 from steersman.api.meta import (
     Condition,
+    Int32,
+    Int64,
     LabelSelector,
     LabelSelectorRequirement,
     LocalObjectReference,
@@ -154,6 +156,7 @@ from steersman.api.volume import (
     EphemeralVolumeSource,
     GCEPersistentDisk,
     HostPath,
+    ImageVolumeSource,
     LocalVolume,
     PersistentVolumeClaimSpec,
     PersistentVolumeClaimTemplate,
@@ -246,6 +249,9 @@ __all__ = [
     "ExactDeviceRequest",
     "GCEPersistentDisk",
     "HostPath",
+    "ImageVolumeSource",
+    "Int32",
+    "Int64",
     "Job",
     "JobSpec",
     "JobStatus",

@@ -115,6 +115,13 @@ class EmptyDir(Struct, frozen=True):
     size_limit: str | int | float | None = None
 
 
+class ImageVolumeSource(Struct, frozen=True):
+    """The content of a container image as a volume; `reference` is the image."""
+
+    reference: str = ""
+    pull_policy: str = ""
+
+
 class PersistentVolumeClaimVolumeSource(Struct, frozen=True):
     claim_name: str = ""
     read_only: bool = False
@@ -158,6 +165,7 @@ class Volume(Struct, frozen=True):
     persistent_volume_claim: PersistentVolumeClaimVolumeSource | None = None
     ephemeral: EphemeralVolumeSource | None = None
     csi: CSIVolumeSource | None = None
+    image: ImageVolumeSource | None = None
     empty_dir: EmptyDir | None = None
     host_path: HostPath | None = None
     nfs: NFS | None = None
