@@ -1,0 +1,10 @@
+"""NodeResourcesFit and NodeResourcesBalancedAllocation: room on the node, and how it would be used.
+
+`fit` (with `insufficient`, `strategies`, `fit_hints`) and `balanced_allocation` are the two plugins; `allocation` is
+what both of them score.
+"""
+
+from steersman.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation
+from steersman.plugins.node_resources.fit import NodeResourcesFit
+
+__all__ = ["NodeResourcesBalancedAllocation", "NodeResourcesFit"]

@@ -1,0 +1,113 @@
+"""NodeResourcesFit: a node must have enough left of everything that the pod requests, and is scored by how full it is.
+
+PreFilter adds up the pod's requests, Filter compares them with what is free on a node (`insufficient`), PreScore and
+Score rate the node by the configured strategy (`strategies`). The hints are in `fit_hints`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from steersman.api import Pod
+from steersman.config import NodeResourcesFitArgs
+from steersman.errors import InputError
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from steersman.framework.handle import Handle
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.pod_resources import pod_requests, scoring_requests
+from steersman.framework.status import Code, Status, error, unresolvable
+from steersman.plugins.node_resources import fit_hints
+from steersman.plugins.node_resources.allocation import (
+    ERR_NO_RESOURCES,
+    allocation,
+    requested_with_minimum_on,
+)
+from steersman.plugins.node_resources.insufficient import insufficient_resources
+from steersman.plugins.node_resources.strategies import strategy_function
+
+ERR_SIDECARS_DISABLED: Final = "Pod has a restartable init container and the SidecarContainers feature is disabled"
+ERR_NO_STRATEGY: Final = "scoring strategy not specified"
+PRE_FILTER_KEY: Final = "PreFilterNodeResourcesFit"
+PRE_SCORE_KEY: Final = "PreScoreNodeResourcesFit"
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRequests:
+    """From PreFilter to Filter: what the pod requests, by resource."""
+
+    by_resource: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreRequests:
+    """From PreScore to Score: what the pod counts for, in the order of the strategy's resources."""
+
+    amounts: tuple[int, ...]
+
+
+class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+    """Rejects nodes without room for the pod; scores the others by how full they would be."""
+
+    name = "NodeResourcesFit"
+
+    def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
+        self._ignored_resources = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        if args.scoring_strategy is None:
+            raise InputError(ERR_NO_STRATEGY)
+        self._resources = args.scoring_strategy.resources
+        self._score_allocation = strategy_function(args.scoring_strategy)
+        self._gates = handle.gates
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        if has_sidecar(pod.pod) and not self._gates.enabled("SidecarContainers"):
+            return unresolvable(ERR_SIDECARS_DISABLED)
+        state.write(PRE_FILTER_KEY, FilterRequests(pod_requests(pod.pod, status=False)))
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        requests = state.read(PRE_FILTER_KEY, FilterRequests)
+        if requests is None:
+            return error(f'error reading "{PRE_FILTER_KEY}" from cycleState: not found')
+        lacking = insufficient_resources(requests.by_resource, node, self._ignored_resources, self._ignored_groups)
+        if not lacking:
+            return None
+        hopeless = any(resource.unresolvable for resource in lacking)
+        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE
+        return Status(code, tuple(resource.reason for resource in lacking))
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        state.write(PRE_SCORE_KEY, self._score_requests(pod))
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int | Status:
+        if not self._resources:
+            return error(ERR_NO_RESOURCES)
+        requests = state.read(PRE_SCORE_KEY, ScoreRequests) or self._score_requests(pod)
+        return self._score_allocation(*allocation(self._resources, node, requests.amounts, requested_with_minimum_on))
+
+    def _score_requests(self, pod: PodInfo) -> ScoreRequests:
+        """Containers count with the scheduler's minimum; pod-level requests and resizes under way do not count."""
+        requests = scoring_requests(pod.pod, with_minimum=True, status=False, pod_level=False)
+        return ScoreRequests(tuple(requests.get(spec.name, 0) for spec in self._resources))
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        pod_event = ClusterEvent(EventResource.POD, ActionType.DELETE | ActionType.UPDATE_POD_SCALE_DOWN)
+        node_event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
+        events = (
+            ClusterEventWithHint(pod_event, fit_hints.after_pod_event),
+            ClusterEventWithHint(node_event, fit_hints.after_node_event),
+        )
+        if not self._gates.enabled("DRAExtendedResource"):
+            return events
+        class_event = ClusterEvent(EventResource.DEVICE_CLASS, ActionType.ADD | ActionType.UPDATE)
+        return (*events, ClusterEventWithHint(class_event, fit_hints.after_device_class_event))
+
+
+def has_sidecar(pod: Pod) -> bool:
+    return any(container.restart_policy == "Always" for container in pod.spec.init_containers)

@@ -1,0 +1,104 @@
+"""The scoring strategies of NodeResourcesFit: how full a node may be to be liked.
+
+Each strategy is a function of what would be requested on the node and what the node offers, resource by resource in the
+configured order (see `allocation`), and answers 0..100. A resource that the node does not offer is left out of the
+average. All divisions are Go's: they cut towards zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Final
+
+from steersman.config import (
+    MAX_CUSTOM_PRIORITY_SCORE,
+    ResourceSpec,
+    ScoringStrategy,
+    ScoringStrategyType,
+    UtilizationShapePoint,
+)
+from steersman.errors import InputError
+from steersman.framework.go_math import go_round
+from steersman.framework.plugin import MAX_NODE_SCORE
+from steersman.plugins.node_resources.allocation import ScoreNode
+
+#: Utilisation is in percent.
+FULL: Final = 100
+
+
+def strategy_function(strategy: ScoringStrategy) -> ScoreNode:
+    """The function that `strategy.type` names."""
+    match strategy.type:
+        case ScoringStrategyType.LEAST_ALLOCATED:
+            return weighted_average(strategy.resources, least_requested_score)
+        case ScoringStrategyType.MOST_ALLOCATED:
+            return weighted_average(strategy.resources, most_requested_score)
+        case ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO:
+            ratio = strategy.requested_to_capacity_ratio
+            return requested_to_capacity_ratio(strategy.resources, ratio.shape if ratio is not None else ())
+        case _:
+            raise InputError(f"scoring strategy {strategy.type} is not supported")
+
+
+def weighted_average(resources: Sequence[ResourceSpec], score_resource: Callable[[int, int], int]) -> ScoreNode:
+    """Averages the scores of the single resources by their configured weights."""
+
+    def score(requested: Sequence[int], allocated: Sequence[int], allocatable: Sequence[int]) -> int:
+        node_score = weight_sum = 0
+        for spec, amount, capacity in zip(resources, requested, allocatable, strict=True):
+            if capacity == 0:
+                continue
+            node_score += score_resource(amount, capacity) * spec.weight
+            weight_sum += spec.weight
+        return node_score // weight_sum if weight_sum else 0
+
+    return score
+
+
+def least_requested_score(requested: int, capacity: int) -> int:
+    """The free share of the capacity, 0 when more is requested than there is."""
+    return 0 if requested > capacity else (capacity - requested) * MAX_NODE_SCORE // capacity
+
+
+def most_requested_score(requested: int, capacity: int) -> int:
+    """The used share of the capacity. Minimums for pods without requests may add up to more than there is."""
+    return min(requested, capacity) * MAX_NODE_SCORE // capacity
+
+
+def requested_to_capacity_ratio(resources: Sequence[ResourceSpec], shape: Sequence[UtilizationShapePoint]) -> ScoreNode:
+    """Scores the utilisation by a broken line. Resources that score 0 do not count in the average."""
+    line = broken_line([(p.utilization, p.score * (MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE)) for p in shape])
+
+    def score(requested: Sequence[int], allocated: Sequence[int], allocatable: Sequence[int]) -> int:
+        node_score = weight_sum = 0
+        for spec, amount, capacity in zip(resources, requested, allocatable, strict=True):
+            if capacity == 0:
+                continue
+            resource_score = line(min(amount, capacity) * FULL // capacity)
+            if resource_score > 0:
+                node_score += resource_score * spec.weight
+                weight_sum += spec.weight
+        return go_round(float(node_score) / float(weight_sum)) if weight_sum else 0
+
+    return score
+
+
+def broken_line(points: Sequence[tuple[int, int]]) -> Callable[[int], int]:
+    """The function through the (utilisation, score) points: linear between them, constant before and after."""
+
+    def score_at(utilization: int) -> int:
+        if utilization <= points[0][0]:
+            return points[0][1]
+        for (start, score_at_start), (end, score_at_end) in pairwise(points):
+            if utilization <= end:
+                rise = (score_at_end - score_at_start) * (utilization - start)
+                return score_at_start + quotient_towards_zero(rise, end - start)
+        return points[-1][1]
+
+    return score_at
+
+
+def quotient_towards_zero(dividend: int, divisor: int) -> int:
+    """Go's integer division for a positive divisor; Python's rounds a negative quotient down."""
+    return dividend // divisor if dividend >= 0 else -(-dividend // divisor)

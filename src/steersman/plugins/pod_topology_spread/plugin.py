@@ -1,0 +1,122 @@
+"""PodTopologySpread: keeps the pods that a constraint speaks of evenly spread over topology domains.
+
+This module is the plugin with its extension points; `constraints` finds what the pod demands, `filtering` and `scoring`
+hold the counts and the rules, `hints` says which events matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from steersman.config import DefaultingType, PodTopologySpreadArgs
+from steersman.errors import InputError
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
+from steersman.framework.handle import Handle
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import (
+    EnqueueExtensions,
+    FilterPlugin,
+    NodeScore,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+)
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import SKIP, Status, error
+from steersman.plugins.pod_topology_spread.constraints import (
+    DO_NOT_SCHEDULE,
+    SCHEDULE_ANYWAY,
+    SYSTEM_DEFAULT_CONSTRAINTS,
+    ConstraintSource,
+)
+from steersman.plugins.pod_topology_spread.filtering import DomainCounts
+from steersman.plugins.pod_topology_spread.hints import SpreadHints
+from steersman.plugins.pod_topology_spread.scoring import DomainScores
+
+PRE_FILTER_KEY: Final = "PreFilterPodTopologySpread"
+PRE_SCORE_KEY: Final = "PreScorePodTopologySpread"
+ERR_NO_PRE_FILTER: Final = f'reading "{PRE_FILTER_KEY}" from cycleState: not found'
+ERR_NO_PRE_SCORE: Final = f'error reading "{PRE_SCORE_KEY}" from cycleState: not found'
+_POD_CHANGES: Final = (
+    ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_POD_LABEL | ActionType.UPDATE_POD_TOLERATION
+)
+_NODE_CHANGES: Final = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
+
+
+class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+    """Rejects nodes that would make a domain too full; prefers nodes in emptier domains."""
+
+    name = "PodTopologySpread"
+
+    def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
+        self._system_defaults = args.defaulting_type == DefaultingType.SYSTEM
+        defaults = SYSTEM_DEFAULT_CONSTRAINTS if self._system_defaults else args.default_constraints
+        self._source = ConstraintSource(defaults, handle.objects, handle.gates)
+        self._hints = SpreadHints(self._source)
+        self._handle = handle
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        try:
+            constraints = self._source.constraints(pod.pod, DO_NOT_SCHEDULE)
+        except InputError as wrong:
+            return error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {wrong}")
+        if not constraints:
+            return SKIP
+        counts = DomainCounts(constraints, self._comparison_operators)
+        counts.count(pod.pod, nodes)
+        state.write(PRE_FILTER_KEY, counts)
+        return None
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status | None:
+        return self._update(state, pod, added, node, 1)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status | None:
+        return self._update(state, pod, removed, node, -1)
+
+    def _update(self, state: CycleState, pod: PodInfo, changed: PodInfo, node: NodeInfo, delta: int) -> Status | None:
+        counts = state.read(PRE_FILTER_KEY, DomainCounts)
+        if counts is None:
+            return error(ERR_NO_PRE_FILTER)
+        counts.update(pod.pod, changed, node, delta)
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        counts = state.read(PRE_FILTER_KEY, DomainCounts)
+        return error(ERR_NO_PRE_FILTER) if counts is None else counts.check(pod.labels, node)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        try:
+            constraints = self._source.constraints(pod.pod, SCHEDULE_ANYWAY)
+        except InputError as wrong:
+            return error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {wrong}")
+        if not constraints:
+            return SKIP
+        # The system's own defaults spread over hostnames even where nodes have no zone.
+        own = bool(pod.spec.topology_spread_constraints)
+        scores = DomainScores(constraints, nodes, require_all_keys=own or not self._system_defaults)
+        scores.count(pod.pod, self._handle.nodes.all(), self._comparison_operators)
+        state.write(PRE_SCORE_KEY, scores)
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int | Status:
+        scores = state.read(PRE_SCORE_KEY, DomainScores)
+        return error(ERR_NO_PRE_SCORE) if scores is None else scores.score(pod.pod, node)
+
+    def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> Status | None:
+        domains = state.read(PRE_SCORE_KEY, DomainScores)
+        if domains is None:
+            return error(ERR_NO_PRE_SCORE)
+        domains.normalize(scores)
+        return None
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        return (
+            ClusterEventWithHint(ClusterEvent(EventResource.POD, _POD_CHANGES), self._hints.after_pod_event),
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, _NODE_CHANGES), self._hints.after_node_event),
+        )
+
+    @property
+    def _comparison_operators(self) -> bool:
+        return self._handle.gates.enabled("TaintTolerationComparisonOperators")
