@@ -23,23 +23,19 @@ from steersman.api.device import (
     ResourceSlice,
     ResourceSliceSpec,
 )
-from steersman.api.kinds import (
-    KINDS,
-)
+from steersman.api.kinds import KINDS
 from steersman.api.meta import (
     Condition,
     Int32,
     Int64,
     LabelSelector,
     LabelSelectorRequirement,
-    LocalObjectReference,
     Object,
     ObjectMeta,
     ObjectReference,
     OwnerReference,
     Quantity,
     ResourceList,
-    SecretReference,
     Struct,
     key,
     kind_of,
@@ -257,7 +253,6 @@ __all__ = [
     "JobStatus",
     "LabelSelector",
     "LabelSelectorRequirement",
-    "LocalObjectReference",
     "LocalVolume",
     "Namespace",
     "NamespaceStatus",
@@ -319,7 +314,6 @@ __all__ = [
     "ResourceRequirements",
     "ResourceSlice",
     "ResourceSliceSpec",
-    "SecretReference",
     "Service",
     "ServiceSpec",
     "StatefulSet",

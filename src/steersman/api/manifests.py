@@ -16,6 +16,8 @@ from steersman.api import codec, documents, validation
 from steersman.api.documents import Found, Place
 from steersman.api.kinds import KINDS
 from steersman.api.meta import Object, key
+from steersman.api.pod import Pod
+from steersman.api.sharing import Sharer
 from steersman.errors import InputError
 
 STDIN: Final = "-"
@@ -58,6 +60,7 @@ class _Collection:
         self.objects: list[LoadedObject] = []
         self.skipped: dict[str, int] = {}
         self._places: dict[tuple[str, str], Place] = {}
+        self._sharer = Sharer()
         self._generated: dict[tuple[str, str, str], int] = {}
 
     def add(self, found: Found) -> None:
@@ -70,6 +73,7 @@ class _Collection:
             obj = self._named(_decode(found, cls))
             validation.check_quantities(obj)
             self._remember(obj, found.place)
+            obj = self._sharer.shared(obj) if isinstance(obj, Pod) else obj
         except InputError as error:
             raise error.located(**found.place._asdict(), object=_description(found)) from error
         self.objects.append(LoadedObject(obj, found.place))

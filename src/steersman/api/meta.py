@@ -91,15 +91,6 @@ class ObjectReference(Struct, frozen=True):
     resource_version: str = ""
 
 
-class LocalObjectReference(Struct, frozen=True):
-    name: str = ""
-
-
-class SecretReference(Struct, frozen=True):
-    name: str = ""
-    namespace: str = ""
-
-
 class Condition(Struct, frozen=True):
     """One entry of `status.conditions`, of pods, nodes, budgets and devices alike."""
 
@@ -108,8 +99,6 @@ class Condition(Struct, frozen=True):
     reason: str = ""
     message: str = ""
     observed_generation: Int64 = 0
-    last_probe_time: str | None = None
-    last_heartbeat_time: str | None = None
     last_transition_time: str | None = None
 
 
