@@ -1,8 +1,8 @@
 """Replays recorded operations of kube-scheduler's queue on ours and compares everything after each of them.
 
-A trace (format: `FORMAT-queue-config.md`, part 1) holds a queue configuration, operations with their times, and for each
-the outcome, the complete state of the queue and the changes of its pods. `run_trace` reports where we disagree. After
-the first operation that differs the rest of a trace says nothing new, so the replay ends there.
+A trace (format: `FORMAT-queue-config.md`, part 1) holds a queue configuration, operations with their times, and for
+each the outcome, the complete state of the queue and the changes of its pods. `run_trace` reports where we disagree.
+After the first operation that differs the rest of a trace says nothing new, so the replay ends there.
 """
 
 from __future__ import annotations

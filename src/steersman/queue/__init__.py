@@ -12,18 +12,16 @@ from steersman.queue.nominator import Nominator, PodLookup, PodRef
 from steersman.queue.order import priority_sort_key, sort_key_of
 from steersman.queue.profile import PreEnqueue, QueueProfile
 from steersman.queue.queued_pod import MICROSECONDS, NEVER, IllegalMoveError, Place, QueuedPodInfo
-from steersman.queue.scheduling_queue import (
-    PodAlreadyQueuedError,
-    QueueInvariantError,
-    QueueSettings,
-    SchedulingQueue,
-)
+from steersman.queue.scheduling_queue import NamespaceLabels, QueueInvariantError, SchedulingQueue
+from steersman.queue.settings import QueueSettings
+from steersman.queue.sub_queues import PodAlreadyQueuedError
 
 __all__ = [
     "MICROSECONDS",
     "NEVER",
     "CountingQueueMetrics",
     "IllegalMoveError",
+    "NamespaceLabels",
     "Nominator",
     "PendingPods",
     "Place",

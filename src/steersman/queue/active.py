@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from steersman.queue.heap import QueuedPodHeap, SortKey
 from steersman.queue.metrics import QueueMetrics
-from steersman.queue.queued_pod import Place, QueuedPodInfo
+from steersman.queue.queued_pod import ACTIVE, OUTSIDE, QueuedPodInfo
 
 
 class ActiveQueue:
@@ -20,15 +20,14 @@ class ActiveQueue:
 
     def add(self, queued: QueuedPodInfo, event: str) -> None:
         """Take in a pod from elsewhere; it takes the place of another object with its key."""
-        replaced = self.pods.get(queued.key)
-        if replaced is not None:
-            replaced.move_to(Place.OUTSIDE, event)
-        queued.move_to(Place.ACTIVE, event)
+        if queued.key in self.pods.entries:
+            self.pods.entries[queued.key][-1].move_to(OUTSIDE, event)
+        queued.move_to(ACTIVE, event)
         self.pods.add(queued)
         self._metrics.pod_entered("active", event)
 
     def problems(self) -> Iterator[str]:
         yield from self.pods.problems()
         for queued in self.pods:
-            if queued.place is not Place.ACTIVE or queued.is_gated:
+            if queued.place is not ACTIVE or queued.is_gated:
                 yield f"{queued} is in activeQ, gated by {queued.gating_plugin!r}"

@@ -1,8 +1,8 @@
 """backoffQ: pods whose last attempt failed a moment ago, and who must wait before they are worth another one.
 
-Two heaps: pods that were rejected, which a pop may take early when activeQ is empty, and pods whose attempt ended with an
-error, which always wait to protect the API server. Ends of backoff are whole seconds; within such a window the order is
-that of activeQ, and a window that has begun counts as not yet over.
+Two heaps: pods that were rejected, which a pop may take early when activeQ is empty, and pods whose attempt ended with
+an error, which always wait to protect the API server. Ends of backoff are whole seconds; within such a window the order
+is that of activeQ, and a window that has begun counts as not yet over.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class BackoffQueue:
         return len(self.rejected) + len(self.failed)
 
     def __contains__(self, key: str) -> bool:
-        return key in self.rejected or key in self.failed
+        return key in self.rejected.entries or key in self.failed.entries
 
     def end_of_backoff(self, queued: QueuedPodInfo) -> int:
         """When the pod may be tried again, given its failures and the time of the last one; NEVER without backoff."""

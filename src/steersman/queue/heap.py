@@ -1,19 +1,30 @@
-"""A priority queue of pods with access by key: the shelf that activeQ, the backoff queues and the unschedulable pods use.
+"""A priority queue of pods with access by key; activeQ, the backoff queues and the unschedulable pods are made of it.
 
-Deleting or repositioning a pod leaves its old entry in the heap; such an entry is recognised and dropped when it comes to
-the top. When most entries are stale the heap is rebuilt, so that every operation stays logarithmic on average.
+Pods mostly arrive in the order in which they leave: of two pods with the same priority the later one goes behind the
+earlier one. Such pods are appended to a run, a sorted row of entries, and only the first entry of each run is in the
+heap. Where pods do arrive out of order, the latecomers go into the heap themselves. So the heap stays small, and an
+addition or a pop costs about the same with ten pods as with a hundred thousand.
+
+Deleting or repositioning a pod leaves its old entry behind; it is recognised and dropped when it comes to the top.
 """
 
 from __future__ import annotations
 
-import heapq
+from collections import deque
 from collections.abc import Callable, Iterator
+from heapq import heappop, heappush, heapreplace
 from typing import Any, Final
 
 from steersman.queue.queued_pod import QueuedPodInfo
 
 SortKey = Callable[[QueuedPodInfo], tuple[Any, ...]]
-"""Smaller comes first. All keys of one heap have the same length and shape."""
+"""Smaller comes first. All keys of one heap have the same length; if there are several parts, the first is hashable."""
+
+Entry = tuple[Any, ...]
+"""(*sort key, serial, pod). Serials are unique, which keeps pods from being compared."""
+
+_LENGTH_WITHOUT_LEVEL: Final = 3
+"""An entry of this length has a sort key of one part, and all such entries share one run."""
 
 _STALE_ENTRIES_TOLERATED: Final = 64
 """Below this number rebuilding costs more than it saves."""
@@ -22,88 +33,126 @@ _STALE_ENTRIES_TOLERATED: Final = 64
 class QueuedPodHeap:
     """Pods by key, and in order: by sort key, then in the order of their serial numbers."""
 
-    __slots__ = ("_entries", "_heap", "_sort_key")
+    __slots__ = ("_heap", "_runs", "_sort_key", "_stored", "entries")
 
     def __init__(self, sort_key: SortKey) -> None:
         self._sort_key = sort_key
-        #: Pod key → its one valid heap entry, (*sort key, serial, pod). The serial keeps pods from being compared.
-        self._entries: dict[str, tuple[Any, ...]] = {}
-        #: A superset of the values of `_entries`, in heap order.
-        self._heap: list[tuple[Any, ...]] = []
+        #: Pod key → its one valid entry. Others may look (`key in heap.entries` is the fastest way), but not touch.
+        self.entries: dict[str, Entry] = {}
+        #: First part of the sort key → ascending entries with that first part. No empty values.
+        self._runs: dict[object, deque[Entry]] = {}
+        #: In heap order: the first entry of every run, and all entries that are in no run.
+        self._heap: list[Entry] = []
+        #: How many entries there are in heap and runs, stale ones included.
+        self._stored = 0
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self.entries)
 
     def __contains__(self, key: str) -> bool:
-        return key in self._entries
+        return key in self.entries
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
         """In no particular order."""
-        return (entry[-1] for entry in self._entries.values())
+        return (entry[-1] for entry in self.entries.values())
 
     def get(self, key: str) -> QueuedPodInfo | None:
-        entry = self._entries.get(key)
+        entry = self.entries.get(key)
         return None if entry is None else entry[-1]
 
     def add(self, queued: QueuedPodInfo) -> None:
         """Put a pod in, in place of any other with its key; or put it where it now belongs if its sort key changed."""
         entry = (*self._sort_key(queued), queued.serial, queued)
         key = queued.key
-        if key in self._entries:
-            if self._entries[key] == entry:
+        if key in self.entries:
+            if self.entries[key] == entry:
                 return
-            self._rebuild_if_stale()
-        self._entries[key] = entry
-        heapq.heappush(self._heap, entry)
+            self.remove(key)
+        self.entries[key] = entry
+        self._store(entry)
 
     def remove(self, key: str) -> QueuedPodInfo | None:
-        entry = self._entries.pop(key, None)
+        entry = self.entries.pop(key, None)
         if entry is None:
             return None
-        self._rebuild_if_stale()
+        if self._stored > 2 * len(self.entries) + _STALE_ENTRIES_TOLERATED:
+            self._drop_stale_entries()
         queued: QueuedPodInfo = entry[-1]
         return queued
 
     def pop(self) -> QueuedPodInfo | None:
         """Take the first pod out; None if there is none."""
-        heap, entries = self._heap, self._entries
-        while heap:
-            entry = heapq.heappop(heap)
-            queued: QueuedPodInfo = entry[-1]
-            if entries.get(queued.key) is entry:
-                del entries[queued.key]
-                return queued
-        return None
+        queued = self.peek()
+        if queued is not None:
+            del self.entries[queued.key]
+            self._drop_first_entry()
+        return queued
 
     def peek(self) -> QueuedPodInfo | None:
         """The first pod, which stays; None if there is none."""
-        heap, entries = self._heap, self._entries
+        heap, entries = self._heap, self.entries
         while heap:
-            queued: QueuedPodInfo = heap[0][-1]
-            if entries.get(queued.key) is heap[0]:
+            entry = heap[0]
+            queued: QueuedPodInfo = entry[-1]
+            if entries.get(queued.key) is entry:
                 return queued
-            heapq.heappop(heap)
+            self._drop_first_entry()
         return None
 
     def ordered(self) -> list[QueuedPodInfo]:
         """All pods in the order in which pops would return them."""
-        return [entry[-1] for entry in sorted(self._entries.values())]
+        return [entry[-1] for entry in sorted(self.entries.values())]
+
+    def _store(self, entry: Entry) -> None:
+        self._stored += 1
+        level = entry[0] if len(entry) > _LENGTH_WITHOUT_LEVEL else None
+        run = self._runs.get(level)
+        if run is None:
+            self._runs[level] = deque((entry,))
+        elif run[-1] < entry:
+            run.append(entry)
+            return
+        heappush(self._heap, entry)
+
+    def _drop_first_entry(self) -> None:
+        heap = self._heap
+        entry = heap[0]
+        self._stored -= 1
+        level = entry[0] if len(entry) > _LENGTH_WITHOUT_LEVEL else None
+        run = self._runs.get(level)
+        if run is None or run[0] is not entry:
+            heappop(heap)
+            return
+        run.popleft()
+        if run:
+            heapreplace(heap, run[0])
+        else:
+            del self._runs[level]
+            heappop(heap)
+
+    def _drop_stale_entries(self) -> None:
+        self._runs.clear()
+        self._heap.clear()
+        self._stored = 0
+        for entry in sorted(self.entries.values()):
+            self._store(entry)
 
     def problems(self) -> Iterator[str]:
-        """What is wrong with the heap, for `validate_state`."""
-        valid = {id(entry) for entry in self._heap}
-        for key, entry in self._entries.items():
+        """What is wrong here, for `validate_state`."""
+        reachable = {id(entry) for row in (self._heap, *self._runs.values()) for entry in row}
+        for key, entry in self.entries.items():
             queued: QueuedPodInfo = entry[-1]
             if queued.key != key:
                 yield f"{key} leads to {queued}"
-            if id(entry) not in valid:
-                yield f"{key} is not in the heap"
+            if id(entry) not in reachable:
+                yield f"{key} has an entry that no pop will find"
             if entry[:-2] != self._sort_key(queued):
                 yield f"{key} is at the position for {entry[:-2]}, but has the sort key {self._sort_key(queued)}"
+        if len(reachable) != self._stored:
+            yield f"there are {len(reachable)} entries, but {self._stored} were counted"
         if any(self._heap[(child - 1) // 2] > self._heap[child] for child in range(1, len(self._heap))):
             yield "the heap is out of order"
-
-    def _rebuild_if_stale(self) -> None:
-        if len(self._heap) > 2 * len(self._entries) + _STALE_ENTRIES_TOLERATED:
-            self._heap = list(self._entries.values())
-            heapq.heapify(self._heap)
+        in_heap = {id(entry) for entry in self._heap}
+        for run in self._runs.values():
+            if id(run[0]) not in in_heap or list(run) != sorted(run):
+                yield "a run is out of order, or its first entry is not in the heap"

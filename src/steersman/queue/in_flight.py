@@ -1,8 +1,8 @@
 """Pods in flight, and what happened in the cluster meanwhile.
 
-While a pod is being scheduled, events pass it by: they could have woken it if it had already been waiting. So events are
-kept as long as some pod is in flight that was popped before them. When a pod comes back rejected, the events since its
-pop are played back to it.
+While a pod is being scheduled, events pass it by: they could have woken it if it had already been waiting. So events
+are kept as long as some pod is in flight that was popped before them. When a pod comes back rejected, the events since
+its pop are played back to it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from steersman.framework.events import ClusterEvent
-from steersman.queue.queued_pod import Place, QueuedPodInfo
+from steersman.queue.queued_pod import IN_FLIGHT, OUTSIDE, QueuedPodInfo
 
 
 class RecordedEvent(NamedTuple):
@@ -28,22 +28,19 @@ class InFlight:
     """The pods that were popped and are not done, with the events since the first of these pops."""
 
     def __init__(self) -> None:
-        #: Pod UID → (pod, number of events recorded before its pop), oldest pop first.
-        self._pods: OrderedDict[str, tuple[QueuedPodInfo, int]] = OrderedDict()
+        #: Pod UID → (pod, number of events recorded before its pop), oldest pop first. Others only look.
+        self.pods: OrderedDict[str, tuple[QueuedPodInfo, int]] = OrderedDict()
         #: Events since the oldest pop, oldest first; empty when nothing is in flight.
         self._events: deque[RecordedEvent] = deque()
         #: How many events were recorded and have been forgotten.
         self._forgotten = 0
 
     def __len__(self) -> int:
-        return len(self._pods)
-
-    def __contains__(self, uid: str) -> bool:
-        return uid in self._pods
+        return len(self.pods)
 
     def __iter__(self) -> Iterator[QueuedPodInfo]:
         """The pods, oldest pop first."""
-        return (queued for queued, _ in self._pods.values())
+        return (queued for queued, _ in self.pods.values())
 
     @property
     def event_count(self) -> int:
@@ -51,57 +48,57 @@ class InFlight:
 
     def add(self, queued: QueuedPodInfo, event: str) -> None:
         """Take in a pod that was just popped; no pod with its UID may be in flight."""
-        queued.move_to(Place.IN_FLIGHT, event)
-        self._pods[queued.uid] = queued, self._forgotten + len(self._events)
+        queued.move_to(IN_FLIGHT, event)
+        self.pods[queued.uid] = queued, self._forgotten + len(self._events)
 
     def record(self, event: ClusterEvent, old: object, new: object) -> None:
         """Remember an event for the pods in flight, if there are any."""
-        if self._pods:
+        if self.pods:
             self._events.append(RecordedEvent(event, old, new))
 
     def events_since_pop(self, uid: str) -> Iterable[RecordedEvent]:
         """What happened since the pod was popped, oldest first; the pod must be in flight."""
-        _, recorded_before = self._pods[uid]
+        _, recorded_before = self.pods[uid]
         return islice(self._events, recorded_before - self._forgotten, None)
 
     def done(self, uid: str, event: str) -> None:
         """The attempt has ended: forget the pod, if it is known, and the events that only it could have needed."""
-        found = self._pods.pop(uid, None)
+        found = self.pods.pop(uid, None)
         if found is None:
             return
         queued = found[0]
-        if queued.place is Place.IN_FLIGHT:
-            queued.move_to(Place.OUTSIDE, event)
+        if queued.place is IN_FLIGHT:
+            queued.move_to(OUTSIDE, event)
         if self._events:
             self._forget_unneeded_events()
 
     def _forget_unneeded_events(self) -> None:
         recorded = self._forgotten + len(self._events)
-        needed_from = next((before for _, before in self._pods.values()), recorded)
+        needed_from = next((before for _, before in self.pods.values()), recorded)
         for _ in range(needed_from - self._forgotten):
             self._events.popleft()
         self._forgotten = needed_from
 
     def clear(self, event: str) -> None:
         """Every attempt counts as ended."""
-        for uid in list(self._pods):
+        for uid in list(self.pods):
             self.done(uid, event)
 
     def log(self) -> list[QueuedPodInfo | RecordedEvent]:
         """Pops and events in the order in which they happened."""
         entries: list[QueuedPodInfo | RecordedEvent] = list(self._events)
-        for queued, recorded_before in reversed(self._pods.values()):
+        for queued, recorded_before in reversed(self.pods.values()):
             entries.insert(recorded_before - self._forgotten, queued)
         return entries
 
     def problems(self) -> Iterator[str]:
-        positions = [before for _, before in self._pods.values()]
+        positions = [before for _, before in self.pods.values()]
         if positions != sorted(positions) or any(p > self._forgotten + len(self._events) for p in positions):
             yield f"pods in flight are out of order: {positions}"
         if positions and positions[0] != self._forgotten:
             yield f"events are kept that happened before the oldest pop: {self._forgotten} < {positions[0]}"
         if self._events and not positions:
             yield f"{len(self._events)} events are kept although nothing is in flight"
-        for uid, (queued, _) in self._pods.items():
+        for uid, (queued, _) in self.pods.items():
             if queued.uid != uid:
                 yield f"{uid} leads to {queued} with uid {queued.uid}"

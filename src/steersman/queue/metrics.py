@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Protocol
 
 
@@ -21,12 +20,14 @@ class CountingQueueMetrics:
 
     def __init__(self) -> None:
         #: (queue, event label) → pods that entered.
-        self.entered: Counter[tuple[str, str]] = Counter()
+        self.entered: dict[tuple[str, str], int] = {}
         #: (plugin, profile) → pods waiting because of it.
-        self.rejections: Counter[tuple[str, str]] = Counter()
+        self.rejections: dict[tuple[str, str], int] = {}
 
     def pod_entered(self, queue: str, event: str, /) -> None:
-        self.entered[queue, event] += 1
+        key = queue, event
+        self.entered[key] = self.entered.get(key, 0) + 1
 
     def rejection_changed(self, plugin: str, profile: str, by: int, /) -> None:
-        self.rejections[plugin, profile] += by
+        key = plugin, profile
+        self.rejections[key] = self.rejections.get(key, 0) + by

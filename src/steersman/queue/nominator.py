@@ -61,7 +61,8 @@ class Nominator:
 
         A pod that no longer exists or already has a node is not nominated.
         """
-        self.remove(pod)
+        if pod.metadata.uid in self._node_of:
+            self.remove(pod)
         if node_name is None:
             node_name = pod.status.nominated_node_name
             if not node_name:

@@ -1,7 +1,7 @@
 """The gate in front of activeQ and backoffQ: PreEnqueue plugins.
 
-Called by `requeue` whenever a pod is about to enter one of the two from elsewhere. A plugin that rejects the pod becomes
-its gating plugin and joins its rejectors, so that the plugin's events wake it again.
+Called by `requeue` whenever a pod is about to enter one of the two from elsewhere. A plugin that rejects the pod
+becomes its gating plugin and joins its rejectors, so that the plugin's events wake it again.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 
-from steersman.framework.status import Code
+from steersman.framework.status import Code, error
 from steersman.queue.metrics import QueueMetrics
 from steersman.queue.profile import PreEnqueue, QueueProfile
 from steersman.queue.queued_pod import QueuedPodInfo
@@ -33,7 +33,13 @@ class PreEnqueueGate:
         if gating:
             plugins = sorted(plugins, key=lambda plugin: plugin.name != gating)
         for plugin in plugins:
-            if not _admits(plugin, queued):
+            try:
+                status = plugin.pre_enqueue(queued.pod)
+            except Exception as problem:
+                # A broken plugin must neither stop the queue nor let a pod through that it was meant to hold back.
+                logger.exception("PreEnqueue plugin %s failed for pod %s", plugin.name, queued.key)
+                status = error(str(problem))
+            if status is not None and status.code is not Code.SUCCESS:
                 self._close(queued, plugin.name)
                 return
         queued.gating_plugin = ""
@@ -43,13 +49,3 @@ class PreEnqueueGate:
             self._metrics.rejection_changed(plugin, queued.profile, 1)
         queued.unschedulable_plugins |= {plugin}
         queued.gating_plugin = plugin
-
-
-def _admits(plugin: PreEnqueue, queued: QueuedPodInfo) -> bool:
-    try:
-        status = plugin.pre_enqueue(queued.pod)
-    except Exception:
-        # A broken plugin must neither stop the queue nor let a pod through that it was meant to hold back.
-        logger.exception("PreEnqueue plugin %s failed for pod %s", plugin.name, queued.key)
-        return False
-    return status is None or status.code is Code.SUCCESS

@@ -1,8 +1,8 @@
 """A pod on its way through the queue: what the queue remembers about it, and where it may go next.
 
-`QueuedPodInfo` is made when a pod is added, moves between the sub-queues, is handed to the scheduling cycle by a pop and
-comes back with the plugins that rejected it. The sub-queues (`active`, `backoff`, `unschedulable`, `in_flight`) hold
-these objects; `requeue` decides which of them is next.
+`QueuedPodInfo` is made when a pod is added, moves between the sub-queues, is handed to the scheduling cycle by a pop
+and comes back with the plugins that rejected it. The sub-queues (`active`, `backoff`, `unschedulable`, `in_flight`)
+hold these objects; `requeue` decides which of them is next.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from steersman import api
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 
 MICROSECONDS: Final = 1_000_000
-"""Per second. All times in the queue are whole microseconds of the clock's monotonic time, exact and totally ordered."""
+"""Per second. All times in the queue are whole microseconds of the clock's monotonic time: sums of them are exact."""
 
 NEVER: Final = -1
 """A time that has not come, earlier than every other: never flushed, never entered activeQ, no backoff."""
@@ -35,6 +35,11 @@ class Place(IntEnum):
     IN_FLIGHT = 5
     """Popped, and the attempt has not ended."""
 
+
+# Members of an enum are slow to reach through their class; these are needed several times per pod and pop.
+OUTSIDE: Final = Place.OUTSIDE
+ACTIVE: Final = Place.ACTIVE
+IN_FLIGHT: Final = Place.IN_FLIGHT
 
 TRANSITIONS: Final[dict[Place, frozenset[Place]]] = {
     Place.OUTSIDE: frozenset({Place.ACTIVE, Place.BACKOFF, Place.ERROR_BACKOFF, Place.UNSCHEDULABLE}),
@@ -109,7 +114,7 @@ class QueuedPodInfo:
         self.was_flushed = False
         #: When that happened last since the last attempt; NEVER if it did not.
         self.flushed_at = NEVER
-        self.place = Place.OUTSIDE
+        self.place: Place = OUTSIDE
         #: Label of the event that caused the last move.
         self.moved_by = ""
 

@@ -10,13 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.framework.events import UNSCHEDULED_POD_ADD, UNSCHEDULED_POD_UPDATE
-from steersman.queue.active import ActiveQueue
-from steersman.queue.backoff import BackoffQueue
 from steersman.queue.hints import Strategy
 from steersman.queue.nominator import Nominator
 from steersman.queue.pre_enqueue import PreEnqueueGate
 from steersman.queue.queued_pod import NEVER, Place, QueuedPodInfo
-from steersman.queue.unschedulable import UnschedulablePods
+from steersman.queue.sub_queues import SubQueues
 
 _CARRIES_NOMINATION: Final = frozenset({UNSCHEDULED_POD_ADD.label, UNSCHEDULED_POD_UPDATE.label})
 """Events that bring a pod's own word on its nomination."""
@@ -25,17 +23,10 @@ _CARRIES_NOMINATION: Final = frozenset({UNSCHEDULED_POD_ADD.label, UNSCHEDULED_P
 class Requeuer:
     """Puts pods into sub-queues. Every method answers whether the pod can be popped now."""
 
-    def __init__(
-        self,
-        active: ActiveQueue,
-        backoff: BackoffQueue,
-        unschedulable: UnschedulablePods,
-        gate: PreEnqueueGate,
-        nominator: Nominator,
-    ) -> None:
-        self._active = active
-        self._backoff = backoff
-        self._unschedulable = unschedulable
+    def __init__(self, queues: SubQueues, gate: PreEnqueueGate, nominator: Nominator) -> None:
+        self._active = queues.active
+        self._backoff = queues.backoff
+        self._unschedulable = queues.unschedulable
         self._gate = gate
         self._nominator = nominator
 
@@ -79,14 +70,20 @@ class Requeuer:
         return True
 
     def _hold_back(self, queued: QueuedPodInfo, event: str) -> None:
-        if queued.key in self._active.pods or queued.key in self._backoff:
+        if queued.key in self._active.pods.entries or queued.key in self._backoff:
             return
         # A gated pod makes no attempt, which would have cleared the flag.
         queued.was_flushed = False
         self._unschedulable.add(queued, event)
 
     def _vacate(self, queued: QueuedPodInfo, event: str) -> None:
-        """Clear the pod's key in the queues that it is about to leave; an older object may still be there."""
-        for resident in (self._unschedulable.remove(queued.key), self._backoff.remove(queued.key)):
-            if resident is not None and resident is not queued:
-                resident.move_to(Place.OUTSIDE, event)
+        """Take the pod out of where it waited; an older object with its key may be there, too."""
+        key = queued.key
+        if key in self._unschedulable.pods.entries:
+            resident = self._unschedulable.remove(key)
+        elif key in self._backoff:
+            resident = self._backoff.remove(key)
+        else:
+            return
+        if resident is not None and resident is not queued:
+            resident.move_to(Place.OUTSIDE, event)

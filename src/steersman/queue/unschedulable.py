@@ -1,7 +1,7 @@
 """The unschedulable pods: rejected or gated, waiting for an event that may change that.
 
-Pods are indexed by the plugins that rejected them, because an event concerns only a few plugins: a node that gets a label
-need not look at ten thousand pods that wait for memory.
+Pods are indexed by the plugins that rejected them, because an event concerns only a few plugins: a node that gets a
+label need not look at ten thousand pods that wait for memory.
 """
 
 from __future__ import annotations
@@ -57,13 +57,12 @@ class UnschedulablePods:
             self.gated.discard(key)
         return queued
 
-    def take_overdue(self, now: int) -> list[QueuedPodInfo]:
-        """Take out the pods that have been here for longer than a pod may, longest first."""
-        overdue: list[QueuedPodInfo] = []
-        while (first := self.pods.peek()) is not None and self._deadline(first) < now:
-            overdue.append(first)
-            self.remove(first.key)
-        return overdue
+    def overdue(self, now: int) -> list[QueuedPodInfo]:
+        """The pods that have been here for longer than a pod may; they stay until the caller moves them."""
+        first = self.pods.peek()
+        if first is None or self._deadline(first) >= now:
+            return []
+        return [queued for queued in self.pods if self._deadline(queued) < now]
 
     def next_overdue(self) -> int | None:
         """The first moment at which a pod has been here for too long."""

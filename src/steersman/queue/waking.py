@@ -1,0 +1,65 @@
+"""Reasons to try an unschedulable pod again: a cluster event, an update of the pod itself, or too long a wait.
+
+`scheduling_queue` calls in here; `hints` says which pods an event may help, `requeue` where those go. Every method
+answers whether a pod became poppable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from steersman import api
+from steersman.framework.events import UNSCHEDULABLE_TIMEOUT, ClusterEvent, pod_update_events
+from steersman.queue.hints import HintTable, Interest, Strategy
+from steersman.queue.queued_pod import QueuedPodInfo
+from steersman.queue.requeue import Requeuer
+from steersman.queue.sub_queues import SubQueues
+
+Preselection = Callable[[QueuedPodInfo], bool]
+"""Whether a waiting pod is to be considered at all."""
+
+
+class Waker:
+    """Moves waiting pods, and keeps events for the pods in flight."""
+
+    def __init__(self, queues: SubQueues, hints: HintTable, requeuer: Requeuer) -> None:
+        self._queues = queues
+        self._hints = hints
+        self._requeuer = requeuer
+
+    def event(self, event: ClusterEvent, old: object, new: object, admits: Preselection | None, now: int) -> bool:
+        """Move the pods that an event may help. An event that nobody registered for is not even remembered."""
+        interest = self._hints.interest(event)
+        if not interest:
+            return False
+        waiting = self._queues.unschedulable
+        concerned = list(waiting.pods) if interest.is_wildcard else waiting.concerned(interest.plugins)
+        return self._wake(concerned if admits is None else filter(admits, concerned), interest, old, new, now)
+
+    def update(self, queued: QueuedPodInfo, old: api.Pod, new: api.Pod, now: int) -> bool:
+        """The pod itself, which waits, has changed: try the reasons in turn until one moves it."""
+        for event in pod_update_events(old, new):
+            strategy = self._hints.interest(event).strategy(queued, old, new)
+            if self._requeuer.requeue(queued, strategy, event.label, now):
+                return True
+        return False
+
+    def overdue(self, now: int) -> bool:
+        """Move the pods that have waited for too long; gated ones included, should their gate have opened unnoticed."""
+        overdue = self._queues.unschedulable.overdue(now)
+        for queued in overdue:
+            queued.was_flushed = True
+            queued.flushed_at = now
+        return bool(overdue) and self._wake(overdue, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None, now)
+
+    def _wake(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: object, new: object, now: int) -> bool:
+        ready = False
+        for queued in pods:
+            if queued.gating_plugin and not interest.may_open_gate(queued):
+                continue
+            strategy = interest.strategy(queued, old, new)
+            if strategy is not Strategy.SKIP:
+                self._queues.unschedulable.remove(queued.key)
+                ready |= self._requeuer.requeue(queued, strategy, interest.event.label, now)
+        self._queues.in_flight.record(interest.event, old, new)
+        return ready
