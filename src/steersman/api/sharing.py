@@ -1,8 +1,8 @@
 """Equal parts of pods, stored once.
 
 Pods of one template differ in little but name and node, yet each decoded pod has containers, tolerations and labels of
-its own, nine kilobytes for a typical one. `Sharer` replaces such parts by the first equal ones it saw, which leaves three.
-Objects are frozen, so that sharing shows nowhere else. Whoever keeps many pods reads them through a `Sharer`.
+its own, nine kilobytes for a typical one. `Sharer` replaces such parts by the first equal ones it saw, which leaves
+three. Objects are frozen, so that sharing shows nowhere else. Whoever keeps many pods reads them through a `Sharer`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import msgspec
 
 from steersman.api.pod import Pod
 
-T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
 
 _META_PARTS: Final = ("labels", "annotations", "owner_references")
 _SPEC_PARTS: Final = (
@@ -48,7 +48,7 @@ class Sharer:
         status = self._replaced(pod.status, _STATUS_PARTS, phase=intern(pod.status.phase))
         return msgspec.structs.replace(pod, metadata=metadata, spec=spec, status=status)
 
-    def _replaced(self, struct: T, parts: tuple[str, ...], **changes: Any) -> T:
+    def _replaced(self, struct: S, parts: tuple[str, ...], **changes: Any) -> S:
         for name in parts:
             part = getattr(struct, name)
             if part:
