@@ -1,0 +1,1 @@
+"""One scheduling cycle, without any I/O: filter all nodes, score them, choose, assume, or say why not."""

@@ -1,0 +1,125 @@
+"""Diagnosis and score tables read off the kernels of a signature: the slow half of the columnar engine.
+
+Used when a pod did not fit, and for explanations; never on the way to a successful placement.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steersman.cycle import scalar
+from steersman.cycle.evaluation import PluginScores, ScoreTable
+from steersman.cycle.plan import FilterStep, Plan
+from steersman.cycle.signatures import FilterPart, ScorePart, SignatureEntry
+from steersman.framework.columns import (
+    AnyIntColumn,
+    BoolColumn,
+    ClusterFilterKernel,
+    ClusterScoreKernel,
+    Feasible,
+)
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status
+from steersman.state.node_table import NodeTable
+from steersman.state.signature import normalise
+
+Groups = dict[Status, list[str]]
+
+
+def diagnose_rows(
+    plan: Plan,
+    entry: SignatureEntry,
+    table: NodeTable,
+    state: CycleState,
+    pod: PodInfo,
+    candidates: BoolColumn,
+    overruled: dict[int, Status],
+) -> Groups:
+    """Statuses of the candidate rows that do not pass, each by the first plugin that objects."""
+    groups: Groups = {}
+    remaining = candidates.copy()
+    for row, status in overruled.items():
+        if remaining[row]:
+            remaining[row] = False
+            groups.setdefault(status, []).append(table.names[row])
+    parts = {step.name: part for step, part in entry.filters}
+    for step in plan.filters:
+        if step.name in state.skip_filter:
+            continue
+        if step.is_live:
+            _ask_live(step, table, state, pod, remaining, groups)
+        elif step.name in parts:
+            _read_part(step, parts[step.name], table, remaining, groups)
+    return groups
+
+
+def _read_part(step: FilterStep, part: FilterPart, table: NodeTable, remaining: BoolColumn, groups: Groups) -> None:
+    reasons = _reasons(part)
+    if reasons is None:
+        return
+    failing = remaining & (reasons != 0)
+    for row in failing.nonzero()[0].tolist():
+        status = step.statuses[int(reasons[row])].of(step.name)
+        groups.setdefault(status, []).append(table.names[row])
+    remaining &= ~failing
+
+
+def _reasons(part: FilterPart) -> AnyIntColumn | None:
+    if part is None:
+        return None
+    if isinstance(part, ClusterFilterKernel):
+        return part.reasons()
+    part.sync()
+    return part.values
+
+
+def _ask_live(
+    step: FilterStep, table: NodeTable, state: CycleState, pod: PodInfo, remaining: BoolColumn, groups: Groups
+) -> None:
+    for row in remaining.nonzero()[0].tolist():
+        status = step.call.run(state, pod, table.info(row))
+        if status is not None:
+            scalar.require_rejection(step.name, status)
+            remaining[row] = False
+            groups.setdefault(status, []).append(table.names[row])
+
+
+def score_table(plan: Plan, entry: SignatureEntry, table: NodeTable, pod: PodInfo, feasible: Feasible) -> ScoreTable:
+    rows = feasible.rows
+    infos = [table.info(row) for row in rows.tolist()]
+    state = CycleState()
+    live_calls = [call for call in plan.profile.pre_score if call.name in plan.live_pre_scores]
+    skipped = set(scalar.pre_score_of(live_calls, state, pod, infos))
+    parts = {step.name: part for step, part in entry.scores}
+    plugins: list[PluginScores] = []
+    for step in plan.scores:
+        if step.is_live:
+            if step.name not in skipped:
+                plugins.append(scalar.scores_of(step.call, state, pod, infos))
+            continue
+        scores = _scores(step.name, step.weight, parts[step.name], feasible)
+        if scores is None:
+            skipped.add(step.name)
+        else:
+            plugins.append(scores)
+    total = np.zeros(len(rows), np.int64)
+    for scores in plugins:
+        total += scores.weight * np.asarray(scores.normalised, np.int64)
+    return ScoreTable([info.name for info in infos], plugins, frozenset(skipped), total.tolist())
+
+
+def _scores(name: str, weight: int, part: ScorePart, feasible: Feasible) -> PluginScores | None:
+    rows = feasible.rows
+    if part is None:
+        return None
+    if isinstance(part, ClusterScoreKernel):
+        if part.skipped(feasible):
+            return None
+        scaled = part.normalized(feasible)
+        normalised = [0] * len(rows) if scaled is None else scaled[rows].tolist()
+        return PluginScores(name, weight, part.raw(feasible)[rows].tolist(), normalised)
+    part.sync()
+    raw = part.values[rows]
+    scaled = normalise(raw, int(raw.max(initial=0)), part.kernel.normalize)
+    return PluginScores(name, weight, raw.tolist(), scaled.tolist())

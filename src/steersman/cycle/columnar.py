@@ -1,0 +1,229 @@
+"""The fast engine: signatures answer for all nodes at once; plugins without a vector form are asked where it matters.
+
+A pod's signature (see `state.signature`) is looked up, or put together from the kernels of the profile's columnar plugins.
+On top of it come, in this order: the restriction of PreFilter, nodes with nominated pods, which are examined one by one,
+and plugins that must be asked per cycle. Diagnosis and reports read the same kernels again, in configured order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from steersman.cycle import scalar
+from steersman.cycle.column_report import diagnose_rows, score_table
+from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses, PreFilterOutcome, ScoreTable
+from steersman.cycle.plan import FilterStep, Plan
+from steersman.cycle.pre_filter import Answer, merge, not_restricted_to
+from steersman.cycle.sampling import Sampling
+from steersman.cycle.signatures import SignatureEntry, Signatures
+from steersman.framework.columns import BoolColumn, ClusterFilterKernel, Feasible
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import SKIP, Status
+from steersman.rng import Rng
+from steersman.runtime.profile import Profile
+from steersman.state.node_table import NodeTable
+from steersman.state.signature import Totals
+
+Nominations = Mapping[str, Sequence[PodInfo]]
+
+
+class ColumnarEngine:
+    """One per profile: evaluates pods against the table."""
+
+    def __init__(self, plan: Plan, table: NodeTable, sampling: Sampling) -> None:
+        self.plan = plan
+        self.table = table
+        self.signatures = Signatures(plan, table)
+        self.sampling = sampling
+        self._static_pre_filter = not plan.live_pre_filters
+
+    def evaluate(self, pod: PodInfo, nominations: Nominations) -> ColumnarEvaluation:
+        return ColumnarEvaluation(self, pod, nominations)
+
+
+class ColumnarEvaluation(Evaluation):
+    """Filters when it is made; scores when asked."""
+
+    def __init__(self, engine: ColumnarEngine, pod: PodInfo, nominations: Nominations) -> None:
+        self._engine = engine
+        self._table = engine.table
+        self._pod = pod
+        self._entry: SignatureEntry = engine.signatures.of(pod)
+        self._nominations = nominations
+        self.state = CycleState()
+        self._scalar_state: CycleState | None = None
+        #: Statuses of single nodes that overrule the kernels: live plugins and nominated pods.
+        self._overruled: dict[int, Status] = {}
+        self.pre_filter = self._pre_filter()
+        self._total: Totals | None = None
+        if self.pre_filter.status is not None:
+            self._feasible = Feasible(np.full(self._table.capacity, -1), 0)
+        else:
+            self._filter()
+
+    # -- PreFilter and Filter ----------------------------------------------------------------------------------------
+
+    def _pre_filter(self) -> PreFilterOutcome:
+        outcome = merge((call.name, lambda name=call.name: self._answer(name)) for call in self._profile.pre_filter)  # type: ignore[misc]
+        self.state.skip_filter = outcome.skipped
+        return outcome
+
+    @property
+    def _profile(self) -> Profile:
+        return self._engine.plan.profile
+
+    def _answer(self, name: str) -> Answer:
+        fixed = self._entry.pre_filter_answers.get(name)
+        if fixed is not None:
+            return fixed
+        for step, part in self._entry.filters:
+            if step.name == name:
+                skips = part is None or (isinstance(part, ClusterFilterKernel) and part.skipped())
+                return None, SKIP if skips else None
+        call = next(c for c in self._profile.pre_filter if c.name == name)
+        return call.run(self.state, self._pod, self._nodes())
+
+    def _filter(self) -> None:
+        signature = self._entry.signature
+        nominated = self._table.row_of(self._pod.pod.status.nominated_node_name)
+        if nominated is not None and self._passes(nominated, signature.feasible()):
+            self.nominated_path = True
+            only = np.ones(self._table.capacity, np.bool_)
+            only[nominated] = False
+            self._feasible = signature.feasible(only)
+            return
+        feasible = signature.feasible(self._outside())
+        feasible = self._without_crowded(feasible)
+        feasible = self._without_live_rejections(feasible)
+        self._feasible = self._engine.sampling.sample(feasible, self._table, signature)
+
+    def _outside(self) -> BoolColumn | None:
+        """Rows outside of the restriction of PreFilter."""
+        names = self.pre_filter.node_names
+        if names is None:
+            return None
+        outside = np.ones(self._table.capacity, np.bool_)
+        for name in names:
+            row = self._table.row_of(name)
+            if row is not None:
+                outside[row] = False
+        return outside
+
+    def _without_crowded(self, feasible: Feasible) -> Feasible:
+        """Nodes to which other pods are nominated must have room for those as well."""
+        if not self._nominations:
+            return feasible
+        lost = np.zeros(self._table.capacity, np.bool_)
+        for name in self._nominations:
+            row = self._table.row_of(name)
+            if row is not None and self._has_rivals(name):
+                status = self._examine(row)
+                if status is not None:
+                    self._overruled[row] = status
+                    lost[row] = True
+        return self._entry.signature.without(lost, feasible) if lost.any() else feasible
+
+    def _without_live_rejections(self, feasible: Feasible) -> Feasible:
+        live = self._live_filters()
+        if not live:
+            return feasible
+        lost = np.zeros(self._table.capacity, np.bool_)
+        for row in feasible.rows.tolist():
+            node = self._table.info(row)
+            for step in live:
+                status = step.call.run(self.state, self._pod, node)
+                if status is not None:
+                    scalar.require_rejection(step.name, status)
+                    lost[row] = True
+                    break
+        return self._entry.signature.without(lost, feasible) if lost.any() else feasible
+
+    def _live_filters(self) -> list[FilterStep]:
+        return [s for s in self._engine.plan.live_filters if s.name not in self.pre_filter.skipped]
+
+    def _passes(self, row: int, feasible: Feasible) -> bool:
+        if feasible.penalty[row] != 0:
+            return False
+        if not self._has_rivals(self._table.names[row]) and not self._engine.plan.live_filters:
+            return True
+        return self._examine(row) is None
+
+    def _has_rivals(self, name: str) -> bool:
+        pod = self._pod
+        return any(p.priority >= pod.priority and p.uid != pod.uid for p in self._nominations.get(name, ()))
+
+    def _examine(self, row: int) -> Status | None:
+        """One node by the scalar engine, with the pods nominated to it."""
+        node = self._table.info(row)
+        rivals = self._nominations.get(node.name, ())
+        return scalar.filter_with_nominated(self._profile, self.scalar_state(), self._pod, node, rivals)
+
+    def scalar_state(self) -> CycleState:
+        """PreFilter state as the scalar engine makes it: kernels do not write any."""
+        if self._scalar_state is None:
+            self._scalar_state = CycleState()
+            scalar.pre_filter(self._profile, self._scalar_state, self._pod, self._nodes())
+        return self._scalar_state
+
+    def _nodes(self) -> list[NodeInfo]:
+        return [self._table.info(row) for row in self._table.live_rows()]
+
+    # -- answers -----------------------------------------------------------------------------------------------------
+
+    @property
+    def feasible_count(self) -> int:
+        return self._feasible.count
+
+    def feasible(self) -> Sequence[str]:
+        names = self._table.names
+        return [names[row] for row in self._feasible.rows.tolist()]
+
+    def statuses(self) -> NodeStatuses:
+        outcome = self.pre_filter
+        if outcome.status is not None:
+            return NodeStatuses(absent=outcome.status)
+        if self.nominated_path:
+            return NodeStatuses()
+        candidates = self._table.alive.copy()
+        outside = self._outside()
+        absent: Status | None = None
+        if outside is not None:
+            candidates &= ~outside
+            absent = not_restricted_to(outcome.restricting)
+        groups = diagnose_rows(
+            self._engine.plan, self._entry, self._table, self.state, self._pod, candidates, self._overruled
+        )
+        return NodeStatuses(groups, absent)
+
+    def scores(self) -> ScoreTable | None:
+        if self._feasible.count < 2:
+            return None
+        return score_table(self._engine.plan, self._entry, self._table, self._pod, self._feasible)
+
+    def choose(self, rng: Rng) -> Choice:
+        names = self._table.names
+        if self._feasible.count == 1:
+            return Choice(names[int(self._feasible.rows[0])], 1)
+        total = self._totals()
+        first = int(total.argmax())
+        ties = (total == total[first]).nonzero()[0]
+        chosen = int(ties[rng.randrange(len(ties))]) if len(ties) > 1 else first
+        return Choice(names[chosen], len(ties))
+
+    def _totals(self) -> Totals:
+        total = self._entry.signature.totals(self._feasible)
+        live = self._engine.plan.live_scores
+        if not live:
+            return total
+        return self._with_live_scores(total)
+
+    def _with_live_scores(self, total: Totals) -> Totals:
+        table = self.scores()
+        assert table is not None
+        column = np.full(self._table.capacity, np.iinfo(np.int64).min, np.int64)
+        column[self._feasible.rows] = table.total
+        return column

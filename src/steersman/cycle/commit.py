@@ -1,0 +1,72 @@
+"""The end of a successful cycle: assume the pod on the node, reserve, ask for permission; undo all of it on refusal."""
+
+from __future__ import annotations
+
+from steersman.cycle.diagnosis import Diagnosis
+from steersman.cycle.evaluation import NodeStatuses
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.plugin import PermitResult
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Code, Status
+from steersman.runtime.faults import fault
+from steersman.runtime.profile import Profile, RawCall
+from steersman.state.cache import Cache
+
+#: A pod waits for permission at most this long, whatever a plugin asks for.
+MAX_WAIT_SECONDS = 15 * 60.0
+
+
+def assume_and_reserve(cache: Cache, profile: Profile, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+    """None: done. Otherwise everything is as it was before."""
+    cache.assume(pod, node)
+    for call in profile.reserve:
+        status = call.reserve(state, pod, node)
+        if status is not None:
+            unreserve_and_forget(cache, profile, state, pod, node)
+            return status
+    return None
+
+
+def unreserve_and_forget(cache: Cache, profile: Profile, state: CycleState, pod: PodInfo, node: str) -> None:
+    """Unreserve runs for all Reserve plugins in reverse order, also for those whose Reserve did not run."""
+    for call in reversed(profile.reserve):
+        call.unreserve(state, pod, node)
+    cache.forget(pod)
+
+
+def permit(profile: Profile, state: CycleState, pod: PodInfo, node: str) -> tuple[Status | None, float]:
+    """The first refusal, or Wait with the longest time that a plugin asked for, or None."""
+    longest = 0.0
+    waits_for: str | None = None
+    for call in profile.permit:
+        answer = _ask(call, state, pod, node)
+        if answer.status.code is Code.WAIT:
+            longest = max(longest, min(answer.timeout_seconds, MAX_WAIT_SECONDS))
+            waits_for = call.name
+        elif answer.status.code is not Code.SUCCESS:
+            return answer.status.of(call.name), 0.0
+    if waits_for is None:
+        return None, 0.0
+    return Status(Code.WAIT, (f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"',)), longest
+
+
+def rejection(pod: PodInfo, node: str, status: Status) -> Diagnosis:
+    """A refusal after the choice, told as if the chosen node had been the only one."""
+    return Diagnosis(
+        all_nodes=1,
+        statuses=NodeStatuses({status: [node]}),
+        unschedulable_plugins=frozenset({status.plugin}),
+        pending_plugins=frozenset({status.plugin} if status.code is Code.PENDING else ()),
+    )
+
+
+def _ask(call: RawCall, state: CycleState, pod: PodInfo, node: str) -> PermitResult:
+    try:
+        answer = call.run(state, pod, node)
+    except Exception as cause:
+        return PermitResult(fault("Permit", call.name, cause))
+    if isinstance(answer, PermitResult):
+        return answer
+    if answer is None or isinstance(answer, Status):
+        return PermitResult(answer or Status(Code.SUCCESS))
+    return PermitResult(fault("Permit", call.name, f"answered {answer!r}, expected None, a Status or a PermitResult"))

@@ -1,0 +1,71 @@
+"""What a scheduling cycle decides, as values. The driver carries them out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steersman.cycle.diagnosis import Diagnosis
+from steersman.cycle.evaluation import Choice
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduled:
+    """A node was found; the pod is assumed there, reserved and permitted (or waits for its permission)."""
+
+    pod: PodInfo
+    profile: str
+    choice: Choice
+    feasible_nodes: int
+    state: CycleState
+    #: Seconds that the pod may wait for permission; None: it need not wait.
+    wait_seconds: float | None = None
+
+    @property
+    def node(self) -> str:
+        return self.choice.node
+
+
+@dataclass(frozen=True, slots=True)
+class Nomination:
+    """What becomes of the pod's nomination: a node name, or "" for none."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unschedulable:
+    """No node fits, or a later phase rejected the chosen one."""
+
+    pod: PodInfo
+    profile: str
+    diagnosis: Diagnosis
+    message: str
+    #: None: the nomination stays as it is.
+    nomination: Nomination | None
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Something is broken; the pod is tried again after the error backoff."""
+
+    pod: PodInfo
+    profile: str
+    status: Status
+
+    @property
+    def message(self) -> str:
+        return self.status.message
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Nothing to schedule: the pod is being deleted, is assumed already, or names no profile of this scheduler."""
+
+    pod: PodInfo
+    reason: str
+
+
+Decision = Scheduled | Unschedulable | Failed | Dropped

@@ -1,0 +1,80 @@
+"""Why a pod could not be placed: the rejecting plugins, and the message that users read in events.
+
+The text is upstream's: ``0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s). …``.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from steersman.cycle.evaluation import Evaluation, NodeStatuses
+from steersman.framework.status import Code, Status
+
+NO_NODES_MESSAGE = "no nodes available to schedule pods"
+
+
+@dataclass(slots=True)
+class Diagnosis:
+    """Everything that is known of the failure of one cycle."""
+
+    all_nodes: int
+    statuses: NodeStatuses
+    unschedulable_plugins: frozenset[str]
+    pending_plugins: frozenset[str]
+    pre_filter_message: str = ""
+    post_filter_message: str = ""
+
+    def message(self) -> str:
+        parts = [f"0/{self.all_nodes} nodes are available:"]
+        if self.pre_filter_message:
+            parts.append(f"{self.pre_filter_message}.")
+        else:
+            reasons = reason_histogram(self.statuses, self.all_nodes)
+            if reasons:
+                parts.append(f"{', '.join(reasons)}.")
+        if self.post_filter_message:
+            parts.append(self.post_filter_message)
+        return " ".join(parts)
+
+
+def diagnose(evaluation: Evaluation, all_nodes: int) -> Diagnosis:
+    """Of an evaluation without feasible node."""
+    outcome = evaluation.pre_filter
+    statuses = evaluation.statuses()
+    unschedulable = set(outcome.restricting)
+    pending: set[str] = set()
+    for status in statuses.groups:
+        _note(status, unschedulable, pending)
+    rejected = outcome.status
+    if rejected is not None:
+        _note(rejected, unschedulable, pending)
+    return Diagnosis(
+        all_nodes=all_nodes,
+        statuses=statuses,
+        unschedulable_plugins=frozenset(unschedulable),
+        pending_plugins=frozenset(pending),
+        pre_filter_message=rejected.message if rejected is not None else "",
+    )
+
+
+def reason_histogram(statuses: NodeStatuses, all_nodes: int) -> list[str]:
+    """``<count> <reason>``, sorted as text."""
+    reasons: Counter[str] = Counter()
+    for status, names in statuses.groups.items():
+        for reason in status.reasons:
+            reasons[reason] += len(names)
+    examined = len(statuses)
+    if statuses.absent is not None and examined < all_nodes:
+        for reason in statuses.absent.reasons:
+            reasons[reason] += all_nodes - examined
+    return sorted(f"{count} {reason}" for reason, count in reasons.items())
+
+
+def _note(status: Status, unschedulable: set[str], pending: set[str]) -> None:
+    if not status.plugin:
+        return
+    if status.is_rejected:
+        unschedulable.add(status.plugin)
+    if status.code is Code.PENDING:
+        pending.add(status.plugin)

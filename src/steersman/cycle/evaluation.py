@@ -1,0 +1,127 @@
+"""What one evaluation of a pod against all nodes yields, whichever way it was computed.
+
+Two engines make it: `scalar` asks the plugins node by node, as upstream does, and is easy to check by eye; `columnar` uses
+the signatures of `state` and is fast. Everything after Filter and Score (diagnosis, choice, reports) works on this.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.status import Status
+from steersman.rng import Rng
+
+NOTHING: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterOutcome:
+    """What the PreFilter phase says of the pod as a whole."""
+
+    #: Plugins that have nothing to do for this pod.
+    skipped: frozenset[str] = NOTHING
+    #: The rejection of the pod as a whole, if any.
+    status: Status | None = None
+    #: The only nodes to look at; None: all.
+    node_names: frozenset[str] | None = None
+    #: The plugins that restricted the nodes.
+    restricting: frozenset[str] = NOTHING
+
+
+@dataclass(frozen=True, slots=True)
+class PluginScores:
+    """One plugin's scores, aligned with the feasible nodes."""
+
+    name: str
+    weight: int
+    raw: Sequence[int]
+    normalised: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """All scores of the feasible nodes."""
+
+    nodes: Sequence[str]
+    plugins: Sequence[PluginScores]
+    #: Plugins whose PreScore said Skip.
+    skipped: frozenset[str]
+    total: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen node and what it was chosen from."""
+
+    node: str
+    #: Number of nodes with the best total, the chosen one included.
+    ties: int
+    #: Up to three best nodes with their totals, best first; empty when there was only one feasible node.
+    top: Sequence[tuple[str, int]] = ()
+
+
+class NodeStatuses:
+    """Why nodes did not pass: examined nodes grouped by their status, and one status for all nodes not examined."""
+
+    __slots__ = ("_by_node", "absent", "groups")
+
+    def __init__(self, groups: dict[Status, list[str]] | None = None, absent: Status | None = None) -> None:
+        self.groups: dict[Status, list[str]] = groups or {}
+        self.absent = absent
+        self._by_node: dict[str, Status] | None = None
+
+    def of(self, node: str) -> Status | None:
+        if self._by_node is None:
+            self._by_node = {name: status for status, names in self.groups.items() for name in names}
+        return self._by_node.get(node, self.absent)
+
+    def __len__(self) -> int:
+        """Number of examined nodes that failed."""
+        return sum(len(names) for names in self.groups.values())
+
+
+class Evaluation(ABC):
+    """One pod against the cluster at one moment. Valid until the state changes."""
+
+    pre_filter: PreFilterOutcome
+    #: Only the nominated node was looked at, and it passed.
+    nominated_path: bool = False
+    #: What PreFilter and PreScore plugins wrote that are asked in every cycle; handed on to Reserve and later phases.
+    state: CycleState
+
+    @abstractmethod
+    def scalar_state(self) -> CycleState:
+        """With what every PreFilter plugin writes, for what-if questions about single nodes (preemption)."""
+
+    @property
+    @abstractmethod
+    def feasible_count(self) -> int: ...
+
+    @abstractmethod
+    def feasible(self) -> Sequence[str]:
+        """Names of the nodes that pass every filter."""
+
+    @abstractmethod
+    def statuses(self) -> NodeStatuses:
+        """Why the other nodes do not, with the first failing plugin in configured order."""
+
+    @abstractmethod
+    def scores(self) -> ScoreTable | None:
+        """Every score of every feasible node; None with fewer than two of them, where nothing is scored."""
+
+    @abstractmethod
+    def choose(self, rng: Rng) -> Choice:
+        """A best node, at random among equals. Only with at least one feasible node."""
+
+    def evaluated_count(self) -> int:
+        """Nodes looked at."""
+        return self.feasible_count + len(self.statuses())
+
+
+def best(totals: Mapping[str, int]) -> list[str]:
+    """The names with the greatest total, sorted."""
+    greatest = max(totals.values())
+    return sorted(name for name, total in totals.items() if total == greatest)

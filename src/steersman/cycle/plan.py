@@ -1,0 +1,153 @@
+"""How a profile's plugins are evaluated: by kernels where possible, one by one otherwise. Decided once per profile.
+
+Comes from a `Profile`; used by the columnar engine to put signatures together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+from steersman.cycle.adapters import PromisedFilter, PromisedScore, fragment, promise
+from steersman.framework.columns import (
+    ClusterFilterKernel,
+    ClusterScoreKernel,
+    ColumnarFilter,
+    ColumnarScore,
+    Depends,
+    FilterKernel,
+    NodesView,
+    PerPodFragment,
+    ScoreKernel,
+    StatusTable,
+)
+from steersman.framework.pod_info import PodInfo
+from steersman.runtime.profile import FilterCall, Profile, ScoreCall
+from steersman.state.signature import PENALTY
+
+MAX_SCORE = 100
+
+
+class FilterStep:
+    """One filter plugin of the profile."""
+
+    __slots__ = ("_columnar", "_promise", "call", "is_live", "statuses")
+
+    def __init__(self, call: FilterCall) -> None:
+        self.call = call
+        plugin = call.plugin
+        self._columnar = plugin if isinstance(plugin, ColumnarFilter) else None
+        self._promise: Depends | None = None if self._columnar else promise(plugin)
+        self.statuses: StatusTable = self._columnar.statuses if self._columnar else StatusTable()
+        #: Must be asked for every node in every cycle.
+        self.is_live = self._columnar is None and self._promise is None
+
+    @property
+    def name(self) -> str:
+        return self.call.name
+
+    @property
+    def is_cluster(self) -> bool:
+        return self._columnar is not None and self._columnar.filters_by_cluster
+
+    def fragment(self, pod: PodInfo) -> Hashable:
+        """Pods with equal fragments share the kernel; None: this one is not shared."""
+        if self._columnar is not None:
+            return self._columnar.filter_fragment(pod)
+        return fragment(self.call.plugin, pod)
+
+    def kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel | ClusterFilterKernel | None:
+        if self._columnar is not None:
+            return self._columnar.filter_kernel(pod, view)
+        assert self._promise is not None
+        return PromisedFilter(self.call.run, pod, view, self.statuses, self._promise)
+
+
+class ScoreStep:
+    """One score plugin of the profile."""
+
+    __slots__ = ("_columnar", "_promise", "call", "is_live")
+
+    def __init__(self, call: ScoreCall) -> None:
+        self.call = call
+        plugin = call.plugin
+        self._columnar = plugin if isinstance(plugin, ColumnarScore) else None
+        self._promise = None if self._columnar or call.normalize else promise(plugin)
+        self.is_live = self._columnar is None and self._promise is None
+
+    @property
+    def name(self) -> str:
+        return self.call.name
+
+    @property
+    def weight(self) -> int:
+        return self.call.weight
+
+    def fragment(self, pod: PodInfo) -> Hashable:
+        if self._columnar is not None:
+            return self._columnar.score_fragment(pod)
+        return fragment(self.call.plugin, pod)
+
+    def kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel | ClusterScoreKernel | None:
+        if self._columnar is not None:
+            return self._columnar.score_kernel(pod, view)
+        assert self._promise is not None
+        return PromisedScore(self.call.run, pod, view, self._promise, self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps in configured order, and what they imply."""
+
+    profile: Profile
+    filters: tuple[FilterStep, ...]
+    scores: tuple[ScoreStep, ...]
+    #: PreFilter and PreScore plugins that are asked in every cycle.
+    live_pre_filters: frozenset[str]
+    live_pre_scores: frozenset[str]
+    #: Plugins whose filter is a cluster kernel.
+    cluster_filters: frozenset[str]
+    #: Plugins whose kernels depend on more of a pod than its shape and referenced labels.
+    per_pod: tuple[PerPodFragment, ...]
+    #: Totals need 64 bits.
+    wide: bool
+
+    @property
+    def live_filters(self) -> tuple[FilterStep, ...]:
+        return tuple(step for step in self.filters if step.is_live)
+
+    @property
+    def live_scores(self) -> tuple[ScoreStep, ...]:
+        return tuple(step for step in self.scores if step.is_live)
+
+    def label_part(self, pod: PodInfo) -> tuple[Hashable, ...]:
+        return tuple([plugin.pod_fragment(pod) for plugin in self.per_pod])
+
+
+def make_plan(profile: Profile) -> Plan:
+    filters = tuple(FilterStep(call) for call in profile.filter)
+    scores = tuple(ScoreStep(call) for call in profile.score)
+    steps: list[FilterStep | ScoreStep] = [*filters, *scores]
+    kernels = {s.name for s in steps if not s.is_live}
+    plugins = {s.name: s.call.plugin for s in steps if not s.is_live}.values()
+    return Plan(
+        profile=profile,
+        filters=filters,
+        scores=scores,
+        live_pre_filters=frozenset(c.name for c in profile.pre_filter if not isinstance(c.plugin, ColumnarFilter)),
+        live_pre_scores=frozenset(c.name for c in profile.pre_score if c.name not in kernels),
+        cluster_filters=frozenset(s.name for s in filters if s.is_cluster),
+        per_pod=tuple(p for p in plugins if isinstance(p, PerPodFragment))
+        + tuple(_PromisedFragment(p) for p in plugins if promise(p) is not None),
+        wide=sum(abs(s.weight) for s in scores) * MAX_SCORE >= PENALTY // 4,
+    )
+
+
+class _PromisedFragment(PerPodFragment):
+    """What a promising scalar plugin looks at in a pod becomes part of the pod's signature."""
+
+    def __init__(self, plugin: object) -> None:
+        self._plugin = plugin
+
+    def pod_fragment(self, pod: PodInfo) -> Hashable:
+        return fragment(self._plugin, pod)

@@ -1,0 +1,47 @@
+"""The PostFilter phase: plugins that may make room when nothing fits, asked until one succeeds."""
+
+from __future__ import annotations
+
+from steersman.cycle.evaluation import NodeStatuses
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.plugin import PostFilterResult
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Code, Status
+from steersman.runtime.faults import fault
+from steersman.runtime.profile import Profile, RawCall
+
+
+def run(
+    profile: Profile, state: CycleState, pod: PodInfo, statuses: NodeStatuses
+) -> tuple[PostFilterResult | None, Status]:
+    """The result of the plugin that succeeded, or the merged refusals of all."""
+    result: PostFilterResult | None = None
+    reasons: list[str] = []
+    code = Code.UNSCHEDULABLE
+    rejector = ""
+    for call in profile.post_filter:
+        answer, status = _ask(call, state, pod, statuses)
+        if status.code is Code.SUCCESS:
+            return answer, status.of(call.name)
+        if not status.is_rejected:
+            return None, status.of(call.name)
+        if answer is not None and answer.nominated_node is not None:
+            result = answer
+        reasons += status.reasons
+        rejector = rejector or call.name
+        if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            code = status.code
+    return result, Status(code, tuple(reasons), rejector)
+
+
+def _ask(
+    call: RawCall, state: CycleState, pod: PodInfo, statuses: NodeStatuses
+) -> tuple[PostFilterResult | None, Status]:
+    try:
+        answer = call.run(state, pod, statuses)
+    except Exception as cause:
+        return None, fault("PostFilter", call.name, cause)
+    if isinstance(answer, Status):
+        return None, answer
+    result, status = answer
+    return result, status or Status(Code.SUCCESS)

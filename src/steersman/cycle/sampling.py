@@ -1,0 +1,79 @@
+"""An explicit percentageOfNodesToScore: stop after enough feasible nodes, and start the next search where this one ended.
+
+Unset, or 0, means all nodes: looking at every node costs little here. Order of search and rounding are upstream's: nodes
+are taken in turn from the zones.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steersman.framework.columns import Feasible
+from steersman.state.node_table import NodeTable
+from steersman.state.signature import Signature
+
+MIN_FEASIBLE_NODES = 100
+ZONE_KEY = "topology.kubernetes.io/zone"
+REGION_KEY = "topology.kubernetes.io/region"
+
+
+class SearchStart:
+    """Where the next search begins; shared by all profiles of a scheduler."""
+
+    __slots__ = ("index",)
+
+    def __init__(self) -> None:
+        self.index = 0
+
+
+class Sampling:
+    """How many feasible nodes are enough, for one profile."""
+
+    def __init__(self, percentage: int | None, start: SearchStart) -> None:
+        self._percentage = percentage or 100
+        self._start = start
+        self._order: NDArray[np.intp] = np.zeros(0, np.intp)
+        self._order_position = -1
+
+    @property
+    def looks_at_all(self) -> bool:
+        return self._percentage >= 100
+
+    def enough(self, all_nodes: int) -> int:
+        if all_nodes < MIN_FEASIBLE_NODES:
+            return all_nodes
+        return max(MIN_FEASIBLE_NODES, all_nodes * self._percentage // 100)
+
+    def sample(self, feasible: Feasible, table: NodeTable, signature: Signature) -> Feasible:
+        """The feasible rows that a search would have found before it stopped."""
+        if self.looks_at_all:
+            return feasible
+        order = np.roll(self._search_order(table), -self._start.index)
+        found = feasible.mask[order]
+        wanted = self.enough(len(order))
+        reached = np.cumsum(found)
+        looked_at = len(order) if reached[-1] < wanted else int(np.searchsorted(reached, wanted)) + 1
+        self._start.index = (self._start.index + looked_at) % len(order)
+        if looked_at == len(order):
+            return feasible
+        beyond = np.zeros(table.capacity, np.bool_)
+        beyond[order[looked_at:]] = True
+        return signature.without(beyond, feasible)
+
+    def _search_order(self, table: NodeTable) -> NDArray[np.intp]:
+        if self._order_position != table.node_log.end:
+            self._order_position = table.node_log.end
+            self._order = np.array(zone_round_robin(table), np.intp)
+        return self._order
+
+
+def zone_round_robin(table: NodeTable) -> list[int]:
+    """Rows in the order of a search: one node of each zone in turn."""
+    zones: dict[str, list[int]] = {}
+    for row in table.live_rows():
+        labels = table.node(row).metadata.labels
+        zone = f"{labels.get(REGION_KEY, '')}:{labels.get(ZONE_KEY, '')}"
+        zones.setdefault(zone, []).append(row)
+    longest = max(map(len, zones.values()), default=0)
+    return [rows[turn] for turn in range(longest) for rows in zones.values() if turn < len(rows)]

@@ -1,0 +1,123 @@
+"""One pod, from the queue to a decision. Plain synchronous code over the state: no I/O, no clock but the injected one.
+
+profile ─► skip? ─► PreFilter, Filter ─┬─► Score ─► select ─► assume, Reserve ─► Permit ─► Scheduled
+                                       └─► PostFilter ─► Unschedulable
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from steersman.cycle import commit, post_filter
+from steersman.cycle.columnar import ColumnarEngine
+from steersman.cycle.decision import Decision, Dropped, Failed, Nomination, Scheduled, Unschedulable
+from steersman.cycle.diagnosis import NO_NODES_MESSAGE, Diagnosis, diagnose
+from steersman.cycle.evaluation import Evaluation, NodeStatuses
+from steersman.cycle.plan import make_plan
+from steersman.cycle.sampling import Sampling, SearchStart
+from steersman.cycle.scalar import ScalarEvaluation
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Code, Status, unresolvable
+from steersman.rng import Rng
+from steersman.runtime.faults import CycleAborted
+from steersman.runtime.profile import Profile
+from steersman.state.cache import Cache
+
+Nominations = Mapping[str, Sequence[PodInfo]]
+#: Sees every evaluation before anything is assumed: explanations, decision records, conformance.
+Observer = Callable[[PodInfo, Evaluation], None]
+
+CLEARED = Nomination("")
+
+
+class SchedulingCycle:
+    """The scheduler's decision function with the state it works on."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        profiles: Mapping[str, Profile],
+        nominations: Callable[[], Nominations],
+        rng: Rng,
+        percentage_of_nodes_to_score: int | None = None,
+        scalar: bool = False,
+    ) -> None:
+        self._cache = cache
+        self.profiles = profiles
+        self._nominations = nominations
+        self._rng = rng
+        self._scalar = scalar
+        start = SearchStart()
+        self._engines = {
+            name: ColumnarEngine(
+                make_plan(profile),
+                cache.nodes,
+                Sampling(profile.percentage_of_nodes_to_score or percentage_of_nodes_to_score, start),
+            )
+            for name, profile in profiles.items()
+        }
+
+    def schedule_one(self, pod: PodInfo, observer: Observer | None = None) -> Decision:
+        profile = self.profiles.get(pod.scheduler_name)
+        if profile is None:
+            return Dropped(pod, f'profile not found for scheduler name "{pod.scheduler_name}"')
+        if pod.is_terminating:
+            return Dropped(pod, f"skip schedule deleting pod: {pod.key}")
+        if self._cache.is_assumed(pod.uid):
+            return Dropped(pod, f"pod {pod.key} is assumed already")
+        if self._cache.nodes.node_count == 0:
+            return self._no_nodes(pod, profile)
+        try:
+            evaluation = self.evaluate(profile, pod)
+            if observer is not None:
+                observer(pod, evaluation)
+            if evaluation.feasible_count == 0:
+                return self._unschedulable(profile, pod, evaluation)
+            choice = evaluation.choose(self._rng)
+        except CycleAborted as abort:
+            return Failed(pod, profile.name, abort.status)
+        return self._commit(
+            profile, pod, Scheduled(pod, profile.name, choice, evaluation.feasible_count, evaluation.state)
+        )
+
+    def evaluate(self, profile: Profile, pod: PodInfo) -> Evaluation:
+        """The pod against all nodes as they are now. CycleAborted when a plugin is broken."""
+        if self._scalar:
+            table = self._cache.nodes
+            nodes = {table.names[row]: table.info(row) for row in table.live_rows()}
+            return ScalarEvaluation(profile, pod, nodes, self._nominations())
+        return self._engines[profile.name].evaluate(pod, self._nominations())
+
+    def _unschedulable(self, profile: Profile, pod: PodInfo, evaluation: Evaluation) -> Unschedulable:
+        diagnosis = diagnose(evaluation, self._cache.nodes.node_count)
+        nomination: Nomination | None = CLEARED
+        if profile.post_filter:
+            result, status = post_filter.run(profile, evaluation.scalar_state(), pod, diagnosis.statuses)
+            diagnosis.post_filter_message = status.message
+            nominated = result.nominated_node if result is not None else None
+            nomination = None if nominated is None else Nomination(nominated)
+        return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), nomination)
+
+    def _commit(self, profile: Profile, pod: PodInfo, scheduled: Scheduled) -> Decision:
+        node, state = scheduled.node, scheduled.state
+        status = commit.assume_and_reserve(self._cache, profile, state, pod, node)
+        if status is not None or not profile.permit:
+            return scheduled if status is None else self._refused(profile, pod, node, status)
+        status, wait_seconds = commit.permit(profile, state, pod, node)
+        if status is None:
+            return scheduled
+        if status.code is Code.WAIT:
+            return Scheduled(pod, profile.name, scheduled.choice, scheduled.feasible_nodes, state, wait_seconds)
+        commit.unreserve_and_forget(self._cache, profile, state, pod, node)
+        return self._refused(profile, pod, node, status)
+
+    def _refused(self, profile: Profile, pod: PodInfo, node: str, status: Status) -> Decision:
+        if not status.is_rejected:
+            return Failed(pod, profile.name, status)
+        diagnosis = commit.rejection(pod, node, status)
+        return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), CLEARED)
+
+    def _no_nodes(self, pod: PodInfo, profile: Profile) -> Unschedulable:
+        statuses = NodeStatuses(absent=unresolvable(NO_NODES_MESSAGE))
+        diagnosis = Diagnosis(0, statuses, frozenset(), frozenset())
+        return Unschedulable(pod, profile.name, diagnosis, NO_NODES_MESSAGE, CLEARED)

@@ -1,0 +1,150 @@
+"""Finds or makes the signature of a pod.
+
+Fragment columns are shared between signatures and between profiles' plugins of one instance; signatures are kept in an
+LRU. Both are dropped when the table's generation changes, signatures also when a label key becomes relevant.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable
+
+from steersman.cycle.plan import FilterStep, Plan, ScoreStep
+from steersman.cycle.pre_filter import Answer
+from steersman.framework.columns import (
+    ClusterFilterKernel,
+    ClusterScoreKernel,
+    FilterKernel,
+    ScoreKernel,
+)
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import is_skip
+from steersman.state.fragment_columns import FragmentColumn
+from steersman.state.node_table import NodeTable
+from steersman.state.signature import FilterColumn, ScoreColumn, Signature, WeightedColumn
+
+_MOST_SIGNATURES = 4096
+_MOST_FRAGMENTS = 8192
+
+FilterPart = FilterColumn | ClusterFilterKernel | None
+ScorePart = ScoreColumn | ClusterScoreKernel | None
+
+
+class SignatureEntry:
+    """A signature with its parts in configured order, for diagnosis and reports."""
+
+    __slots__ = ("filters", "pre_filter_answers", "scores", "signature")
+
+    def __init__(
+        self,
+        signature: Signature,
+        filters: list[tuple[FilterStep, FilterPart]],
+        scores: list[tuple[ScoreStep, ScorePart]],
+        pre_filter_answers: dict[str, Answer],
+    ) -> None:
+        self.signature = signature
+        #: Without the steps that are skipped for every pod of the signature, and without live ones.
+        self.filters = filters
+        #: Every step that is not live; None: PreScore says Skip.
+        self.scores = scores
+        #: What PreFilter of the columnar plugins says; it depends on the signature alone, except that cluster kernels
+        #: may say Skip as well.
+        self.pre_filter_answers = pre_filter_answers
+
+
+class Signatures:
+    """All signatures of one plan on one table."""
+
+    def __init__(self, plan: Plan, table: NodeTable) -> None:
+        self._plan = plan
+        self._table = table
+        self._entries: OrderedDict[Hashable, SignatureEntry] = OrderedDict()
+        self._filter_columns: dict[tuple[str, Hashable], FilterColumn] = {}
+        self._score_columns: dict[tuple[str, Hashable], ScoreColumn] = {}
+        self._generation = -1
+        self._label_keys: set[str] = set()
+        self._label_key_count = -1
+
+    def of(self, pod: PodInfo) -> SignatureEntry:
+        table = self._table
+        if table.generation != self._generation or table.label_key_count() != self._label_key_count:
+            self._start_afresh()
+        keys = self._label_keys
+        labels = tuple([item for item in pod.labels.items() if item[0] in keys]) if keys else ()
+        identity = (pod.shape, labels, self._plan.label_part(pod))
+        entry = self._entries.get(identity)
+        if entry is None:
+            entry = self._make(pod)
+            if table.generation != self._generation or table.label_key_count() != self._label_key_count:
+                return self.of(pod)
+            self._entries[identity] = entry
+            if len(self._entries) > _MOST_SIGNATURES:
+                self._entries.popitem(last=False)
+        else:
+            self._entries.move_to_end(identity)
+        return entry
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def _start_afresh(self) -> None:
+        table = self._table
+        self._entries.clear()
+        if table.generation != self._generation or len(self._filter_columns) > _MOST_FRAGMENTS:
+            self._filter_columns.clear()
+            self._score_columns.clear()
+        self._generation = table.generation
+        self._label_keys = table.referenced_label_keys()
+        self._label_key_count = table.label_key_count()
+
+    def _make(self, pod: PodInfo) -> SignatureEntry:
+        answers = self._pre_filter_answers(pod)
+        skipped = {name for name, (_, status) in answers.items() if is_skip(status)}
+        filters = [
+            (s, self._filter_part(s, pod)) for s in self._plan.filters if not s.is_live and s.name not in skipped
+        ]
+        scores = [(s, self._score_part(s, pod)) for s in self._plan.scores if not s.is_live]
+        signature = Signature(
+            self._table,
+            [part for _, part in filters if isinstance(part, FragmentColumn)],
+            [part for _, part in filters if isinstance(part, ClusterFilterKernel)],
+            [WeightedColumn(part, s.weight) for s, part in scores if isinstance(part, FragmentColumn)],
+            [(s.weight, part) for s, part in scores if isinstance(part, ClusterScoreKernel)],
+            self._plan.wide,
+        )
+        return SignatureEntry(signature, filters, scores, answers)
+
+    def _pre_filter_answers(self, pod: PodInfo) -> dict[str, Answer]:
+        """PreFilter of columnar plugins looks at the pod alone; where it does not, a cluster kernel answers instead."""
+        return {
+            call.name: call.run(CycleState(), pod, ())
+            for call in self._plan.profile.pre_filter
+            if call.name not in self._plan.live_pre_filters and call.name not in self._plan.cluster_filters
+        }
+
+    def _filter_part(self, step: FilterStep, pod: PodInfo) -> FilterPart:
+        fragment = step.fragment(pod)
+        column = self._filter_columns.get((step.name, fragment))
+        if column is not None:
+            return column
+        kernel = step.kernel(pod, self._table)
+        if not isinstance(kernel, FilterKernel):
+            return kernel
+        column = FragmentColumn(kernel, self._table)
+        if fragment is not None:
+            self._filter_columns[step.name, fragment] = column
+        return column
+
+    def _score_part(self, step: ScoreStep, pod: PodInfo) -> ScorePart:
+        fragment = step.fragment(pod)
+        column = self._score_columns.get((step.name, fragment))
+        if column is not None:
+            return column
+        kernel = step.kernel(pod, self._table)
+        if not isinstance(kernel, ScoreKernel):
+            return kernel
+        column = FragmentColumn(kernel, self._table)
+        if fragment is not None:
+            self._score_columns[step.name, fragment] = column
+        return column

@@ -1,0 +1,56 @@
+"""The in-tree plugins by name. Out-of-tree ones are added by `runtime.registry`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from steersman.plugins.default_binder import DefaultBinder
+from steersman.plugins.image_locality import ImageLocality
+from steersman.plugins.inter_pod_affinity import InterPodAffinity
+from steersman.plugins.node_affinity import NodeAffinity
+from steersman.plugins.node_declared_features import NodeDeclaredFeatures
+from steersman.plugins.node_name import NodeName
+from steersman.plugins.node_ports import NodePorts
+from steersman.plugins.node_resources import NodeResourcesBalancedAllocation, NodeResourcesFit
+from steersman.plugins.node_unschedulable import NodeUnschedulable
+from steersman.plugins.pod_topology_spread import PodTopologySpread
+from steersman.plugins.priority_sort import PrioritySort
+from steersman.plugins.scheduling_gates import SchedulingGates
+from steersman.plugins.taint_toleration import TaintToleration
+
+#: Makes a plugin of its arguments and the handle.
+Factory = Callable[..., Any]
+
+IN_TREE: Mapping[str, Factory] = {
+    plugin.name: plugin
+    for plugin in (
+        SchedulingGates,
+        PrioritySort,
+        NodeUnschedulable,
+        NodeName,
+        TaintToleration,
+        NodeAffinity,
+        NodePorts,
+        NodeResourcesFit,
+        PodTopologySpread,
+        InterPodAffinity,
+        NodeResourcesBalancedAllocation,
+        ImageLocality,
+        DefaultBinder,
+        NodeDeclaredFeatures,
+    )
+}
+
+#: Plugins that kube-scheduler's default configuration enables and that this version does not have yet: they are left
+#: out of every profile, with a warning where a pod would need them.
+NOT_YET = frozenset(
+    {
+        "DefaultPreemption",
+        "DynamicResources",
+        "NodeVolumeLimits",
+        "VolumeBinding",
+        "VolumeRestrictions",
+        "VolumeZone",
+    }
+)

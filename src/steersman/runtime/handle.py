@@ -1,0 +1,50 @@
+"""The handle that plugins get: a thin front of the state. Implements `framework.handle.Handle`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from steersman.clock import Clock
+from steersman.framework.handle import Binder, Gates
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_info import PodInfo
+from steersman.state.node_table import NodeTable
+from steersman.state.objects import ObjectStore
+
+
+class TableNodes:
+    """Implements `framework.handle.Nodes` over the columns."""
+
+    def __init__(self, table: NodeTable) -> None:
+        self._table = table
+
+    def all(self) -> Sequence[NodeInfo]:
+        return [self._table.info(row) for row in self._table.live_rows()]
+
+    def get(self, name: str) -> NodeInfo | None:
+        row = self._table.row_of(name)
+        return None if row is None else self._table.info(row)
+
+    def with_affinity_pods(self) -> Sequence[NodeInfo]:
+        table = self._table
+        return [table.info(row) for row in table.affinity_pods if table.nodes[row] is not None]
+
+    def with_required_anti_affinity_pods(self) -> Sequence[NodeInfo]:
+        return [info for info in self.with_affinity_pods() if info.pods_with_required_anti_affinity]
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileHandle:
+    """One per profile."""
+
+    profile_name: str
+    objects: ObjectStore
+    nodes: TableNodes
+    clock: Clock
+    gates: Gates
+    binder: Binder
+    nominated: Callable[[str], Sequence[PodInfo]]
+
+    def nominated_pods(self, node_name: str) -> Sequence[PodInfo]:
+        return self.nominated(node_name)

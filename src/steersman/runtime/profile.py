@@ -1,0 +1,203 @@
+"""A profile: one set of plugin instances with their order and weights, ready to be called.
+
+Made from the effective configuration and a registry by `build`; used by the queue (PreEnqueue, hints), the cycle and the
+binding driver. Everything that can be decided once, from missing methods to columnar forms, is decided here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from steersman.framework import plugin as points
+from steersman.framework.events import ClusterEventWithHint
+from steersman.runtime.faults import PluginError
+from steersman.runtime.methods import (
+    FilterMethod,
+    Method,
+    PreFilterMethod,
+    ScoreMethod,
+    StatusMethod,
+    filter_method,
+    find,
+    pre_filter_method,
+    score_method,
+    status_method,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PluginRef:
+    """A plugin at an extension point, as the configuration names it."""
+
+    name: str
+    weight: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileSpec:
+    """What to build: plugins by extension point (in configuration spelling, ``preFilter``), and their arguments."""
+
+    name: str
+    points: Mapping[str, Sequence[PluginRef]]
+    args: Mapping[str, object] = field(default_factory=dict)
+    percentage_of_nodes_to_score: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PreFilterCall:
+    name: str
+    plugin: object
+    run: PreFilterMethod
+    #: PreFilter extensions; None for a plugin whose state does not depend on other pods.
+    add_pod: StatusMethod | None
+    remove_pod: StatusMethod | None
+
+
+@dataclass(frozen=True, slots=True)
+class FilterCall:
+    name: str
+    plugin: object
+    run: FilterMethod
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCall:
+    name: str
+    plugin: object
+    weight: int
+    run: ScoreMethod
+    #: Scales a list of NodeScore in place; None: scores stay as they are.
+    normalize: StatusMethod | None
+
+
+@dataclass(frozen=True, slots=True)
+class StatusCall:
+    """Any point whose method answers with a status."""
+
+    name: str
+    plugin: object
+    run: StatusMethod
+
+
+@dataclass(frozen=True, slots=True)
+class ReserveCall:
+    name: str
+    plugin: object
+    reserve: StatusMethod
+    unreserve: StatusMethod
+
+
+@dataclass(frozen=True, slots=True)
+class RawCall:
+    """A point whose answer the caller interprets itself (PostFilter, Permit, Bind)."""
+
+    name: str
+    plugin: object
+    run: Method
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """See the module's text. The order of every tuple is the order of execution."""
+
+    name: str
+    percentage_of_nodes_to_score: int | None
+    plugins: Mapping[str, object]
+    pre_enqueue: tuple[StatusCall, ...]
+    queue_sort: object
+    pre_filter: tuple[PreFilterCall, ...]
+    filter: tuple[FilterCall, ...]
+    post_filter: tuple[RawCall, ...]
+    pre_score: tuple[StatusCall, ...]
+    score: tuple[ScoreCall, ...]
+    reserve: tuple[ReserveCall, ...]
+    permit: tuple[RawCall, ...]
+    pre_bind: tuple[RawCall, ...]
+    bind: tuple[RawCall, ...]
+    post_bind: tuple[StatusCall, ...]
+    #: Events that may make a pod schedulable again, by the plugin that rejected it.
+    hints: tuple[tuple[str, ClusterEventWithHint], ...]
+
+
+def build(spec: ProfileSpec, instances: Mapping[str, object]) -> Profile:
+    """Wires the instances into a profile; PluginError when one lacks what its extension point needs."""
+    wire = _Wiring(spec, instances)
+    queue_sort = wire.at("queueSort")
+    if len(queue_sort) != 1:
+        raise PluginError(f'profile "{spec.name}": expected one queueSort plugin, got {len(queue_sort)}')
+    return Profile(
+        name=spec.name,
+        percentage_of_nodes_to_score=spec.percentage_of_nodes_to_score,
+        plugins=instances,
+        pre_enqueue=wire.status_calls("preEnqueue", "PreEnqueue", "pre_enqueue", 1),
+        queue_sort=queue_sort[0][1],
+        pre_filter=tuple(_pre_filter_call(ref.name, plugin) for ref, plugin in wire.at("preFilter")),
+        filter=tuple(FilterCall(r.name, plugin, filter_method(plugin, r.name)) for r, plugin in wire.at("filter")),
+        post_filter=wire.raw_calls("postFilter", "post_filter"),
+        pre_score=wire.status_calls("preScore", "PreScore", "pre_score", 3),
+        score=tuple(_score_call(ref, plugin) for ref, plugin in wire.at("score")),
+        reserve=tuple(_reserve_call(ref.name, plugin) for ref, plugin in wire.at("reserve")),
+        permit=wire.raw_calls("permit", "permit"),
+        pre_bind=wire.raw_calls("preBind", "pre_bind"),
+        bind=wire.raw_calls("bind", "bind"),
+        post_bind=wire.status_calls("postBind", "PostBind", "post_bind", 3),
+        hints=tuple(wire.hints()),
+    )
+
+
+class _Wiring:
+    def __init__(self, spec: ProfileSpec, instances: Mapping[str, object]) -> None:
+        self._spec = spec
+        self._instances = instances
+
+    def at(self, point: str) -> list[tuple[PluginRef, object]]:
+        return [(ref, self._instances[ref.name]) for ref in self._spec.points.get(point, ())]
+
+    def status_calls(self, point: str, label: str, method: str, arguments: int) -> tuple[StatusCall, ...]:
+        return tuple(
+            StatusCall(ref.name, plugin, status_method(plugin, ref.name, label, method, arguments))
+            for ref, plugin in self.at(point)
+        )
+
+    def raw_calls(self, point: str, method: str) -> tuple[RawCall, ...]:
+        return tuple(RawCall(r.name, plugin, find(plugin, r.name, method, 3)) for r, plugin in self.at(point))
+
+    def hints(self) -> list[tuple[str, ClusterEventWithHint]]:
+        return [
+            (name, registered)
+            for name, plugin in self._instances.items()
+            if isinstance(plugin, points.EnqueueExtensions)
+            for registered in plugin.events_to_register()
+        ]
+
+
+def _pre_filter_call(name: str, plugin: object) -> PreFilterCall:
+    extended = hasattr(plugin, "add_pod") or hasattr(plugin, "remove_pod")
+    return PreFilterCall(
+        name=name,
+        plugin=plugin,
+        run=pre_filter_method(plugin, name),
+        add_pod=status_method(plugin, name, "PreFilter", "add_pod", 4) if extended else None,
+        remove_pod=status_method(plugin, name, "PreFilter", "remove_pod", 4) if extended else None,
+    )
+
+
+def _score_call(ref: PluginRef, plugin: object) -> ScoreCall:
+    normalizes = hasattr(plugin, "normalize_scores")
+    return ScoreCall(
+        name=ref.name,
+        plugin=plugin,
+        weight=ref.weight or 1,
+        run=score_method(plugin, ref.name),
+        normalize=status_method(plugin, ref.name, "Score", "normalize_scores", 3) if normalizes else None,
+    )
+
+
+def _reserve_call(name: str, plugin: object) -> ReserveCall:
+    return ReserveCall(
+        name=name,
+        plugin=plugin,
+        reserve=status_method(plugin, name, "Reserve", "reserve", 3),
+        unreserve=status_method(plugin, name, "Reserve", "unreserve", 3),
+    )

@@ -1,0 +1,125 @@
+"""Every plugin that a configuration may name: the in-tree ones, installed packages, and single files.
+
+A package offers plugins through entry points of the group ``steersman.plugins``; `--plugin file.py` offers every plugin
+class that the file defines. A name is taken once.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from types import ModuleType
+
+from steersman.framework import plugin as points
+from steersman.framework.handle import Handle
+from steersman.plugins.registry import IN_TREE, Factory
+from steersman.runtime.faults import PluginError
+
+ENTRY_POINT_GROUP = "steersman.plugins"
+
+#: Extension points in configuration spelling, by the base class that says a plugin takes part.
+POINT_OF_CLASS: Mapping[type[points.Plugin], str] = {
+    points.PreEnqueuePlugin: "preEnqueue",
+    points.QueueSortPlugin: "queueSort",
+    points.PreFilterPlugin: "preFilter",
+    points.FilterPlugin: "filter",
+    points.PostFilterPlugin: "postFilter",
+    points.PreScorePlugin: "preScore",
+    points.ScorePlugin: "score",
+    points.ReservePlugin: "reserve",
+    points.PermitPlugin: "permit",
+    points.PreBindPlugin: "preBind",
+    points.BindPlugin: "bind",
+    points.PostBindPlugin: "postBind",
+}
+
+
+class Registry:
+    """Plugin factories by name, and where each came from."""
+
+    def __init__(self, factories: Mapping[str, Factory] = IN_TREE) -> None:
+        self._factories: dict[str, Factory] = dict(factories)
+        self._origins = dict.fromkeys(self._factories, "steersman")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._factories
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._factories)
+
+    def add(self, name: str, factory: Factory, origin: str) -> None:
+        if not name:
+            raise PluginError(f"{origin}: plugin class {factory.__name__} has no name; set the class attribute `name`")
+        if name in self._factories:
+            raise PluginError(f'{origin}: plugin name "{name}" is taken by {self._origins[name]}')
+        self._factories[name] = factory
+        self._origins[name] = origin
+
+    def add_file(self, path: Path) -> list[str]:
+        """Every plugin class that the file defines; their names."""
+        classes = list(_plugin_classes(load_module(path)))
+        if not classes:
+            raise PluginError(
+                f"{path}: no plugin found; expected a class that derives from, say, steersman.framework.ScorePlugin"
+            )
+        for cls in classes:
+            self.add(cls.name, cls, str(path))
+        return [cls.name for cls in classes]
+
+    def add_entry_points(self, found: Iterable[EntryPoint] | None = None) -> None:
+        """Plugins of installed packages: the entry point's name is the plugin's."""
+        for entry in entry_points(group=ENTRY_POINT_GROUP) if found is None else found:
+            origin = f"entry point {entry.name} = {entry.value}"
+            try:
+                factory = entry.load()
+            except Exception as cause:
+                raise PluginError(f"{origin}: {type(cause).__name__}: {cause}") from cause
+            self.add(entry.name, factory, origin)
+
+    def points_of(self, name: str) -> frozenset[str]:
+        """The extension points that the plugin takes part in."""
+        factory = self._factories[name]
+        if not isinstance(factory, type):
+            raise PluginError(f'{self._origins[name]}: plugin "{name}" is not a class')
+        return frozenset(point for base, point in POINT_OF_CLASS.items() if issubclass(factory, base))
+
+    def make(self, name: str, args: object, handle: Handle) -> object:
+        factory = self._factories.get(name)
+        if factory is None:
+            raise PluginError(f'plugin "{name}" does not exist; known: {", ".join(sorted(self._factories))}')
+        try:
+            return factory(args, handle) if _takes_arguments(factory) else factory()
+        except PluginError:
+            raise
+        except Exception as cause:
+            raise PluginError(
+                f'{self._origins[name]}: initializing plugin "{name}": {type(cause).__name__}: {cause}'
+            ) from cause
+
+
+def load_module(path: Path) -> ModuleType:
+    """Runs a Python file as a module of its own."""
+    spec = importlib.util.spec_from_file_location(f"steersman_plugin_{path.stem}", path)
+    if spec is None or spec.loader is None or not path.is_file():
+        raise PluginError(f"{path}: not a Python file that can be read")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    try:
+        spec.loader.exec_module(module)
+    except Exception as cause:
+        raise PluginError(f"{path}: {type(cause).__name__}: {cause}") from cause
+    return module
+
+
+def _plugin_classes(module: ModuleType) -> Iterator[type[points.Plugin]]:
+    for value in vars(module).values():
+        if isinstance(value, type) and issubclass(value, points.Plugin) and value.__module__ == module.__name__:
+            yield value
+
+
+def _takes_arguments(factory: Factory) -> bool:
+    return len(inspect.signature(factory).parameters) > 0

@@ -1,0 +1,169 @@
+"""The scheduler cache: nodes and pods as the scheduler believes them to be, assumed pods included.
+
+Watch events come in from `ingest`, assume and forget from the cycle and the binding driver. Every change goes through the
+transition table of `pod_lifecycle` to the columns of `node_table`. Events may come out of order: a pod before its node, a
+node gone before its pods, an addition on another node than assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from steersman.api import Namespace, Node, Pod, key
+from steersman.clock import Clock
+from steersman.framework.pod_info import PodInfo, PodShapes
+from steersman.state.node_table import NodeTable
+from steersman.state.objects import ObjectStore
+from steersman.state.pod_lifecycle import PodEvent, PodState, extend_story, illegal, next_state
+
+
+class PodRecord:
+    """A pod in the cache: where it is (believed to be), and how far its life has got."""
+
+    __slots__ = ("deadline", "info", "node_name", "state", "story")
+
+    def __init__(self, info: PodInfo, node_name: str) -> None:
+        self.info = info
+        self.node_name = node_name
+        self.state = PodState.ABSENT
+        #: When an assumed pod whose binding finished expires; None: never.
+        self.deadline: float | None = None
+        self.story = ""
+
+
+class Cache:
+    """See the module's text. `assumed_ttl` seconds after its binding finished, an assumed pod that the watch never
+    confirmed is dropped; None keeps it, as upstream does."""
+
+    def __init__(self, clock: Clock, objects: ObjectStore, assumed_ttl: float | None = None) -> None:
+        self._clock = clock
+        self._objects = objects
+        self._assumed_ttl = assumed_ttl
+        self.shapes = PodShapes()
+        self.nodes = NodeTable(self.namespace_labels)
+        self._records: dict[str, PodRecord] = {}
+        self._assumed: dict[str, PodRecord] = {}
+
+    # -- decisions ---------------------------------------------------------------------------------------------------
+
+    def assume(self, pod: PodInfo, node_name: str) -> None:
+        """The scheduler decided; the binding is under way."""
+        record = self._records.get(pod.uid)
+        if record is None:
+            record = PodRecord(pod, node_name)
+        self._advance(record, PodEvent.ASSUME)
+        self._records[pod.uid] = self._assumed[pod.uid] = record
+        self.nodes.add_pod(pod, node_name)
+
+    def finish_binding(self, pod: PodInfo) -> None:
+        """The API server accepted the binding. No effect on a pod that the watch has already confirmed."""
+        record = self._assumed.get(pod.uid)
+        if record is not None:
+            self._advance(record, PodEvent.FINISH_BINDING)
+            if self._assumed_ttl is not None:
+                record.deadline = self._clock.monotonic() + self._assumed_ttl
+
+    def forget(self, pod: PodInfo) -> None:
+        """The binding failed: give the room back."""
+        record = self._record(pod.uid, pod.key, PodEvent.FORGET)
+        self._advance(record, PodEvent.FORGET)
+        self._drop(record)
+
+    def expire(self) -> list[PodInfo]:
+        """Drops assumed pods whose time is over."""
+        now = self._clock.monotonic()
+        late = [r for r in self._assumed.values() if r.deadline is not None and now >= r.deadline]
+        for record in late:
+            self._advance(record, PodEvent.EXPIRE)
+            self._drop(record)
+        return [record.info for record in late]
+
+    # -- watch events ------------------------------------------------------------------------------------------------
+
+    def add_pod(self, pod: Pod) -> None:
+        """The API server shows the pod on a node."""
+        record = self._records.get(pod.metadata.uid)
+        if record is None:
+            record = self._records[pod.metadata.uid] = PodRecord(self.shapes.info(pod), pod.spec.node_name)
+            self._advance(record, PodEvent.ADD)
+            self.nodes.add_pod(record.info, record.node_name)
+        else:
+            self._advance(record, PodEvent.ADD)
+            del self._assumed[record.info.uid]
+            record.deadline = None
+            self._replace(record, pod)
+
+    def update_pod(self, pod: Pod) -> None:
+        record = self._record(pod.metadata.uid, key(pod), PodEvent.UPDATE)
+        self._advance(record, PodEvent.UPDATE)
+        self._replace(record, pod)
+
+    def remove_pod(self, pod: Pod) -> None:
+        record = self._record(pod.metadata.uid, key(pod), PodEvent.REMOVE)
+        self._advance(record, PodEvent.REMOVE)
+        self._drop(record)
+
+    def set_node(self, node: Node) -> None:
+        self.nodes.set_node(node)
+
+    def remove_node(self, node: Node) -> None:
+        self.nodes.remove_node(node.metadata.name)
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    def is_assumed(self, uid: str) -> bool:
+        return uid in self._assumed
+
+    def get(self, uid: str) -> PodRecord | None:
+        return self._records.get(uid)
+
+    def pods(self) -> Iterator[PodRecord]:
+        return iter(self._records.values())
+
+    @property
+    def pod_count(self) -> int:
+        return len(self._records)
+
+    @property
+    def assumed_count(self) -> int:
+        return len(self._assumed)
+
+    def namespace_labels(self, namespace: str) -> Mapping[str, str]:
+        found = self._objects.get(Namespace, namespace)
+        return found.metadata.labels if found is not None else {}
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _record(self, uid: str, name: str, event: PodEvent) -> PodRecord:
+        record = self._records.get(uid)
+        if record is None:
+            raise illegal(name, PodState.ABSENT, event, "")
+        return record
+
+    def _advance(self, record: PodRecord, event: PodEvent) -> None:
+        record.state = next_state(record.info.key, record.state, event, record.story)
+        record.story = extend_story(record.story, event)
+
+    def _replace(self, record: PodRecord, pod: Pod) -> None:
+        """The pod as the API server has it now; columns are touched only when something that counts has changed."""
+        old = record.info
+        new = self.shapes.info(pod)
+        node_name = pod.spec.node_name
+        if (
+            node_name == record.node_name
+            and new.shape is old.shape
+            and new.labels == old.labels
+            and new.is_terminating == old.is_terminating
+        ):
+            old.pod = pod
+            old.priority = new.priority
+            return
+        self.nodes.remove_pod(old, record.node_name)
+        record.info = new
+        record.node_name = node_name
+        self.nodes.add_pod(new, node_name)
+
+    def _drop(self, record: PodRecord) -> None:
+        del self._records[record.info.uid]
+        self._assumed.pop(record.info.uid, None)
+        self.nodes.remove_pod(record.info, record.node_name)

@@ -1,0 +1,66 @@
+"""Columns of kernel answers, kept up to date by the dirty-row log.
+
+One column per plugin and fragment, shared by every signature with that fragment. Below `FEW` changed rows the kernel's
+`row` is asked for each, above it `rows` for all of them at once; after too many changes everything is computed again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steersman.framework.columns import ALL_ROWS, AnyIntColumn, Depends, FilterKernel, ScoreKernel
+from steersman.state.dirty_log import DirtyLog
+from steersman.state.node_table import NodeTable
+
+#: Up to this many changed rows, single cells are cheaper than a vector operation.
+FEW = 24
+
+KernelT = TypeVar("KernelT", bound=FilterKernel | ScoreKernel)
+
+
+class FragmentColumn(Generic[KernelT]):
+    """The answers of one kernel for every row. Exact after `sync()` for all rows that have a node."""
+
+    __slots__ = ("_epoch", "_log", "_position", "_table", "cell", "kernel", "values")
+
+    def __init__(self, kernel: KernelT, table: NodeTable) -> None:
+        self.kernel = kernel
+        self._table = table
+        self._log: DirtyLog = table.log if kernel.depends is Depends.NODE_PODS else table.node_log
+        #: Position in the log and the kernel's epoch at which the column was exact.
+        self._position = self._log.end
+        self._epoch = kernel.epoch()
+        self.values: AnyIntColumn = np.ascontiguousarray(kernel.rows(ALL_ROWS))
+        self.cell = self.values.data
+
+    def sync(self) -> None:
+        log = self._log
+        if self._position != log.end:
+            self._catch_up(log)
+        if self._epoch != self.kernel.epoch():
+            self._recompute()
+
+    def _catch_up(self, log: DirtyLog) -> None:
+        rows = log.since(self._position)
+        self._position = log.end
+        if rows is None or len(rows) > len(self.values) // 2:
+            self._recompute()
+        elif len(rows) <= FEW:
+            self._update_few(rows)
+        else:
+            index: NDArray[np.intp] = np.fromiter(rows, np.intp, len(rows))
+            self.values[index] = self.kernel.rows(index)
+
+    def _update_few(self, rows: Collection[int]) -> None:
+        nodes, row_of, cell = self._table.nodes, self.kernel.row, self.cell
+        for row in rows:
+            if nodes[row] is not None:
+                cell[row] = row_of(row)
+
+    def _recompute(self) -> None:
+        self._epoch = self.kernel.epoch()
+        self.values[:] = self.kernel.rows(ALL_ROWS)

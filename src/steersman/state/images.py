@@ -1,0 +1,59 @@
+"""Which nodes have which container images, cluster-wide. Written by `NodeTable`, read for ImageLocality."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steersman.api import Node
+
+
+class ImageOnNode:
+    """One image of one node; `num_nodes` is how many nodes of the cluster have an image of that name."""
+
+    __slots__ = ("_rows", "size")
+
+    def __init__(self, size: int, rows: Mapping[int, int]) -> None:
+        self.size = size
+        self._rows = rows
+
+    @property
+    def num_nodes(self) -> int:
+        return len(self._rows)
+
+
+class ImageTable:
+    """Rows by image name. Invariant: `_rows[name]` holds exactly the rows whose node lists the name, with the size."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[int, int]] = {}
+        self._states: dict[int, dict[str, ImageOnNode]] = {}
+        #: Changes with the images of any node and with the number of nodes.
+        self.epoch = 0
+
+    def set(self, row: int, node: Node | None) -> None:
+        for name in self._states.pop(row, ()):
+            self._drop(name, row)
+        if node is not None:
+            self._states[row] = states = {}
+            for image in node.status.images:
+                for name in image.names:
+                    rows = self._rows.setdefault(name, {})
+                    rows[row] = image.size_bytes
+                    states[name] = ImageOnNode(image.size_bytes, rows)
+        self.epoch += 1
+
+    def rows_with(self, name: str) -> Mapping[int, int]:
+        return self._rows.get(name, _NOWHERE)
+
+    def states_of(self, row: int) -> Mapping[str, ImageOnNode]:
+        return self._states.get(row, _NO_IMAGES)
+
+    def _drop(self, name: str, row: int) -> None:
+        rows = self._rows[name]
+        del rows[row]
+        if not rows:
+            del self._rows[name]
+
+
+_NOWHERE: dict[int, int] = {}
+_NO_IMAGES: dict[str, ImageOnNode] = {}

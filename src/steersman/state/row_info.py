@@ -1,0 +1,92 @@
+"""One row of the columns as the `NodeInfo` that scalar plugin methods see."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from steersman.api import Node
+from steersman.framework.node_info import ImageState
+from steersman.framework.pod_info import HostPort, PodInfo
+
+if TYPE_CHECKING:
+    from steersman.state.node_table import NodeTable
+
+
+class RowNodeInfo:
+    """A live view: it always shows the row as it is now. One per row, made once."""
+
+    __slots__ = ("_table", "row")
+
+    def __init__(self, table: NodeTable, row: int) -> None:
+        self._table = table
+        self.row = row
+
+    @property
+    def node(self) -> Node:
+        return self._table.node(self.row)
+
+    @property
+    def name(self) -> str:
+        return self._table.names[self.row]
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        return self.node.metadata.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        return self.node.metadata.annotations
+
+    @property
+    def pods(self) -> Collection[PodInfo]:
+        return self._table.pods_on[self.row].values()
+
+    @property
+    def pods_with_affinity(self) -> Collection[PodInfo]:
+        return self._table.affinity_pods.get(self.row, _NO_PODS).values()
+
+    @property
+    def pods_with_required_anti_affinity(self) -> Collection[PodInfo]:
+        return [p for p in self.pods_with_affinity if p.shape.required_anti_affinity]
+
+    @property
+    def pod_count(self) -> int:
+        return len(self._table.pods_on[self.row])
+
+    @property
+    def allowed_pods(self) -> int:
+        return int(self._table.allowed_pods.cell[self.row])
+
+    def allocatable(self, resource: str) -> int:
+        return self._table.amounts_offered[self.row].get(resource, 0)
+
+    def offers(self, resource: str) -> bool:
+        return resource in self._table.amounts_offered[self.row]
+
+    def requested(self, resource: str) -> int:
+        column = self._table.requested_columns.get(resource)
+        return 0 if column is None else int(column.cell[self.row])
+
+    def nonzero_requested(self, resource: str) -> int:
+        return int(self._table.nonzero_requested(resource).cell[self.row])
+
+    @property
+    def used_ports(self) -> Mapping[HostPort, int]:
+        return self._table.used_ports.get(self.row, _NO_PORTS)
+
+    @property
+    def image_states(self) -> Mapping[str, ImageState]:
+        return self._table.images.states_of(self.row)
+
+    @property
+    def claim_users(self) -> Mapping[str, int]:
+        return self._table.claim_users.get(self.row, _NO_CLAIMS)
+
+    def __repr__(self) -> str:
+        return f"RowNodeInfo({self.name})"
+
+
+_NO_PODS: dict[str, PodInfo] = {}
+_NO_PORTS: dict[HostPort, int] = {}
+_NO_CLAIMS: dict[str, int] = {}

@@ -1,0 +1,273 @@
+"""Pods that all columnar plugins of a profile treat alike share a signature: feasible rows and totals, kept exact.
+
+A signature combines fragment columns. What depends on the node alone is combined once and follows the node log; what
+depends on the pods of a node follows the dirty-row log, so that after placing a pod one row is looked at again. Answers
+that depend on the whole cluster are asked for in every cycle and laid on top.
+
+    static (NODE kernels)  ─┐
+    local  (NODE_PODS)      ├─► penalty, total  ─► + cluster filters ─► + cluster scores
+    normalised raw scores  ─┘
+
+Infeasible rows carry a large negative penalty, so that no masks are needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+
+from steersman.framework.columns import (
+    AnyIntColumn,
+    BoolColumn,
+    ClusterFilterKernel,
+    ClusterScoreKernel,
+    Depends,
+    Feasible,
+    FilterKernel,
+    Normalize,
+    ScoreKernel,
+)
+from steersman.state.fragment_columns import FEW, FragmentColumn
+from steersman.state.node_table import NodeTable
+
+#: Subtracted from the total of a row that does not pass. Greater than any total of 32-bit profiles.
+PENALTY = 1 << 28
+MAX_SCORE = 100
+
+FilterColumn = FragmentColumn[FilterKernel]
+ScoreColumn = FragmentColumn[ScoreKernel]
+Totals = AnyIntColumn
+
+
+class WeightedColumn:
+    """A score column with the weight that the profile gives it."""
+
+    __slots__ = ("column", "normalize", "weight")
+
+    def __init__(self, column: ScoreColumn, weight: int) -> None:
+        self.column = column
+        self.weight = weight
+        self.normalize = column.kernel.normalize
+
+
+class Signature:
+    """See the module's text. `rank()` is exact for the state of the table at the time of the call."""
+
+    def __init__(
+        self,
+        table: NodeTable,
+        filters: list[FilterColumn],
+        cluster_filters: list[ClusterFilterKernel],
+        scores: list[WeightedColumn],
+        cluster_scores: list[tuple[int, ClusterScoreKernel]],
+        wide: bool,
+    ) -> None:
+        self._table = table
+        self._dtype: type[np.signedinteger[Any]] = np.int64 if wide else np.int32
+        self._static_filters = [f for f in filters if f.kernel.depends is Depends.NODE]
+        self._local_filters = [f for f in filters if f.kernel.depends is Depends.NODE_PODS]
+        plain = [s for s in scores if s.normalize is Normalize.NONE]
+        self._static_scores = [s for s in plain if s.column.kernel.depends is Depends.NODE]
+        self._local_scores = [s for s in plain if s.column.kernel.depends is Depends.NODE_PODS]
+        self._relative = [s for s in scores if s.normalize is not Normalize.NONE]
+        self._relative_to_pods = any(s.column.kernel.depends is Depends.NODE_PODS for s in self._relative)
+        self._cluster_filters = cluster_filters
+        self._cluster_scores = cluster_scores
+        columns: list[FilterColumn | ScoreColumn] = [*filters, *(s.column for s in scores)]
+        self._with_epoch = [c for c in columns if type(c.kernel).epoch not in (FilterKernel.epoch, ScoreKernel.epoch)]
+        self._local_cells = [f.cell for f in self._local_filters]
+        self._score_cells = [(s.weight, s.column.cell) for s in self._local_scores]
+        self._synced_on_change: list[FilterColumn | ScoreColumn] = [
+            *self._local_filters,
+            *(s.column for s in self._local_scores),
+            *(s.column for s in self._relative if s.column.kernel.depends is Depends.NODE_PODS),
+        ]
+        #: Positions of the logs at which the combined columns were exact.
+        self._position = -1
+        self._node_position = -1
+        self._seen_epochs: list[int] = []
+        self._combine_all()
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+
+    def feasible(self, excluded: BoolColumn | None = None) -> Feasible:
+        """The rows that pass every columnar filter and are not `excluded`."""
+        self._sync()
+        rejected = excluded
+        for kernel in self._cluster_filters:
+            mask = kernel.rejected()
+            if mask is not None:
+                rejected = mask if rejected is None else rejected | mask
+        return Feasible(self._penalty, self._count) if rejected is None else self.without(rejected)
+
+    def without(self, rejected: BoolColumn, feasible: Feasible | None = None) -> Feasible:
+        """The feasible rows less the rejected ones."""
+        penalty = self._penalty if feasible is None else feasible.penalty
+        rest = np.where(rejected, self._dtype(-PENALTY), penalty)
+        return Feasible(rest, int(np.count_nonzero(rest == 0)))
+
+    def totals(self, feasible: Feasible) -> Totals:
+        """Weighted total by row for these feasible rows; all others are far below zero. Not to be kept or changed: the
+        next evaluation may write into it."""
+        if feasible.penalty is self._penalty:
+            if not self._cluster_scores:
+                return self._total
+            total = self._total.copy()
+        else:
+            total = self._base + feasible.penalty
+            if self._normalised:
+                total += self._normalised_sum(feasible.penalty)
+        for weight, kernel in self._cluster_scores:
+            if not kernel.skipped(feasible):
+                score = kernel.normalized(feasible)
+                if score is not None:
+                    total += score if weight == 1 else score * weight
+        return total
+
+    # -- keeping up --------------------------------------------------------------------------------------------------
+
+    def _sync(self) -> None:
+        table = self._table
+        if self._node_position != table.node_log.end or (self._with_epoch and self._epochs() != self._seen_epochs):
+            self._combine_all()
+        elif self._position != table.log.end:
+            rows = table.log.since(self._position)
+            self._position = table.log.end
+            for column in self._synced_on_change:
+                column.sync()
+            if rows is not None and len(rows) <= FEW:
+                self._combine_few(rows)
+            else:
+                self._combine_local()
+
+    def _epochs(self) -> list[int]:
+        return [c.kernel.epoch() for c in self._with_epoch]
+
+    def _combine_few(self, rows: Collection[int]) -> None:
+        """Single cells: what `_combine_local` does for the given rows."""
+        penalty, base, total = self._penalty_cell, self._base_cell, self._total_cell
+        static_penalty, static_score = self._static_penalty_cell, self._static_score_cell
+        flipped = False
+        for row in rows:
+            missed = static_penalty[row]
+            if not missed:
+                for cell in self._local_cells:
+                    if cell[row]:
+                        missed = -PENALTY
+                        break
+            score = static_score[row]
+            for weight, cell in self._score_cells:
+                score += weight * cell[row]
+            base[row] = score
+            if missed != penalty[row]:
+                penalty[row] = missed
+                self._count += 1 if missed == 0 else -1
+                flipped = True
+            total[row] = score + missed
+        if self._normalised:
+            if flipped or self._relative_to_pods:
+                self._normalise()
+            else:
+                addition = self._addition_cell
+                for row in rows:
+                    total[row] += addition[row]
+
+    def _combine_all(self) -> None:
+        """From the fragment columns, everything: a node changed, or an epoch."""
+        table = self._table
+        self._node_position = table.node_log.end
+        self._seen_epochs = self._epochs()
+        for filter_column in self._static_filters:
+            filter_column.sync()
+        for part in (*self._static_scores, *self._relative):
+            part.column.sync()
+        missed = ~table.alive
+        for filter_column in self._static_filters:
+            missed |= filter_column.values != 0
+        self._static_penalty = np.multiply(missed, -PENALTY, dtype=self._dtype)
+        self._static_score = np.zeros(table.capacity, self._dtype)
+        for part in self._static_scores:
+            self._static_score += (part.column.values * part.weight).astype(self._dtype)
+        self._set_aside_constants()
+        self._static_penalty_cell = self._static_penalty.data
+        self._static_score_cell = self._static_score.data
+        for column in self._synced_on_change:
+            column.sync()
+        self._position = table.log.end
+        self._combine_local()
+
+    def _set_aside_constants(self) -> None:
+        """Scores that are 0 on every node normalise to a constant: without taints, say, there is nothing to rank."""
+        self._normalised = []
+        for part in self._relative:
+            if part.column.kernel.depends is Depends.NODE and not part.column.values.any():
+                if part.normalize is Normalize.DEFAULT_REVERSE:
+                    self._static_score += self._dtype(MAX_SCORE * part.weight)
+            else:
+                self._normalised.append(part)
+
+    def _combine_local(self) -> None:
+        penalty = self._static_penalty
+        for column in self._local_filters:
+            penalty = np.where(column.values != 0, self._dtype(-PENALTY), penalty)
+        base = self._static_score.copy()
+        for part in self._local_scores:
+            base += (part.column.values * part.weight).astype(self._dtype)
+        #: dtype[capacity]: 0 for a locally feasible row, else -PENALTY.
+        self._penalty = penalty if penalty is not self._static_penalty else penalty.copy()
+        #: dtype[capacity]: weighted sum of the scores that need no normalisation.
+        self._base = base
+        #: Number of locally feasible rows.
+        self._count = int(np.count_nonzero(self._penalty == 0))
+        self._penalty_cell = self._penalty.data
+        self._base_cell = self._base.data
+        if self._normalised:
+            self._maxima: list[int] | None = None
+            self._normalise()
+        else:
+            self._total = self._base + self._penalty
+            self._total_cell = self._total.data
+
+    # -- scores relative to the greatest among the feasible rows -----------------------------------------------------
+
+    def _normalise(self) -> None:
+        """Brings `total` up to date after a row became feasible or ceased to be."""
+        maxima = [_greatest(part.column.values, self._penalty) for part in self._normalised]
+        if maxima != self._maxima or self._relative_to_pods:
+            self._maxima = maxima
+            #: dtype[capacity]: weighted sum of the normalised scores for the current maxima.
+            self._addition = self._normalised_for(maxima)
+            self._addition_cell = self._addition.data
+        self._total = self._base + self._penalty
+        self._total += self._addition
+        self._total_cell = self._total.data
+
+    def _normalised_sum(self, penalty: Totals) -> Totals:
+        """The same for another set of feasible rows."""
+        maxima = [_greatest(part.column.values, penalty) for part in self._normalised]
+        unchanged = maxima == self._maxima and not self._relative_to_pods
+        return self._addition if unchanged else self._normalised_for(maxima)
+
+    def _normalised_for(self, maxima: list[int]) -> Totals:
+        total = np.zeros(self._table.capacity, self._dtype)
+        for part, greatest in zip(self._normalised, maxima, strict=True):
+            total += (normalise(part.column.values, greatest, part.normalize) * part.weight).astype(self._dtype)
+        return total
+
+
+def normalise(raw: AnyIntColumn, greatest: int, how: Normalize) -> AnyIntColumn:
+    """Raw scores to 0..100 relative to the greatest among the feasible rows; see `Normalize`."""
+    if how is Normalize.NONE:
+        return raw
+    reverse = how is Normalize.DEFAULT_REVERSE
+    if greatest <= 0:
+        return np.full_like(raw, MAX_SCORE) if reverse else raw
+    scaled = MAX_SCORE * raw // greatest
+    return MAX_SCORE - scaled if reverse else scaled
+
+
+def _greatest(raw: AnyIntColumn, penalty: Totals) -> int:
+    """The greatest raw score among the rows without penalty; 0 when there is none."""
+    return max(0, int(np.add(raw, penalty, dtype=np.int64).max(initial=0)))
