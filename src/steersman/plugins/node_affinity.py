@@ -1,0 +1,161 @@
+"""NodeAffinity: pods run on nodes whose labels they ask for.
+
+PreFilter compiles what the pod demands, leaves the plugin out when that is nothing, and restricts the nodes when the
+pod can only run on nodes that it names (as the pods of a DaemonSet do). Filter demands a match of `spec.nodeSelector`,
+of the required node affinity and of the affinity that the configuration adds for every pod. Score sums the weights of
+the preferred terms that match, again of the pod and of the configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+from steersman import api
+from steersman.api import node_selectors
+from steersman.api.node_selectors import NAME_FIELD, AnyTerm, PreferredTerms, RequiredNodeAffinity
+from steersman.api.selectors import Operator
+from steersman.config import NodeAffinityArgs
+from steersman.errors import InputError
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from steersman.framework.handle import Handle
+from steersman.framework.hints import changed
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import (
+    MAX_NODE_SCORE,
+    EnqueueExtensions,
+    FilterPlugin,
+    NodeScore,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    ScorePlugin,
+    default_normalize_score,
+)
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import SKIP, Status, error, unresolvable
+
+ERR_REASON_POD = "node(s) didn't match Pod's node affinity/selector"
+ERR_REASON_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
+ERR_REASON_CONFLICT = "pod affinity terms conflict"
+FILTER_STATE_KEY = "PreFilterNodeAffinity"
+SCORE_STATE_KEY = "PreScoreNodeAffinity"
+
+
+class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+    """Rejects nodes that the pod, or the configuration, does not admit, and prefers those that it prefers."""
+
+    name = "NodeAffinity"
+
+    def __init__(self, args: NodeAffinityArgs, handle: Handle) -> None:
+        added = args.added_affinity or api.NodeAffinity()
+        self._added_required = _added_required(added)
+        self._added_preferred = _added_preferred(added)
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> PreFilterResult | Status | None:
+        selector = _required_selector(pod.spec)
+        if selector is None and self._added_required is None and not pod.spec.node_selector:
+            return SKIP
+        state.write(FILTER_STATE_KEY, node_selectors.required(pod.pod))
+        names = None if selector is None else only_node_names(selector)
+        if names is None:
+            return None
+        return PreFilterResult(names) if names else unresolvable(ERR_REASON_CONFLICT)
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        if self._added_required is not None and not self._added_required.matches(node.labels, node.name):
+            return unresolvable(ERR_REASON_ENFORCED)
+        demanded = state.read(FILTER_STATE_KEY, RequiredNodeAffinity) or node_selectors.required(pod.pod)
+        return None if demanded.matches(node.labels, node.name) else unresolvable(ERR_REASON_POD)
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        if not _preferred_terms(pod.spec) and self._added_preferred is None:
+            return SKIP
+        try:
+            state.write(SCORE_STATE_KEY, node_selectors.preferred(_preferred_terms(pod.spec)))
+        except InputError as unusable:
+            return error(str(unusable))
+        return None
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int | Status:
+        preferred = state.read(SCORE_STATE_KEY, PreferredTerms)
+        if preferred is None:
+            try:
+                preferred = node_selectors.preferred(_preferred_terms(pod.spec))
+            except InputError as unusable:
+                return error(str(unusable))
+        added = 0 if self._added_preferred is None else self._added_preferred.score(node.labels, node.name)
+        return added + preferred.score(node.labels, node.name)
+
+    def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> Status | None:
+        default_normalize_score(MAX_NODE_SCORE, False, scores)
+        return None
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        node_event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)
+        return (ClusterEventWithHint(node_event, self.after_node_change),)
+
+    def after_node_change(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """A node helps if it is admitted now, and is new or was not admitted by the pod before."""
+        before, now = changed(api.Node, old, new)
+        if self._added_required is not None and not self._added_required.matches(*_seen(now)):
+            return QueueingHint.SKIP
+        demanded = node_selectors.required(waiting)
+        if not _admits(demanded, now) or (before is not None and _admits(demanded, before)):
+            return QueueingHint.SKIP
+        return QueueingHint.QUEUE
+
+
+def only_node_names(selector: api.NodeSelector) -> frozenset[str] | None:
+    """The names of the only nodes that the selector can match; None when it also admits nodes that it does not name."""
+    per_term = [_names_of(term) for term in selector.node_selector_terms]
+    named = [names for names in per_term if names is not None]
+    if not named or len(named) < len(per_term):
+        return None
+    return frozenset().union(*named)
+
+
+def _names_of(term: api.NodeSelectorTerm) -> frozenset[str] | None:
+    """The names that all name requirements of the term have in common; None without such a requirement."""
+    per_requirement = [
+        frozenset(requirement.values)
+        for requirement in term.match_fields
+        if requirement.key == NAME_FIELD and requirement.operator == Operator.IN
+    ]
+    return reduce(frozenset.intersection, per_requirement) if per_requirement else None
+
+
+def _admits(demanded: RequiredNodeAffinity, node: api.Node) -> bool:
+    """Raises when terms that cannot be understood leave the answer open."""
+    labels, name = _seen(node)
+    if demanded.matches(labels, name):
+        return True
+    selector = demanded.node_selector
+    if selector is not None and selector.error is not None and demanded.labels.matches(labels):
+        raise InputError(selector.error)
+    return False
+
+
+def _seen(node: api.Node) -> tuple[dict[str, str], str]:
+    return node.metadata.labels, node.metadata.name
+
+
+def _required_selector(spec: api.PodSpec) -> api.NodeSelector | None:
+    affinity = spec.affinity.node_affinity if spec.affinity is not None else None
+    return affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
+
+
+def _preferred_terms(spec: api.PodSpec) -> tuple[api.PreferredSchedulingTerm, ...]:
+    affinity = spec.affinity.node_affinity if spec.affinity is not None else None
+    return affinity.preferred_during_scheduling_ignored_during_execution if affinity is not None else ()
+
+
+def _added_required(added: api.NodeAffinity) -> AnyTerm | None:
+    selector = added.required_during_scheduling_ignored_during_execution
+    return None if selector is None else node_selectors.strict(selector)
+
+
+def _added_preferred(added: api.NodeAffinity) -> PreferredTerms | None:
+    terms = added.preferred_during_scheduling_ignored_during_execution
+    return node_selectors.preferred(terms) if terms else None
