@@ -1,14 +1,44 @@
-"""One disagreement between a conformance corpus and us."""
+"""What every conformance runner reports, and the generic comparison of JSON values."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where we disagree, what the reference says, and what we say."""
+    """A place where the result is not the expected one."""
 
     path: str
     expected: object
     actual: object
+
+    def __str__(self) -> str:
+        return f"{self.path}: expected {self.expected!r}, got {self.actual!r}"
+
+
+class _Missing:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+MISSING = _Missing()
+"""Stands for a key or item that one side does not have."""
+
+
+def differences(path: str, expected: object, actual: object) -> Iterator[Difference]:
+    """Every place where two JSON values differ, deepest first found; `1` and `1.0` are equal, `1` and `true` are not."""
+    if isinstance(expected, dict) and isinstance(actual, dict):
+        for key in [*expected, *(key for key in actual if key not in expected)]:
+            where = f"{path}.{key}" if path else str(key)
+            yield from differences(where, expected.get(key, MISSING), actual.get(key, MISSING))
+    elif isinstance(expected, list) and isinstance(actual, list):
+        for index in range(max(len(expected), len(actual))):
+            yield from differences(f"{path}[{index}]", _item(expected, index), _item(actual, index))
+    elif isinstance(expected, bool) is not isinstance(actual, bool) or expected != actual:
+        yield Difference(path, expected, actual)
+
+
+def _item(items: list[object], index: int) -> object:
+    return items[index] if index < len(items) else MISSING

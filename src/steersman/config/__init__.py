@@ -1,0 +1,110 @@
+"""Scheduler configuration: `KubeSchedulerConfiguration` v1 files, feature gates, and the legacy `Policy` API.
+
+`load` turns a document into a typed configuration in kube-scheduler's stages (decode, defaults, validate), `build` and
+`effective_profiles` say what runs with it, `to_document` and `dump_yaml` print it. Plugins and the runtime import the
+argument types; nothing here imports from layers above `api`.
+"""
+
+from steersman.config.building import EffectiveConfiguration, build, effective_profiles
+from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities, default_multi_point
+from steersman.config.configuration import (
+    API_VERSION,
+    CONFIGURATION_KIND,
+    DEFAULT_SCHEDULER_NAME,
+    ClientConnection,
+    Extender,
+    ExtenderManagedResource,
+    ExtenderTLSConfig,
+    ExtensionPoint,
+    LeaderElection,
+    Plugin,
+    PluginConfig,
+    Plugins,
+    PluginSet,
+    Profile,
+    SchedulerConfiguration,
+)
+from steersman.config.decode_log import DecodeKind
+from steersman.config.durations import Duration, DurationError
+from steersman.config.errors import ConfigError, ConfigStage, Problem
+from steersman.config.expansion import EffectiveProfile
+from steersman.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates
+from steersman.config.loading import default_configuration, load, load_unvalidated
+from steersman.config.plugin_args import (
+    ARGS_TYPES,
+    DefaultingType,
+    DefaultPreemptionArgs,
+    DynamicResourcesArgs,
+    InterPodAffinityArgs,
+    NodeAffinityArgs,
+    NodeResourcesBalancedAllocationArgs,
+    NodeResourcesFitArgs,
+    PluginArgs,
+    PodTopologySpreadArgs,
+    RequestedToCapacityRatioParam,
+    ResourceSpec,
+    ScoringStrategy,
+    ScoringStrategyType,
+    UtilizationShapePoint,
+    VolumeBindingArgs,
+)
+from steersman.config.printing import args_document, dump_yaml, to_document
+from steersman.config.validation import validate
+
+__all__ = [
+    "API_VERSION",
+    "ARGS_TYPES",
+    "CONFIGURATION_KIND",
+    "DEFAULT_GATES",
+    "DEFAULT_SCHEDULER_NAME",
+    "GATES",
+    "IN_TREE_CAPABILITIES",
+    "Capabilities",
+    "ClientConnection",
+    "ConfigError",
+    "ConfigStage",
+    "DecodeKind",
+    "DefaultPreemptionArgs",
+    "DefaultingType",
+    "Duration",
+    "DurationError",
+    "DynamicResourcesArgs",
+    "EffectiveConfiguration",
+    "EffectiveProfile",
+    "Extender",
+    "ExtenderManagedResource",
+    "ExtenderTLSConfig",
+    "ExtensionPoint",
+    "FeatureGates",
+    "InterPodAffinityArgs",
+    "LeaderElection",
+    "NodeAffinityArgs",
+    "NodeResourcesBalancedAllocationArgs",
+    "NodeResourcesFitArgs",
+    "Plugin",
+    "PluginArgs",
+    "PluginConfig",
+    "PluginSet",
+    "Plugins",
+    "PodTopologySpreadArgs",
+    "Problem",
+    "Profile",
+    "RequestedToCapacityRatioParam",
+    "ResourceSpec",
+    "SchedulerConfiguration",
+    "ScoringStrategy",
+    "ScoringStrategyType",
+    "UtilizationShapePoint",
+    "VolumeBindingArgs",
+    "args_document",
+    "build",
+    "default_configuration",
+    "default_multi_point",
+    "dump_yaml",
+    "effective_profiles",
+    "load",
+    "load_unvalidated",
+    "the",
+    "to_document",
+    "validate",
+]

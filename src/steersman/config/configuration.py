@@ -1,0 +1,183 @@
+"""The scheduler configuration as the rest of the program sees it: every default applied, names in snake_case.
+
+Made by `loading`, checked by `validation`, expanded to what really runs by `expansion`.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final, TypeAlias, TypeVar
+
+from steersman.config.durations import Duration
+from steersman.config.json_tree import PlainValue
+from steersman.config.plugin_args import ConfigStruct, PluginArgs
+
+API_GROUP: Final = "kubescheduler.config.k8s.io"
+API_VERSION: Final = f"{API_GROUP}/v1"
+CONFIGURATION_KIND: Final = "KubeSchedulerConfiguration"
+DEFAULT_SCHEDULER_NAME: Final = "default-scheduler"
+ALL_PLUGINS: Final = "*"
+"""In a `disabled` list: all default plugins."""
+
+
+class ExtensionPoint(StrEnum):
+    """A point of the scheduling framework, by the name of its section in `plugins`."""
+
+    PRE_ENQUEUE = "preEnqueue"
+    QUEUE_SORT = "queueSort"
+    PRE_FILTER = "preFilter"
+    FILTER = "filter"
+    POST_FILTER = "postFilter"
+    PRE_SCORE = "preScore"
+    SCORE = "score"
+    RESERVE = "reserve"
+    PERMIT = "permit"
+    PRE_BIND = "preBind"
+    BIND = "bind"
+    POST_BIND = "postBind"
+    PLACEMENT_GENERATE = "placementGenerate"
+    PLACEMENT_SCORE = "placementScore"
+
+    @property
+    def interface(self) -> str:
+        """Name of the Go interface, part of kube-scheduler's error texts: `PreFilterPlugin`."""
+        return self.value[0].upper() + self.value[1:] + "Plugin"
+
+
+class Plugin(ConfigStruct, frozen=True):
+    """A plugin in a list; weight 0 means "not given"."""
+
+    name: str = ""
+    weight: int = 0
+
+
+class PluginSet(ConfigStruct, frozen=True):
+    enabled: tuple[Plugin, ...] = ()
+    disabled: tuple[Plugin, ...] = ()
+
+
+class Plugins(ConfigStruct, frozen=True):
+    """Which plugins run where; `multi_point` stands for every point that a plugin implements."""
+
+    pre_enqueue: PluginSet = PluginSet()
+    queue_sort: PluginSet = PluginSet()
+    pre_filter: PluginSet = PluginSet()
+    filter: PluginSet = PluginSet()
+    post_filter: PluginSet = PluginSet()
+    pre_score: PluginSet = PluginSet()
+    score: PluginSet = PluginSet()
+    reserve: PluginSet = PluginSet()
+    permit: PluginSet = PluginSet()
+    pre_bind: PluginSet = PluginSet()
+    bind: PluginSet = PluginSet()
+    post_bind: PluginSet = PluginSet()
+    multi_point: PluginSet = PluginSet()
+    placement_generate: PluginSet = PluginSet()
+    placement_score: PluginSet = PluginSet()
+
+    def at(self, point: ExtensionPoint) -> PluginSet:
+        """The section of one extension point, as written and not expanded."""
+        section = getattr(self, point.name.lower())
+        assert isinstance(section, PluginSet)
+        return section
+
+    def enabled_names(self) -> set[str]:
+        """Every plugin that is enabled anywhere."""
+        sections = (self.multi_point, *(self.at(point) for point in ExtensionPoint))
+        return {plugin.name for section in sections for plugin in section.enabled}
+
+
+Args: TypeAlias = "PluginArgs | PlainValue"
+"""Typed arguments of an in-tree plugin, or the document's own value for any other plugin; `None` when not given."""
+
+_ArgsT = TypeVar("_ArgsT")
+
+
+class PluginConfig(ConfigStruct, frozen=True):
+    name: str = ""
+    args: Args = None
+
+
+class Profile(ConfigStruct, frozen=True):
+    """A scheduler name with its plugins: merged with the default plugins, not yet expanded to extension points."""
+
+    scheduler_name: str = DEFAULT_SCHEDULER_NAME
+    percentage_of_nodes_to_score: int | None = None
+    plugins: Plugins = Plugins()
+    plugin_config: tuple[PluginConfig, ...] = ()
+
+    def args(self, name: str, type_: type[_ArgsT]) -> _ArgsT:
+        """The arguments of plugin `name`; its defaults if the profile has none for it."""
+        for entry in self.plugin_config:
+            if entry.name == name and isinstance(entry.args, type_):
+                return entry.args
+        return type_()
+
+
+class LeaderElection(ConfigStruct, frozen=True):
+    leader_elect: bool = True
+    lease_duration: Duration = Duration.from_seconds(15)
+    renew_deadline: Duration = Duration.from_seconds(10)
+    retry_period: Duration = Duration.from_seconds(2)
+    resource_lock: str = "leases"
+    resource_name: str = "kube-scheduler"
+    resource_namespace: str = "kube-system"
+
+
+class ClientConnection(ConfigStruct, frozen=True):
+    kubeconfig: str = ""
+    accept_content_types: str = ""
+    content_type: str = "application/vnd.kubernetes.protobuf"
+    qps: float = 50.0
+    burst: int = 100
+
+
+class ExtenderManagedResource(ConfigStruct, frozen=True):
+    name: str = ""
+    ignored_by_scheduler: bool = False
+
+
+class ExtenderTLSConfig(ConfigStruct, frozen=True):
+    """Data take precedence over the file of the same purpose."""
+
+    insecure: bool = False
+    server_name: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    ca_file: str = ""
+    cert_data: bytes = b""
+    key_data: bytes = b""
+    ca_data: bytes = b""
+
+
+class Extender(ConfigStruct, frozen=True):
+    """An HTTP service that takes part in scheduling; an empty verb means that it does not take part there."""
+
+    url_prefix: str = ""
+    filter_verb: str = ""
+    preempt_verb: str = ""
+    prioritize_verb: str = ""
+    weight: int = 0
+    bind_verb: str = ""
+    enable_https: bool = False
+    tls_config: ExtenderTLSConfig | None = None
+    http_timeout: Duration = Duration(0)
+    node_cache_capable: bool = False
+    managed_resources: tuple[ExtenderManagedResource, ...] = ()
+    ignorable: bool = False
+
+
+class SchedulerConfiguration(ConfigStruct, frozen=True):
+    """A `KubeSchedulerConfiguration`. Without profiles it is invalid; `loading.default_configuration` has one."""
+
+    parallelism: int = 16
+    leader_election: LeaderElection = LeaderElection()
+    client_connection: ClientConnection = ClientConnection()
+    enable_profiling: bool = True
+    enable_contention_profiling: bool = True
+    percentage_of_nodes_to_score: int | None = 0
+    pod_initial_backoff_seconds: int = 1
+    pod_max_backoff_seconds: int = 10
+    profiles: tuple[Profile, ...] = ()
+    extenders: tuple[Extender, ...] = ()
+    delay_cache_until_active: bool = False

@@ -1,0 +1,193 @@
+"""Decode stage: text to the values of a configuration document, strictly.
+
+Reads YAML or JSON (`yaml_tree`, `json_tree`), looks at apiVersion and kind, decodes by the tables of `schema` and
+`args_schema`. The result holds only what the document says; `defaults` completes it. Any other problem is reported
+instead of strict ones (unknown and duplicate fields), and all strict ones are reported together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from steersman.config.args_schema import ARGS
+from steersman.config.configuration import API_GROUP, API_VERSION, CONFIGURATION_KIND
+from steersman.config.decode_log import DecodeAbort, DecodeKind, DecodeLog, Place, described
+from steersman.config.errors import ConfigError, ConfigStage, Problem
+from steersman.config.go_text import quote
+from steersman.config.json_tree import JsonObject, JsonValue, MalformedError, looks_like_json, parse_json, plain
+from steersman.config.kinds import ObjectOf
+from steersman.config.plugin_args import ARGS_TYPES
+from steersman.config.schema import CONFIGURATION
+from steersman.config.yaml_tree import UnsupportedValueError, parse_yaml
+
+_VERSION: Final = "v1"
+_INTERNAL_VERSION: Final = "__internal"
+_KINDS: Final[Mapping[str, ObjectOf]] = {CONFIGURATION_KIND: CONFIGURATION, **ARGS}
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedDocument:
+    """What a document says. With `internal` set it is of the version that gets no defaults."""
+
+    values: Mapping[str, Any]
+    internal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Header:
+    group: str
+    version: str
+    kind: str
+
+    def with_defaults(self, default: _Header) -> _Header:
+        group, version = self.group, self.version
+        if not version and group in ("", default.group):
+            group, version = default.group, default.version
+        return _Header(group, version, self.kind or default.kind)
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+
+def decode(text: str, file: str | None = None) -> DecodedDocument:
+    """The document in `text`; raises `ConfigError`."""
+    try:
+        return _decode(text)
+    except MalformedError as error:
+        raise _error(DecodeKind.MALFORMED, str(error), file) from None
+    except UnsupportedValueError as error:
+        raise _error(DecodeKind.VALUE, str(error), file) from None
+    except DecodeAbort as abort:
+        raise _error(abort.kind, abort.text, file, abort.field) from None
+    except _StrictErrors as strict:
+        problems = [Problem(text) for text in strict.texts]
+        raise ConfigError(ConfigStage.DECODE, problems, kind=DecodeKind.STRICT, file=file) from None
+
+
+def _error(kind: DecodeKind, text: str, file: str | None, field: str = "") -> ConfigError:
+    return ConfigError(ConfigStage.DECODE, [Problem(text, field=field)], kind=kind, file=file)
+
+
+class _StrictErrors(Exception):
+    def __init__(self, texts: list[str]) -> None:
+        super().__init__(*texts)
+        self.texts = texts
+
+
+def _decode(text: str) -> DecodedDocument:
+    tree, duplicates = (parse_json(text), "") if looks_like_json(text) else _from_yaml(text)
+    header = _registered(_required(_header(tree)))
+    values, strict = _object(_table(header), tree)
+    strict = [duplicates, *strict] if duplicates else strict
+    if header.kind == CONFIGURATION_KIND and isinstance(values, dict):
+        strict = [*strict, *_decode_all_args(values)]
+    if strict:
+        raise _StrictErrors(strict)
+    if not isinstance(values, dict):
+        raise DecodeAbort(
+            DecodeKind.WRONG_KIND,
+            f"couldn't decode as {CONFIGURATION_KIND}, got {header.api_version}, Kind={header.kind}",
+            "kind",
+        )
+    return DecodedDocument(values, internal=header.version == _INTERNAL_VERSION)
+
+
+def _from_yaml(text: str) -> tuple[JsonValue, str]:
+    document = parse_yaml(text)
+    return document.tree, document.duplicates
+
+
+def _header(tree: JsonValue) -> _Header:
+    """apiVersion and kind; unlike all other fields they are found in any spelling of upper and lower case."""
+    found = {"apiversion": "", "kind": ""}
+    for key, value in _pairs(tree):
+        name = key.casefold()
+        if name in found and value is not None:
+            if not isinstance(value, str):
+                raise DecodeAbort(DecodeKind.MALFORMED, f"{key}: must be a string, not {described(value)}", key)
+            found[name] = value
+    group, version = _group_version(found["apiversion"])
+    return _Header(group, version, found["kind"])
+
+
+def _pairs(tree: JsonValue) -> tuple[tuple[str, JsonValue], ...]:
+    if tree is None:
+        return ()
+    if not isinstance(tree, JsonObject):
+        raise DecodeAbort(DecodeKind.MALFORMED, f"must be a mapping with apiVersion and kind, not {described(tree)}")
+    return tree.pairs
+
+
+def _group_version(text: str) -> tuple[str, str]:
+    group, slash, version = text.partition("/")
+    if "/" in version:
+        raise DecodeAbort(DecodeKind.MALFORMED, f"unexpected GroupVersion string: {text}", "apiVersion")
+    return (group, version) if slash else ("", text)
+
+
+def _required(header: _Header) -> _Header:
+    if not header.kind:
+        raise DecodeAbort(
+            DecodeKind.MISSING_KIND, f"Object 'Kind' is missing; write kind: {CONFIGURATION_KIND}", "kind"
+        )
+    if not header.version:
+        text = f"Object 'apiVersion' is missing; write apiVersion: {API_VERSION}"
+        raise DecodeAbort(DecodeKind.MISSING_VERSION, text, "apiVersion")
+    return header
+
+
+def _registered(header: _Header) -> _Header:
+    if header.group == API_GROUP and header.version in (_VERSION, _INTERNAL_VERSION) and header.kind in _KINDS:
+        return header
+    text = f"no kind {quote(header.kind)} is registered for version {quote(header.api_version)}"
+    raise DecodeAbort(DecodeKind.NOT_REGISTERED, f"{text}; supported is {API_VERSION}", "kind")
+
+
+def _table(header: _Header) -> ObjectOf:
+    """The table of a kind. Fields of the internal version have no names in documents, so each of them is unknown."""
+    table = _KINDS[header.kind]
+    return table if header.version == _VERSION else ObjectOf(table.make, {}, table.header)
+
+
+def _object(table: ObjectOf, tree: JsonValue) -> tuple[object, list[str]]:
+    log = DecodeLog()
+    decoded = table.decode(tree, Place(), log) if tree is not None else table.zero()
+    log.raise_first()
+    return decoded, log.strict
+
+
+def _decode_all_args(values: dict[str, Any]) -> Iterator[str]:
+    """Replaces the raw arguments in the profiles by decoded ones; yields the strict problems in them."""
+    for i, profile in enumerate(values.get("profiles", ())):
+        for j, entry in enumerate(profile.get("plugin_config", ())):
+            try:
+                entry["args"] = _decode_args(entry.get("name", ""), entry.get("args"))
+            except _StrictErrors as strict:
+                yield (
+                    f"decoding .profiles[{i}].pluginConfig[{j}]: strict decoding error: decoding args for plugin "
+                    f"{entry['name']}: strict decoding error: {', '.join(strict.texts)}"
+                )
+            except DecodeAbort as abort:
+                where = f"profiles[{i}].pluginConfig[{j}].args"
+                field = f"{where}.{abort.field}" if abort.field else where
+                raise DecodeAbort(
+                    abort.kind, f"decoding .{where} for plugin {entry['name']}: {abort.text}", field
+                ) from None
+
+
+def _decode_args(plugin: str, tree: JsonValue) -> object:
+    """Typed arguments for a plugin that has a type for them; the plain value for any other."""
+    if plugin not in ARGS_TYPES:
+        return plain(tree)
+    wanted = _Header(API_GROUP, _VERSION, f"{plugin}Args")
+    header = _registered(_header(tree).with_defaults(wanted))
+    decoded, strict = _object(_table(header), tree)
+    if header.kind != wanted.kind:
+        text = f"args for plugin {plugin} were not of type {wanted.kind}.{API_GROUP}, got {header.kind}.{header.group}"
+        raise DecodeAbort(DecodeKind.WRONG_KIND, text, "kind")
+    if strict:
+        raise _StrictErrors(strict)
+    return decoded

@@ -1,0 +1,166 @@
+"""Feature gates of v1.36 that the scheduler reads: their defaults, and parsing of `--feature-gates`.
+
+`defaults` and `args_validation` ask whether a gate is on; the command line makes a `FeatureGates` from its flag. Gates
+of other components are accepted, because one flag value is often shared between components, and change nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final, Self
+
+from steersman.config.other_feature_gates import OTHER_GATES
+from steersman.errors import InputError
+
+
+class Stage(StrEnum):
+    ALPHA = "ALPHA"
+    BETA = "BETA"
+    GA = "GA"
+
+
+@dataclass(frozen=True, slots=True)
+class GateSpec:
+    stage: Stage
+    default: bool
+    locked: bool = False
+    """The gate cannot be set to anything but its default."""
+    needs: tuple[str, ...] = ()
+    """Gates that must be on when this one is."""
+
+
+GATES: Final[Mapping[str, GateSpec]] = MappingProxyType(
+    {
+        "DRAAdminAccess": GateSpec(Stage.GA, True, locked=True, needs=("DynamicResourceAllocation",)),
+        "DRAConsumableCapacity": GateSpec(Stage.BETA, True, needs=("DynamicResourceAllocation",)),
+        "DRADeviceBindingConditions": GateSpec(
+            Stage.BETA, True, needs=("DRAResourceClaimDeviceStatus", "DynamicResourceAllocation")
+        ),
+        "DRADeviceTaintRules": GateSpec(Stage.BETA, False, needs=("DRADeviceTaints",)),
+        "DRADeviceTaints": GateSpec(Stage.BETA, True, needs=("DynamicResourceAllocation",)),
+        "DRAExtendedResource": GateSpec(Stage.BETA, True, needs=("DynamicResourceAllocation",)),
+        "DRAListTypeAttributes": GateSpec(Stage.ALPHA, False, needs=("DynamicResourceAllocation",)),
+        "DRANodeAllocatableResources": GateSpec(Stage.ALPHA, False, needs=("DynamicResourceAllocation",)),
+        "DRAPartitionableDevices": GateSpec(Stage.BETA, True, needs=("DynamicResourceAllocation",)),
+        "DRAPrioritizedList": GateSpec(Stage.GA, True, needs=("DynamicResourceAllocation",)),
+        "DRAResourceClaimDeviceStatus": GateSpec(Stage.BETA, True),
+        "DRASchedulerFilterTimeout": GateSpec(Stage.BETA, True, needs=("DynamicResourceAllocation",)),
+        "DRAWorkloadResourceClaims": GateSpec(
+            Stage.ALPHA, False, needs=("DynamicResourceAllocation", "GenericWorkload")
+        ),
+        "DynamicResourceAllocation": GateSpec(Stage.GA, True, locked=True),
+        "GangScheduling": GateSpec(Stage.ALPHA, False, needs=("GenericWorkload",)),
+        "GenericWorkload": GateSpec(Stage.ALPHA, False),
+        "InPlacePodLevelResourcesVerticalScaling": GateSpec(
+            Stage.BETA, True, needs=("InPlacePodVerticalScaling", "NodeDeclaredFeatures", "PodLevelResources")
+        ),
+        "InPlacePodVerticalScaling": GateSpec(Stage.GA, True, locked=True),
+        "MatchLabelKeysInPodTopologySpread": GateSpec(Stage.BETA, True),
+        "NodeDeclaredFeatures": GateSpec(Stage.BETA, True),
+        "NodeInclusionPolicyInPodTopologySpread": GateSpec(Stage.GA, True, locked=True),
+        "NominatedNodeNameForExpectation": GateSpec(Stage.BETA, True),
+        "OpportunisticBatching": GateSpec(Stage.BETA, True),
+        "PodLevelResources": GateSpec(Stage.BETA, True),
+        "SchedulerAsyncAPICalls": GateSpec(Stage.BETA, False),
+        "SchedulerAsyncPreemption": GateSpec(Stage.BETA, True),
+        "SchedulerPopFromBackoffQ": GateSpec(Stage.BETA, True),
+        "SchedulerQueueingHints": GateSpec(Stage.GA, True, locked=True),
+        "SidecarContainers": GateSpec(Stage.GA, True, locked=True),
+        "StorageCapacityScoring": GateSpec(Stage.ALPHA, False),
+        "TaintTolerationComparisonOperators": GateSpec(Stage.ALPHA, False),
+        "TopologyAwareWorkloadScheduling": GateSpec(Stage.ALPHA, False, needs=("GenericWorkload",)),
+        "VolumeAttributesClass": GateSpec(Stage.GA, True, locked=True),
+        "VolumeLimitScaling": GateSpec(Stage.ALPHA, False),
+        "WorkloadAwarePreemption": GateSpec(Stage.ALPHA, False, needs=("GangScheduling",)),
+    }
+)
+
+BINDING_CONDITION_GATES: Final = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
+"""Both must be on for the binding timeout of DynamicResources to mean anything."""
+
+_ALL_OF_STAGE: Final = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
+_BOOLEANS: Final = {
+    **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),
+}
+
+
+class FeatureGates:
+    """The state of every gate. Immutable; `FeatureGates()` is the state without any flag."""
+
+    def __init__(self, chosen: Mapping[str, bool] | None = None) -> None:
+        """`chosen` overrides defaults; raises `InputError` if that is not allowed."""
+        for name, value in (chosen or {}).items():
+            _check_settable(name, value)
+        self._state = _with_whole_stages(chosen or {})
+        self._check_needs()
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Gates from a flag value such as `A=true,B=false`."""
+        return cls(dict(_assignment(part) for part in text.split(",") if part))
+
+    def enabled(self, name: str) -> bool:
+        """Whether the gate is on; a `KeyError` means that `name` is no gate the scheduler reads."""
+        return self._state[name]
+
+    def changed(self) -> dict[str, bool]:
+        """The gates that differ from their defaults."""
+        return {name: value for name, value in self._state.items() if value != GATES[name].default}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, FeatureGates) and self._state == other._state
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._state.items()))
+
+    def __repr__(self) -> str:
+        return f"FeatureGates({self.changed()})"
+
+    def _check_needs(self) -> None:
+        for name, spec in GATES.items():
+            missing = [needed for needed in spec.needs if not self._state[needed]]
+            if self._state[name] and missing:
+                raise _flag_error(
+                    f"{name} is enabled, but depends on features that are disabled: [{' '.join(missing)}]",
+                    hint=f"add {','.join(f'{needed}=true' for needed in missing)}",
+                )
+
+
+def _with_whole_stages(chosen: Mapping[str, bool]) -> dict[str, bool]:
+    """Defaults, overridden by gates for a whole stage, overridden by gates chosen by name."""
+    of_stage = {stage: chosen[name] for name, stage in _ALL_OF_STAGE.items() if name in chosen}
+    return {name: chosen.get(name, of_stage.get(spec.stage, spec.default)) for name, spec in GATES.items()}
+
+
+def _assignment(part: str) -> tuple[str, bool]:
+    name, equals, value = (piece.strip() for piece in part.partition("="))
+    if not equals:
+        raise _flag_error(f"missing bool value for {name}", hint="write NAME=true or NAME=false")
+    if value not in _BOOLEANS:
+        raise _flag_error(f"invalid value of {name}={value}", hint="use true or false")
+    return name, _BOOLEANS[value]
+
+
+def _check_settable(name: str, value: bool) -> None:
+    if name in _ALL_OF_STAGE or name in OTHER_GATES:
+        return
+    if name not in GATES:
+        raise _flag_error(f"unrecognized feature gate: {name}", hint="use a feature gate of Kubernetes v1.36")
+    spec = GATES[name]
+    if spec.locked and spec.default != value:
+        locked_to = str(spec.default).lower()
+        raise _flag_error(
+            f"cannot set feature gate {name} to {str(value).lower()}, feature is locked to {locked_to}",
+            hint=f"remove {name} from the flag",
+        )
+
+
+def _flag_error(message: str, *, hint: str) -> InputError:
+    return InputError(message, object="--feature-gates", hint=hint)
+
+
+DEFAULT_GATES: Final = FeatureGates()

@@ -1,0 +1,67 @@
+"""How Go writes values into text: quoted strings and shortest floats.
+
+Error texts and printed numbers have to read as kube-scheduler's do. Used by `field_errors`, `yaml_tree` and `kinds`;
+depends on nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import Final
+
+_ESCAPES: Final = {
+    "\a": "\\a",
+    "\b": "\\b",
+    "\f": "\\f",
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\v": "\\v",
+    "\\": "\\\\",
+    '"': '\\"',
+}
+_FIRST_WITH_EXPONENT: Final = 1e21
+
+
+def quote(text: str) -> str:
+    """`text` in double quotes with Go's escapes, as `strconv.Quote` gives it."""
+    return '"' + "".join(_escaped(character) for character in text) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character == " " or character.isprintable():
+        return character
+    code = ord(character)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def json_float(value: float) -> str:
+    """A JSON literal for a float64; as in Go an integral value is written without fraction or exponent below 1e21."""
+    if value.is_integer() and abs(value) < _FIRST_WITH_EXPONENT:
+        return str(int(value))
+    return repr(value)
+
+
+def shortest_float32(value: float) -> float:
+    """The float that prints as the shortest decimal which still is `value` rounded to 32 bits; `inf` when too large."""
+    rounded = _as_float32(value)
+    if math.isinf(rounded) or rounded == 0:
+        return rounded
+    for digits in range(1, 10):
+        candidate = float(f"{rounded:.{digits}g}")
+        if _as_float32(candidate) == rounded:
+            return candidate
+    return rounded
+
+
+def _as_float32(value: float) -> float:
+    try:
+        (rounded,) = struct.unpack("<f", struct.pack("<f", value))
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return float(rounded)

@@ -1,0 +1,77 @@
+"""JSON text as a tree that keeps what a strict decoder must see: order, repeated keys, the literal of every number.
+
+First station of decoding for documents that begin with `{`; `yaml_tree` builds the same tree from YAML, and `kinds`
+reads it. Python's own `json` does the scanning; the hooks keep what it would throw away.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, NoReturn, TypeAlias
+
+
+class MalformedError(ValueError):
+    """The text is neither JSON nor YAML."""
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number as it stands in the text: `3`, `3.0` and `3e0` are different to a Go decoder."""
+
+    literal: str
+
+    def plain(self) -> int | float:
+        try:
+            return int(self.literal)
+        except ValueError:
+            return float(self.literal)
+
+
+@dataclass(frozen=True, slots=True)
+class JsonObject:
+    """Key-value pairs in the order of the text; a key may occur more than once."""
+
+    pairs: tuple[tuple[str, JsonValue], ...]
+
+
+JsonValue: TypeAlias = "bool | str | Number | tuple[JsonValue, ...] | JsonObject | None"
+
+PlainValue: TypeAlias = "bool | str | int | float | list[PlainValue] | dict[str, PlainValue] | None"
+"""What `json.loads` would give."""
+
+
+def looks_like_json(text: str) -> bool:
+    """Whether kube-scheduler reads `text` as JSON rather than YAML: the first character that is no space is `{`."""
+    return text.lstrip().startswith("{")
+
+
+def parse_json(text: str) -> JsonValue:
+    try:
+        parsed = json.loads(
+            text, object_pairs_hook=_object, parse_int=Number, parse_float=Number, parse_constant=_refuse_constant
+        )
+    except ValueError as error:
+        raise MalformedError(f"json: {error}") from None
+    return _frozen(parsed)
+
+
+def plain(value: JsonValue) -> PlainValue:
+    """The tree as ordinary Python values; of a repeated key the last value counts."""
+    if isinstance(value, JsonObject):
+        return {key: plain(item) for key, item in value.pairs}
+    if isinstance(value, tuple):
+        return [plain(item) for item in value]
+    return value.plain() if isinstance(value, Number) else value
+
+
+def _object(pairs: list[tuple[str, Any]]) -> JsonObject:
+    return JsonObject(tuple((key, _frozen(value)) for key, value in pairs))
+
+
+def _frozen(value: Any) -> JsonValue:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"invalid value {name}")

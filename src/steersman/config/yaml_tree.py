@@ -1,0 +1,263 @@
+"""YAML text as the JSON tree that kube-scheduler would see, with the repeated keys it would complain about.
+
+First station of decoding for everything that does not begin with `{`. PyYAML scans and parses; the meaning is given
+here and in `yaml_scalars`: only the first document counts, keys become strings and are sorted, aliases and merge keys
+are expanded in place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+import yaml
+
+from steersman.config.go_text import json_float, quote
+from steersman.config.json_tree import JsonObject, JsonValue, MalformedError, Number
+from steersman.config.yaml_scalars import MERGE, Scalar, ScalarError, resolve
+
+_Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MERGE_KEY: Final = "<<"
+_WANT_MAP: Final = "yaml: map merge requires map or sequence of maps as the value"
+
+_FREE_DECODES: Final = 1_000
+_FREE_ALIASED: Final = 100
+_LARGEST_ALIASED_SHARE: Final = 0.99
+"""Beyond the free counts, a document that consists almost only of expanded aliases is refused."""
+
+
+class UnsupportedValueError(ValueError):
+    """A value that YAML knows and JSON does not: not-a-number and the infinities."""
+
+
+@dataclass(frozen=True, slots=True)
+class YamlDocument:
+    tree: JsonValue
+    duplicates: str
+    """The one text about all keys that occur twice in their mapping, or empty."""
+
+
+def parse_yaml(text: str) -> YamlDocument:
+    try:
+        root = _first_document(text)
+        expansion = _Expansion()
+        value = expansion.value(root) if root is not None else None
+    except yaml.MarkedYAMLError as error:
+        raise MalformedError(_located(error)) from None
+    except yaml.YAMLError as error:
+        raise MalformedError(f"yaml: {' '.join(str(error).split())}") from None
+    except ScalarError as error:
+        raise MalformedError(f"yaml: {error}") from None
+    duplicates = "\n  ".join(["yaml: unmarshal errors:", *expansion.duplicates]) if expansion.duplicates else ""
+    return YamlDocument(_json(value), duplicates)
+
+
+def _located(error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark or error.context_mark
+    where = f"line {mark.line + 1}: " if mark else ""
+    return f"yaml: {where}{error.problem or error.context}"
+
+
+@dataclass(slots=True)
+class _ScalarNode:
+    line: int
+    tag: str | None
+    implicit: bool
+    text: str
+
+    @property
+    def is_merge_key(self) -> bool:
+        return self.text == _MERGE_KEY and (self.implicit or self.tag == MERGE)
+
+
+@dataclass(slots=True)
+class _SequenceNode:
+    line: int
+    items: list[_Node] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _MappingNode:
+    line: int
+    pairs: list[tuple[_Node, _Node]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _AliasNode:
+    line: int
+    anchor: str
+    target: _Node
+
+
+_Node: TypeAlias = "_ScalarNode | _SequenceNode | _MappingNode | _AliasNode"
+
+
+def _first_document(text: str) -> _Node | None:
+    events = yaml.parse(text, Loader=_Loader)
+    for event in events:
+        if isinstance(event, yaml.DocumentStartEvent):
+            return _Composer(events).document()
+    return None
+
+
+def _line(event: yaml.Event) -> int:
+    """Line of the event, counted from 0."""
+    assert event.start_mark is not None, "the parser marks every event"
+    return event.start_mark.line
+
+
+class _Composer:
+    """Builds nodes from events. An anchor may be defined again; the latest definition before an alias counts."""
+
+    def __init__(self, events: Iterator[yaml.Event]) -> None:
+        self._events = events
+        self._anchors: dict[str, _Node] = {}
+
+    def document(self) -> _Node:
+        root = self._node(next(self._events))
+        next(self._events)
+        return root
+
+    def _node(self, event: yaml.Event) -> _Node:
+        line = _line(event)
+        if isinstance(event, yaml.AliasEvent):
+            return self._alias(event)
+        if isinstance(event, yaml.ScalarEvent):
+            return self._anchored(event.anchor, _ScalarNode(line, event.tag, bool(event.implicit[0]), event.value))
+        if isinstance(event, yaml.SequenceStartEvent):
+            sequence = _SequenceNode(line)
+            self._anchored(event.anchor, sequence)
+            sequence.items.extend(self._until(yaml.SequenceEndEvent))
+            return sequence
+        assert isinstance(event, yaml.MappingStartEvent), "a node starts with one of the four events"
+        mapping = _MappingNode(line)
+        self._anchored(event.anchor, mapping)
+        children = list(self._until(yaml.MappingEndEvent))
+        mapping.pairs.extend(zip(children[::2], children[1::2], strict=True))
+        return mapping
+
+    def _until(self, end: type[yaml.Event]) -> Iterator[_Node]:
+        for event in self._events:
+            if isinstance(event, end):
+                return
+            yield self._node(event)
+
+    def _anchored(self, anchor: str | None, node: _Node) -> _Node:
+        if anchor is not None:
+            self._anchors[anchor] = node
+        return node
+
+    def _alias(self, event: yaml.AliasEvent) -> _Node:
+        if event.anchor not in self._anchors:
+            raise MalformedError(f"yaml: unknown anchor '{event.anchor}' referenced")
+        return _AliasNode(_line(event), event.anchor, self._anchors[event.anchor])
+
+
+_Value: TypeAlias = "Scalar | list[_Value] | dict[Hashable, tuple[Scalar, _Value]]"
+"""Mappings are keyed by (type, key), because `1` and `true` are different keys in YAML and equal in Python."""
+
+
+@dataclass(slots=True)
+class _Expansion:
+    """Turns nodes into values; aliases are expanded where they stand."""
+
+    duplicates: list[str] = field(default_factory=list)
+    _open_aliases: set[int] = field(default_factory=set)
+    _decoded: int = 0
+    _aliased: int = 0
+
+    def value(self, node: _Node) -> _Value:
+        self._count()
+        if isinstance(node, _AliasNode):
+            with self._inside(node):
+                return self.value(node.target)
+        if isinstance(node, _ScalarNode):
+            return resolve(node.tag, node.implicit, node.text)
+        if isinstance(node, _SequenceNode):
+            return [self.value(item) for item in node.items]
+        into: dict[Hashable, tuple[Scalar, _Value]] = {}
+        self._fill(node, into)
+        return into
+
+    def _fill(self, node: _MappingNode, into: dict[Hashable, tuple[Scalar, _Value]]) -> None:
+        for key_node, value_node in node.pairs:
+            if isinstance(key_node, _ScalarNode) and key_node.is_merge_key:
+                self._merge(value_node, into)
+                continue
+            key = self.value(key_node)
+            if isinstance(key, list | dict):
+                raise MalformedError("yaml: invalid map key: a mapping or sequence")
+            self._set(into, key, self.value(value_node), value_node.line)
+
+    def _set(self, into: dict[Hashable, tuple[Scalar, _Value]], key: Scalar, value: _Value, line: int) -> None:
+        identity = (type(key), key)
+        if identity in into:
+            self.duplicates.append(f"line {line + 1}: key {_shown_key(key)} already set in map")
+        into[identity] = (key, value)
+
+    def _merge(self, node: _Node, into: dict[Hashable, tuple[Scalar, _Value]]) -> None:
+        if isinstance(node, _SequenceNode):
+            for item in reversed(node.items):
+                self._merge_one(item, into)
+        else:
+            self._merge_one(node, into)
+
+    def _merge_one(self, node: _Node, into: dict[Hashable, tuple[Scalar, _Value]]) -> None:
+        target = node.target if isinstance(node, _AliasNode) else node
+        if not isinstance(target, _MappingNode):
+            raise MalformedError(_WANT_MAP)
+        self._count()
+        with self._inside(node) if isinstance(node, _AliasNode) else nullcontext():
+            self._fill(target, into)
+
+    @contextmanager
+    def _inside(self, alias: _AliasNode) -> Iterator[None]:
+        if id(alias) in self._open_aliases:
+            raise MalformedError(f"yaml: anchor '{alias.anchor}' value contains itself")
+        self._open_aliases.add(id(alias))
+        yield
+        self._open_aliases.discard(id(alias))
+
+    def _count(self) -> None:
+        self._decoded += 1
+        self._aliased += bool(self._open_aliases)
+        beyond_free = self._aliased > _FREE_ALIASED and self._decoded > _FREE_DECODES
+        if beyond_free and self._aliased / self._decoded > _LARGEST_ALIASED_SHARE:
+            raise MalformedError("yaml: document contains excessive aliasing")
+
+
+def _shown_key(key: Scalar) -> str:
+    if isinstance(key, bool):
+        return "true" if key else "false"
+    if key is None:
+        return "<nil>"
+    return quote(key) if isinstance(key, str) else str(key)
+
+
+def _json(value: _Value) -> JsonValue:
+    if isinstance(value, dict):
+        pairs = {_json_key(key): _json(item) for key, item in value.values()}
+        return JsonObject(tuple(sorted(pairs.items(), key=lambda pair: pair[0])))
+    if isinstance(value, list):
+        return tuple(_json(item) for item in value)
+    if isinstance(value, float):
+        return Number(_json_number(value))
+    return Number(str(value)) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def _json_number(value: float) -> str:
+    if not math.isfinite(value):
+        name = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+        raise UnsupportedValueError(f"json: unsupported value: {name}")
+    return json_float(value)
+
+
+def _json_key(key: Scalar) -> str:
+    if key is None:
+        raise MalformedError("unsupported map key: null")
+    if isinstance(key, str):
+        return key
+    return ("true" if key else "false") if isinstance(key, bool) else str(key)

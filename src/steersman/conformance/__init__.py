@@ -1,0 +1,1 @@
+"""Agreement with kube-scheduler on golden bundles: one runner per kind of bundle, results as differences."""
