@@ -23,7 +23,8 @@ from steersman.framework.events import (
     QueueingHint,
 )
 from steersman.framework.status import Status, unschedulable
-from steersman.queue import QueueProfile
+from steersman.plugins.scheduling_gates import SchedulingGates
+from steersman.queue import PreEnqueue, QueueProfile
 
 ACTIONS: Final = {name: ActionType(bits) for bits, name in ACTION_NAMES.items()}
 
@@ -45,13 +46,14 @@ class TraceGates:
 
     open_values: set[str] = field(default_factory=set)
 
-    def gate(self, name: str) -> TraceGate:
-        rejects = {
-            "SchedulingGates": lambda pod: bool(pod.spec.scheduling_gates),
-            "LabelGate": lambda pod: pod.metadata.labels.get("hold") == "true",
-            "StateGate": self._is_closed_for,
+    def gate(self, name: str) -> PreEnqueue:
+        """The plugin with that name."""
+        gates: dict[str, PreEnqueue] = {
+            "SchedulingGates": SchedulingGates(),
+            "LabelGate": TraceGate("LabelGate", lambda pod: pod.metadata.labels.get("hold") == "true"),
+            "StateGate": TraceGate("StateGate", self._is_closed_for),
         }
-        return TraceGate(name, rejects[name])
+        return gates[name]
 
     def _is_closed_for(self, pod: api.Pod) -> bool:
         value = pod.metadata.labels.get("sg", "")

@@ -17,6 +17,7 @@ from steersman.clock import ManualClock
 from steersman.conformance.difference import Difference
 from steersman.conformance.queue_trace_profiles import ACTIONS, TraceGates, build_profile
 from steersman.framework.events import ASSIGNED_POD_ADD, ClusterEvent, node_update_events, pod_update_events
+from steersman.plugins.priority_sort import PrioritySort
 from steersman.queue import (
     NEVER,
     CountingQueueMetrics,
@@ -78,6 +79,7 @@ class _Replay:
         self._done: dict[str, QueuedPodInfo] = {}
         self._queue = SchedulingQueue(
             {name: build_profile(profile, self._gates) for name, profile in config["profiles"].items()},
+            PrioritySort().sort_key,
             self._clock,
             QueueSettings(
                 initial_backoff=config["initialBackoffMs"] / _MILLISECONDS,

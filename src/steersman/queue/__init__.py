@@ -9,8 +9,8 @@ from steersman.queue.heap import SortKey
 from steersman.queue.in_flight import RecordedEvent
 from steersman.queue.metrics import CountingQueueMetrics, QueueMetrics
 from steersman.queue.nominator import Nominator, PodLookup, PodRef
-from steersman.queue.order import priority_sort_key, sort_key_of
-from steersman.queue.profile import PreEnqueue, QueueProfile
+from steersman.queue.order import sort_key_of
+from steersman.queue.profile import PreEnqueue, QueueProfile, hint_rows
 from steersman.queue.queued_pod import MICROSECONDS, NEVER, IllegalMoveError, Place, QueuedPodInfo
 from steersman.queue.scheduling_queue import NamespaceLabels, QueueInvariantError, SchedulingQueue
 from steersman.queue.settings import QueueSettings
@@ -39,6 +39,6 @@ __all__ = [
     "RecordedEvent",
     "SchedulingQueue",
     "SortKey",
-    "priority_sort_key",
+    "hint_rows",
     "sort_key_of",
 ]

@@ -26,11 +26,6 @@ class ComparingQueueSort(Protocol):
     def less(self, first: QueuedPodInfo, second: QueuedPodInfo, /) -> bool: ...
 
 
-def priority_sort_key(queued: QueuedPodInfo) -> tuple[int, int]:
-    """The order of PrioritySort: higher priority first, then who waits longer."""
-    return -(queued.pod.spec.priority or 0), queued.timestamp
-
-
 def sort_key_of(plugin: KeyedQueueSort | ComparingQueueSort) -> SortKey:
     """The plugin's order as a sort key, whichever form the plugin has."""
     sort_key: SortKey | None = getattr(plugin, "sort_key", None)

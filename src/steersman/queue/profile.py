@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
 
 from steersman import api
-from steersman.framework.events import ClusterEventWithHint
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.status import Status
 
 
@@ -21,9 +21,46 @@ class PreEnqueue(Protocol):
         """None or Success lets the pod in; everything else gates it until an event that the plugin registered for."""
 
 
+HintRow = tuple[str, ClusterEventWithHint]
+"""A plugin's name with one of its registrations."""
+
+
 @dataclass(frozen=True, slots=True)
 class QueueProfile:
-    """One profile's share in the queue: PreEnqueue plugins in their order, and (plugin name, registration) rows."""
+    """One profile's share in the queue: PreEnqueue plugins in their order, and registrations."""
 
     pre_enqueue: Sequence[PreEnqueue] = ()
-    hints: Sequence[tuple[str, ClusterEventWithHint]] = ()
+    hints: Sequence[HintRow] = ()
+
+
+_EVERYTHING: Final = tuple(
+    ClusterEventWithHint(ClusterEvent(resource, ActionType.ALL))
+    for resource in (
+        EventResource.POD,
+        EventResource.NODE,
+        EventResource.PERSISTENT_VOLUME,
+        EventResource.PERSISTENT_VOLUME_CLAIM,
+        EventResource.CSI_NODE,
+        EventResource.CSI_DRIVER,
+        EventResource.CSI_STORAGE_CAPACITY,
+        EventResource.STORAGE_CLASS,
+        EventResource.RESOURCE_CLAIM,
+        EventResource.DEVICE_CLASS,
+    )
+)
+"""What a plugin is taken to be interested in that does not say. Not a wildcard: watches are chosen by resource."""
+
+_TAINT_UPDATE: Final = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
+
+
+def hint_rows(plugin: str, registered: Iterable[ClusterEventWithHint] | None) -> tuple[HintRow, ...]:
+    """The rows for one plugin; None stands for a plugin, or an extender, that registers no events itself.
+
+    Who waits for new nodes is also woken by taint updates: a new node often has taints until it is ready.
+    """
+    rows = _EVERYTHING if registered is None else tuple(registered)
+    on_nodes = [row.event.action for row in rows if row.event.resource == EventResource.NODE]
+    waits_for_nodes = any(action & ActionType.ADD for action in on_nodes)
+    if waits_for_nodes and not any(action & ActionType.UPDATE_NODE_TAINT for action in on_nodes):
+        rows += (ClusterEventWithHint(_TAINT_UPDATE),)
+    return tuple((plugin, row) for row in rows)

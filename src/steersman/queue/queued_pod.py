@@ -125,6 +125,8 @@ class QueuedPodInfo:
     @property
     def rejectors(self) -> frozenset[str]:
         """Every plugin that stands in the pod's way; none if the last attempt ended with an error."""
+        if not self.pending_plugins:
+            return self.unschedulable_plugins
         return self.unschedulable_plugins | self.pending_plugins
 
     def replace_pod(self, pod: api.Pod) -> None:

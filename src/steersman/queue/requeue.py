@@ -27,6 +27,9 @@ class Requeuer:
         self._active = queues.active
         self._backoff = queues.backoff
         self._unschedulable = queues.unschedulable
+        self._unschedulable_keys = queues.unschedulable.pods.entries
+        self._backoff_keys = queues.backoff.rejected.entries
+        self._error_backoff_keys = queues.backoff.failed.entries
         self._gate = gate
         self._nominator = nominator
 
@@ -45,17 +48,16 @@ class Requeuer:
         if queued.gating_plugin:
             self._hold_back(queued, event)
             return False
-        self._enter_active(queued, event, now)
+        self.enter_active(queued, event, now)
         return True
 
-    def from_backoff_to_active(self, queued: QueuedPodInfo, event: str, now: int) -> None:
-        """Put a pod that was just taken out of backoffQ into activeQ."""
-        self._enter_active(queued, event, now)
-
-    def _enter_active(self, queued: QueuedPodInfo, event: str, now: int) -> None:
+    def enter_active(self, queued: QueuedPodInfo, event: str, now: int) -> None:
+        """Put a pod into activeQ, whatever PreEnqueue plugins say: from backoffQ."""
         if queued.initial_attempt == NEVER:
             queued.initial_attempt = now
-        self._vacate(queued, event)
+        key = queued.key
+        if key in self._unschedulable_keys or key in self._backoff_keys or key in self._error_backoff_keys:
+            self._vacate(queued, event)
         self._active.add(queued, event)
         if event in _CARRIES_NOMINATION:
             self._nominator.add(queued.pod)
@@ -77,13 +79,7 @@ class Requeuer:
         self._unschedulable.add(queued, event)
 
     def _vacate(self, queued: QueuedPodInfo, event: str) -> None:
-        """Take the pod out of where it waited; an older object with its key may be there, too."""
-        key = queued.key
-        if key in self._unschedulable.pods.entries:
-            resident = self._unschedulable.remove(key)
-        elif key in self._backoff:
-            resident = self._backoff.remove(key)
-        else:
-            return
+        """Take the pod, or an older object with its key, out of the place where it waited."""
+        resident = self._unschedulable.remove(queued.key) or self._backoff.remove(queued.key)
         if resident is not None and resident is not queued:
             resident.move_to(Place.OUTSIDE, event)

@@ -36,7 +36,6 @@ from steersman.queue.heap import SortKey
 from steersman.queue.hints import HintTable
 from steersman.queue.metrics import CountingQueueMetrics, QueueMetrics
 from steersman.queue.nominator import Nominator, PodLookup
-from steersman.queue.order import priority_sort_key
 from steersman.queue.pre_enqueue import PreEnqueueGate
 from steersman.queue.profile import QueueProfile
 from steersman.queue.queued_pod import MICROSECONDS, Place, QueuedPodInfo
@@ -68,10 +67,10 @@ class SchedulingQueue:
     def __init__(
         self,
         profiles: Mapping[str, QueueProfile],
+        sort_key: SortKey,
         clock: Clock,
         settings: QueueSettings = DEFAULT_QUEUE_SETTINGS,
         *,
-        sort_key: SortKey = priority_sort_key,
         pod_lookup: PodLookup | None = None,
         namespace_labels: NamespaceLabels = lambda namespace: {},
         metrics: QueueMetrics | None = None,
@@ -218,7 +217,7 @@ class SchedulingQueue:
         now = self._now()
         ready = False
         for queued in self._queues.backoff.pop_completed(now):
-            self._requeuer.from_backoff_to_active(queued, BACKOFF_COMPLETE, now)
+            self._requeuer.enter_active(queued, BACKOFF_COMPLETE, now)
             ready = True
         self._announce(ready)
 
@@ -313,7 +312,7 @@ class SchedulingQueue:
         queued = self._queues.backoff.remove(key)
         if queued is None:
             return False
-        self._requeuer.from_backoff_to_active(queued, FORCE_ACTIVATE.label, self._now())
+        self._requeuer.enter_active(queued, FORCE_ACTIVATE.label, self._now())
         return True
 
     def _move(self, event: ClusterEvent, old: object, new: object, admits: Preselection | None) -> None:
