@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Final
 
 from steersman.config import (
-    MAX_CUSTOM_PRIORITY_SCORE,
     ResourceSpec,
     ScoringStrategy,
     ScoringStrategyType,
@@ -23,7 +22,8 @@ from steersman.framework.go_math import go_round
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.plugins.node_resources.allocation import ScoreNode
 
-#: Utilisation is in percent.
+#: Shapes are configured with scores 0..10 over a utilisation in percent.
+MAX_SHAPE_SCORE: Final = 10
 FULL: Final = 100
 
 
@@ -68,7 +68,7 @@ def most_requested_score(requested: int, capacity: int) -> int:
 
 def requested_to_capacity_ratio(resources: Sequence[ResourceSpec], shape: Sequence[UtilizationShapePoint]) -> ScoreNode:
     """Scores the utilisation by a broken line. Resources that score 0 do not count in the average."""
-    line = broken_line([(p.utilization, p.score * (MAX_NODE_SCORE // MAX_CUSTOM_PRIORITY_SCORE)) for p in shape])
+    line = broken_line([(p.utilization, p.score * (MAX_NODE_SCORE // MAX_SHAPE_SCORE)) for p in shape])
 
     def score(requested: Sequence[int], allocated: Sequence[int], allocatable: Sequence[int]) -> int:
         node_score = weight_sum = 0

@@ -96,13 +96,14 @@ class ConstraintSource:
         if self.gates.enabled("MatchLabelKeysInPodTopologySpread"):
             own_labels = {key: pod_labels[key] for key in constraint.match_label_keys if key in pod_labels}
             selector = selector.add(*(from_labels(own_labels).requirements or ()))
+        honours_policies = self.gates.enabled("NodeInclusionPolicyInPodTopologySpread")
         return SpreadConstraint(
             max_skew=constraint.max_skew,
             topology_key=constraint.topology_key,
             selector=selector,
             min_domains=1 if constraint.min_domains is None else constraint.min_domains,
-            node_affinity_policy=constraint.node_affinity_policy or HONOR,
-            node_taints_policy=constraint.node_taints_policy or IGNORE,
+            node_affinity_policy=(honours_policies and constraint.node_affinity_policy) or HONOR,
+            node_taints_policy=(honours_policies and constraint.node_taints_policy) or IGNORE,
         )
 
 
