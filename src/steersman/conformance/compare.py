@@ -1,0 +1,112 @@
+"""Compares a result of ours with the expected one, at the strictest level of the corpus' FORMAT.
+
+What plugins contribute that this version does not have is left out on both sides, and named: `missing_plugins`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from steersman.conformance.difference import Difference
+
+Document = Mapping[str, Any]
+
+PLAIN_KEYS = ("outcome", "feasible", "top", "selected", "nominatedPath", "excluded", "preEnqueue")
+POST_FILTER_KEYS = (
+    "status",
+    "nominating",
+    "nominatedNode",
+    "victims",
+    "pdbViolations",
+    "candidates",
+    "ties",
+    "clearedNominations",
+)
+
+
+def compare(expected: Document, actual: Document, missing_plugins: frozenset[str]) -> Iterator[Difference]:
+    for key in PLAIN_KEYS:
+        yield from _differing(key, expected.get(key), actual.get(key))
+    yield from _compare_pre_filter(expected.get("preFilter"), actual.get("preFilter"), missing_plugins)
+    yield from _differing("rejected", _by_node(expected), _by_node(actual))
+    for key in ("unschedulablePlugins", "pendingPlugins"):
+        wanted = _without(expected.get(key), missing_plugins)
+        yield from _differing(key, wanted, _without(actual.get(key), missing_plugins))
+    yield from _compare_scores(expected, actual, missing_plugins)
+    if expected["outcome"] != "error":
+        yield from _compare_messages(expected, actual, missing_plugins)
+
+
+def _compare_messages(expected: Document, actual: Document, missing: frozenset[str]) -> Iterator[Difference]:
+    if expected["outcome"] in ("noProfile", "gated", "skipped"):
+        return
+    wanted, got = expected.get("message"), actual.get("message")
+    post_filter = expected.get("postFilter")
+    if post_filter is not None and missing & {"DefaultPreemption", "DynamicResources"}:
+        part = ", ".join(post_filter["status"].get("reasons") or ())
+        if wanted is not None and part:
+            wanted = wanted.removesuffix(part).rstrip()
+    elif post_filter is not None or actual.get("postFilter") is not None:
+        ours = actual.get("postFilter") or {}
+        for key in POST_FILTER_KEYS:
+            yield from _differing(f"postFilter.{key}", (post_filter or {}).get(key), ours.get(key))
+    yield from _differing("message", wanted, got)
+
+
+def _compare_pre_filter(expected: Document | None, actual: Document | None, missing: frozenset[str]) -> Iterator[Difference]:
+    expected, actual = expected or {}, actual or {}
+    skipped = _without(expected.get("skipped"), missing)
+    yield from _differing("preFilter.skipped", skipped, _without(actual.get("skipped"), missing))
+    for key in ("status", "restricted", "nodes"):
+        yield from _differing(f"preFilter.{key}", expected.get(key), actual.get(key))
+
+
+def _compare_scores(expected: Document, actual: Document, missing: frozenset[str]) -> Iterator[Difference]:
+    theirs, ours = expected.get("scores"), actual.get("scores")
+    if theirs is None or ours is None:
+        yield from _differing("scores", theirs, ours)
+        return
+    nodes = expected.get("feasible") or []
+    skipped = _without(theirs.get("skipped"), missing)
+    yield from _differing("scores.skipped", skipped, _without(ours.get("skipped"), missing))
+    wanted = _plugin_scores(theirs, nodes, missing)
+    got = _plugin_scores(ours, actual.get("feasible") or [], missing)
+    yield from _differing("scores.plugins", list(wanted), list(got))
+    for name in wanted.keys() & got.keys():
+        yield from _differing(f"scores.{name}", wanted[name], got[name])
+    yield from _differing("scores.total", _column(theirs["total"], nodes), _column(ours["total"], nodes))
+
+
+def _plugin_scores(scores: Document, nodes: Sequence[str], missing: frozenset[str]) -> dict[str, Document]:
+    return {
+        plugin["name"]: {
+            "weight": plugin["weight"],
+            "raw": dict(zip(nodes, _column(plugin["raw"], nodes), strict=True)),
+            "norm": dict(zip(nodes, _column(plugin["norm"], nodes), strict=True)),
+        }
+        for plugin in scores["plugins"]
+        if plugin["name"] not in missing
+    }
+
+
+def _column(values: int | Sequence[int], nodes: Sequence[str]) -> list[int]:
+    """The corpus writes one number where all nodes have the same."""
+    return [values] * len(nodes) if isinstance(values, int) else list(values)
+
+
+def _by_node(result: Document) -> dict[str, tuple[str, str | None, tuple[str, ...]]]:
+    return {
+        node: (group["code"], group.get("plugin"), tuple(sorted(group.get("reasons") or ())))
+        for group in result.get("rejected") or ()
+        for node in group["nodes"]
+    }
+
+
+def _without(names: Sequence[str] | None, missing: frozenset[str]) -> list[str]:
+    return [name for name in names or () if name not in missing]
+
+
+def _differing(path: str, expected: object, actual: object) -> Iterator[Difference]:
+    if (expected or None) != (actual or None):
+        yield Difference(path, expected, actual)

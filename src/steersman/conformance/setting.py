@@ -1,0 +1,113 @@
+"""The parts of the scheduler that a golden scenario needs: cache, profiles and cycle, with nominations kept by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from steersman import api, config
+from steersman.clock import Clock
+from steersman.cycle.schedule_one import SchedulingCycle
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status
+from steersman.rng import Rng
+from steersman.runtime.handle import ProfileHandle, TableNodes
+from steersman.runtime.profile import Profile
+from steersman.runtime.profiles import build_profiles
+from steersman.runtime.registry import Registry
+from steersman.state.cache import Cache
+from steersman.state.objects import ObjectStore
+
+FINISHED = ("Succeeded", "Failed")
+
+
+class NoBinder:
+    """Scenarios end with the decision: nothing is ever bound through the API."""
+
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        raise RuntimeError(f"a scenario does not bind, but {pod.key} was to be bound to {node_name}")
+
+
+class Setting:
+    """One scenario's cluster and scheduler."""
+
+    def __init__(self, document: Mapping[str, Any] | None, clock: Clock, rng: Rng, scalar: bool) -> None:
+        self._clock = clock
+        self.objects = ObjectStore()
+        self.cache = Cache(clock, self.objects)
+        self._nominated: dict[str, tuple[api.Pod, str]] = {}
+        loaded = config.default_configuration() if document is None else config.load(_text(document), "scenario")
+        self.profiles: dict[str, Profile] = build_profiles(
+            config.build(loaded).profiles, Registry(), self._handle
+        )
+        self.cycle = SchedulingCycle(self.cache, self.profiles, self._nominations, rng, scalar=scalar)
+
+    @property
+    def node_count(self) -> int:
+        return self.cache.nodes.node_count
+
+    def node_names(self) -> list[str]:
+        table = self.cache.nodes
+        return [table.names[row] for row in table.live_rows()]
+
+    def add_object(self, obj: api.Object) -> None:
+        if isinstance(obj, api.Node):
+            self.cache.set_node(obj)
+        else:
+            self.objects.put(obj)
+
+    def add_existing_pod(self, pod: api.Pod) -> None:
+        if pod.status.phase in FINISHED:
+            return
+        if pod.spec.node_name:
+            self.cache.add_pod(pod)
+        else:
+            self.nominate_by_status(pod)
+
+    def remove_pod(self, name: str) -> None:
+        record = next(r for r in self.cache.pods() if r.info.key == name)
+        self.cache.remove_pod(record.info.pod)
+
+    def forget_assumed(self, uid: str) -> None:
+        """The expected outcome is applied instead of ours."""
+        record = self.cache.get(uid)
+        if record is not None and self.cache.is_assumed(uid):
+            self.cache.forget(record.info)
+
+    def nominate_by_status(self, pod: api.Pod) -> None:
+        if pod.status.nominated_node_name and (pod.spec.scheduler_name or "default-scheduler") in self.profiles:
+            self.nominate(pod, pod.status.nominated_node_name)
+
+    def nominate(self, pod: api.Pod, node: str) -> None:
+        self._nominated.pop(pod.metadata.uid, None)
+        self._nominated[pod.metadata.uid] = (pod, node)
+
+    def drop_nomination(self, pod: api.Pod) -> None:
+        self._nominated.pop(pod.metadata.uid, None)
+
+    def drop_nomination_of(self, name: str) -> None:
+        for uid in [uid for uid, (pod, _) in self._nominated.items() if api.key(pod) == name]:
+            del self._nominated[uid]
+
+    def _nominations(self) -> Mapping[str, Sequence[PodInfo]]:
+        by_node: dict[str, list[PodInfo]] = {}
+        for pod, node in self._nominated.values():
+            by_node.setdefault(node, []).append(self.cache.shapes.info(pod))
+        return by_node
+
+    def _handle(self, profile: str) -> ProfileHandle:
+        return ProfileHandle(
+            profile_name=profile,
+            objects=self.objects,
+            nodes=TableNodes(self.cache.nodes),
+            clock=self._clock,
+            gates=config.DEFAULT_GATES,
+            binder=NoBinder(),
+            nominated=lambda node: self._nominations().get(node, ()),
+        )
+
+
+def _text(document: Mapping[str, Any]) -> str:
+    return msgspec.json.encode(document).decode()
