@@ -83,7 +83,8 @@ def encode(obj: Object) -> bytes:
 
 def to_dict(obj: Object) -> dict[str, Any]:
     """Typed → plain dicts and lists, with `apiVersion` and `kind`."""
-    return {"apiVersion": obj.API_VERSION, "kind": obj.KIND, **msgspec.to_builtins(obj)}
+    result: dict[str, Any] = msgspec.json.decode(encode(obj))
+    return result
 
 
 def without_nulls(data: Any) -> Any:

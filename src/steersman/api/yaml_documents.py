@@ -1,7 +1,8 @@
 """YAML text → plain dicts and lists, read the way Kubernetes reads it.
 
-That is YAML 1.1 as go-yaml understands it: `yes`, `on` and `y` are booleans, `0777` is octal, but times stay texts and
-nothing is in base 60. Keys become strings. A key that is given twice is an error.
+That is YAML 1.1 as go-yaml understands it: `yes` and `on` are booleans, `0777` is octal, but times stay texts and nothing
+is in base 60. Keys become strings. A key that is given twice is an error. Unlike there, a bare `y` or `n` stays a text:
+other tools write such names without quotes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ try:
 except ImportError:  # PyYAML built without libyaml
     from yaml import SafeLoader as _BaseLoader  # type: ignore[assignment]
 
-_TRUE: Final = frozenset({"y", "yes", "true", "on"})
+_TRUE: Final = frozenset({"yes", "true", "on"})
 _OCTAL: Final = re.compile(r"([-+]?)0([0-7]+)")
 
 
@@ -36,14 +37,19 @@ def documents(text: str) -> Iterator[Any]:
         while loader.check_data():  # type: ignore[no-untyped-call]
             yield loader.get_data()
     except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        raise InputError(_complaint(error), line=mark.line + 1 if mark else None) from error
+        raise InputError(_complaint(error), line=_line(error, text)) from error
     except yaml.YAMLError as error:
         raise InputError(f"is not YAML: {error}") from error
     except RecursionError as error:
         raise InputError("is nested too deeply") from error
     finally:
         loader.dispose()
+
+
+def _line(error: yaml.MarkedYAMLError, text: str) -> int | None:
+    mark = error.problem_mark or error.context_mark
+    # The end of the text counts as a line of its own.
+    return min(mark.line, text.count("\n")) + 1 if mark else None
 
 
 def _complaint(error: yaml.MarkedYAMLError) -> str:
@@ -110,7 +116,7 @@ def _resolve(kind: str, pattern: str, first_characters: str) -> None:
 
 _resolve(
     "bool",
-    "^(?:y|Y|yes|Yes|YES|true|True|TRUE|on|On|ON|n|N|no|No|NO|false|False|FALSE|off|Off|OFF)$",
+    "^(?:yes|Yes|YES|true|True|TRUE|on|On|ON|no|No|NO|false|False|FALSE|off|Off|OFF)$",
     "yYtToOnNfF",
 )
 _resolve("int", "^[-+]?(?:0[bB][01_]+|0[oO]?[0-7_]+|0[xX][0-9a-fA-F_]+|0|[1-9][0-9_]*)$", "-+0123456789")
