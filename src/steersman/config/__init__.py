@@ -104,7 +104,6 @@ __all__ = [
     "effective_profiles",
     "load",
     "load_unvalidated",
-    "the",
     "to_document",
     "validate",
 ]

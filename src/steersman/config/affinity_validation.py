@@ -11,6 +11,7 @@ from typing import Final
 
 from steersman.api import NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm
 from steersman.config.field_errors import FieldError, child, invalid, not_supported, unique
+from steersman.config.kinds import UNWRITTEN_LIST
 from steersman.config.names import label_value_problems, qualified_name_problems
 
 _OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
@@ -57,7 +58,7 @@ def _expression(path: str, requirement: NodeSelectorRequirement) -> list[FieldEr
 
 
 def _value_count(path: str, operator: str, values: Sequence[str]) -> list[FieldError]:
-    given = list(values)
+    given = _shown(values)
     if operator in ("In", "NotIn"):
         reason = "for 'in', 'notin' operators, values set can't be empty"
         return [] if values else [invalid(path, given, reason)]
@@ -81,5 +82,9 @@ def _field(path: str, requirement: NodeSelectorRequirement) -> list[FieldError]:
     if requirement.operator not in _FIELD_OPERATORS:
         return [not_supported(f"{path}.operator", requirement.operator, _FIELD_OPERATORS)]
     if len(requirement.values) != 1:
-        return [invalid(f"{path}.values", list(requirement.values), "must have one element")]
+        return [invalid(f"{path}.values", _shown(requirement.values), "must have one element")]
     return []
+
+
+def _shown(values: Sequence[str]) -> list[str] | None:
+    return None if values is UNWRITTEN_LIST else list(values)

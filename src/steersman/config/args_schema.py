@@ -40,7 +40,11 @@ _TIMEOUT: Final = DurationText(nullable=True)
 
 NODE_SELECTOR_REQUIREMENT: Final = ObjectOf(
     NodeSelectorRequirement,
-    {"key": always("key", TEXT), "operator": always("operator", TEXT), "values": Field("values", TEXTS)},
+    {
+        "key": always("key", TEXT),
+        "operator": always("operator", TEXT),
+        "values": Field("values", TEXTS, absent=UNWRITTEN_LIST),
+    },
 )
 NODE_SELECTOR_TERM: Final = ObjectOf(
     NodeSelectorTerm,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+from decimal import Decimal
 from typing import Final
 
 _ESCAPES: Final = {
@@ -41,10 +42,14 @@ def _escaped(character: str) -> str:
 
 
 def json_float(value: float) -> str:
-    """A JSON literal for a float64; as in Go an integral value is written without fraction or exponent below 1e21."""
+    """A JSON literal for a float64. As in Go, an integral value below 1e21 has neither fraction nor exponent.
+
+    Its digits are the shortest that identify the float, filled up with zeros: 2^64 is 18446744073709552000.
+    """
+    shortest = repr(value)
     if value.is_integer() and abs(value) < _FIRST_WITH_EXPONENT:
-        return str(int(value))
-    return repr(value)
+        return str(int(Decimal(shortest)))
+    return shortest
 
 
 def shortest_float32(value: float) -> float:
