@@ -17,7 +17,7 @@ from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses, PreFilt
 from steersman.cycle.plan import FilterStep, Plan
 from steersman.cycle.pre_filter import Answer, merge, not_restricted_to
 from steersman.cycle.sampling import Sampling
-from steersman.cycle.signatures import SignatureEntry, Signatures
+from steersman.cycle.signatures import FilterPart, SignatureEntry, Signatures
 from steersman.framework.columns import BoolColumn, ClusterFilterKernel, Feasible
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
@@ -82,8 +82,7 @@ class ColumnarEvaluation(Evaluation):
             return fixed
         for step, part in self._entry.filters:
             if step.name == name:
-                skips = part is None or (isinstance(part, ClusterFilterKernel) and part.skipped())
-                return None, SKIP if skips else None
+                return None, _status_of_kernel(name, part)
         call = next(c for c in self._profile.pre_filter if c.name == name)
         return call.run(self.state, self._pod, self._nodes())
 
@@ -227,3 +226,15 @@ class ColumnarEvaluation(Evaluation):
         column = np.full(self._table.capacity, np.iinfo(np.int64).min, np.int64)
         column[self._feasible.rows] = table.total
         return column
+
+
+def _status_of_kernel(name: str, part: FilterPart) -> Status | None:
+    """What PreFilter would say, according to the plugin's kernel."""
+    if part is None:
+        return SKIP
+    if not isinstance(part, ClusterFilterKernel):
+        return None
+    if part.skipped():
+        return SKIP
+    refusal = part.refusal()
+    return None if refusal is None else refusal.of(name)

@@ -28,26 +28,26 @@ def assume_and_reserve(cache: Cache, profile: Profile, state: CycleState, pod: P
 
 
 def unreserve_and_forget(cache: Cache, profile: Profile, state: CycleState, pod: PodInfo, node: str) -> None:
-    """Unreserve runs for all Reserve plugins in reverse order, also for those whose Reserve did not run."""
-    for call in reversed(profile.reserve):
-        call.unreserve(state, pod, node)
+    unreserve(profile, state, pod, node)
     cache.forget(pod)
 
 
-def permit(profile: Profile, state: CycleState, pod: PodInfo, node: str) -> tuple[Status | None, float]:
-    """The first refusal, or Wait with the longest time that a plugin asked for, or None."""
-    longest = 0.0
-    waits_for: str | None = None
+def unreserve(profile: Profile, state: CycleState, pod: PodInfo, node: str) -> None:
+    """Runs for all Reserve plugins in reverse order, also for those whose Reserve did not run."""
+    for call in reversed(profile.reserve):
+        call.unreserve(state, pod, node)
+
+
+def permit(profile: Profile, state: CycleState, pod: PodInfo, node: str) -> tuple[Status | None, dict[str, float]]:
+    """The first refusal, if any; and the plugins that the pod has to wait for, with the seconds each allows."""
+    waits: dict[str, float] = {}
     for call in profile.permit:
         answer = _ask(call, state, pod, node)
         if answer.status.code is Code.WAIT:
-            longest = max(longest, min(answer.timeout_seconds, MAX_WAIT_SECONDS))
-            waits_for = call.name
+            waits[call.name] = min(answer.timeout_seconds, MAX_WAIT_SECONDS)
         elif answer.status.code is not Code.SUCCESS:
-            return answer.status.of(call.name), 0.0
-    if waits_for is None:
-        return None, 0.0
-    return Status(Code.WAIT, (f'one or more plugins asked to wait and no plugin rejected pod "{pod.name}"',)), longest
+            return answer.status.of(call.name), {}
+    return None, waits
 
 
 def rejection(pod: PodInfo, node: str, status: Status) -> Diagnosis:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from steersman.cycle.diagnosis import Diagnosis
 from steersman.cycle.evaluation import Choice
@@ -20,8 +20,8 @@ class Scheduled:
     choice: Choice
     feasible_nodes: int
     state: CycleState
-    #: Seconds that the pod may wait for permission; None: it need not wait.
-    wait_seconds: float | None = None
+    #: Plugins that the pod waits for before it may be bound, with the seconds each of them allows.
+    waits: dict[str, float] = field(default_factory=dict)
 
     @property
     def node(self) -> str:
@@ -33,6 +33,10 @@ class Nomination:
     """What becomes of the pod's nomination: a node name, or "" for none."""
 
     node: str
+
+
+#: The pod is no longer nominated to any node.
+CLEARED = Nomination("")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 
 from steersman.cycle import commit, post_filter
 from steersman.cycle.columnar import ColumnarEngine
-from steersman.cycle.decision import Decision, Dropped, Failed, Nomination, Scheduled, Unschedulable
+from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Nomination, Scheduled, Unschedulable
 from steersman.cycle.diagnosis import NO_NODES_MESSAGE, Diagnosis, diagnose
 from steersman.cycle.evaluation import Evaluation, NodeStatuses
 from steersman.cycle.plan import make_plan
 from steersman.cycle.sampling import Sampling, SearchStart
 from steersman.cycle.scalar import ScalarEvaluation
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import Code, Status, unresolvable
+from steersman.framework.status import Status, unresolvable
 from steersman.rng import Rng
 from steersman.runtime.faults import CycleAborted
 from steersman.runtime.profile import Profile
@@ -26,9 +26,6 @@ from steersman.state.cache import Cache
 Nominations = Mapping[str, Sequence[PodInfo]]
 #: Sees every evaluation before anything is assumed: explanations, decision records, conformance.
 Observer = Callable[[PodInfo, Evaluation], None]
-
-CLEARED = Nomination("")
-
 
 class SchedulingCycle:
     """The scheduler's decision function with the state it works on."""
@@ -103,11 +100,9 @@ class SchedulingCycle:
         status = commit.assume_and_reserve(self._cache, profile, state, pod, node)
         if status is not None or not profile.permit:
             return scheduled if status is None else self._refused(profile, pod, node, status)
-        status, wait_seconds = commit.permit(profile, state, pod, node)
+        status, waits = commit.permit(profile, state, pod, node)
         if status is None:
-            return scheduled
-        if status.code is Code.WAIT:
-            return Scheduled(pod, profile.name, scheduled.choice, scheduled.feasible_nodes, state, wait_seconds)
+            return Scheduled(pod, profile.name, scheduled.choice, scheduled.feasible_nodes, state, waits)
         commit.unreserve_and_forget(self._cache, profile, state, pod, node)
         return self._refused(profile, pod, node, status)
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from steersman.framework import plugin as points
-from steersman.framework.events import ClusterEventWithHint
+from steersman.queue.order import ComparingQueueSort, KeyedQueueSort
+from steersman.queue.profile import HintRow, hint_rows
 from steersman.runtime.faults import PluginError
 from steersman.runtime.methods import (
     FilterMethod,
@@ -24,6 +26,8 @@ from steersman.runtime.methods import (
     score_method,
     status_method,
 )
+
+_REJECTING_POINTS = ("preEnqueue", "preFilter", "filter", "postFilter", "reserve", "permit")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ class Profile:
     percentage_of_nodes_to_score: int | None
     plugins: Mapping[str, object]
     pre_enqueue: tuple[StatusCall, ...]
-    queue_sort: object
+    queue_sort: KeyedQueueSort | ComparingQueueSort
     pre_filter: tuple[PreFilterCall, ...]
     filter: tuple[FilterCall, ...]
     post_filter: tuple[RawCall, ...]
@@ -117,7 +121,7 @@ class Profile:
     bind: tuple[RawCall, ...]
     post_bind: tuple[StatusCall, ...]
     #: Events that may make a pod schedulable again, by the plugin that rejected it.
-    hints: tuple[tuple[str, ClusterEventWithHint], ...]
+    hints: tuple[HintRow, ...]
 
 
 def build(spec: ProfileSpec, instances: Mapping[str, object]) -> Profile:
@@ -131,7 +135,7 @@ def build(spec: ProfileSpec, instances: Mapping[str, object]) -> Profile:
         percentage_of_nodes_to_score=spec.percentage_of_nodes_to_score,
         plugins=instances,
         pre_enqueue=wire.status_calls("preEnqueue", "PreEnqueue", "pre_enqueue", 1),
-        queue_sort=queue_sort[0][1],
+        queue_sort=_queue_sort(*queue_sort[0]),
         pre_filter=tuple(_pre_filter_call(ref.name, plugin) for ref, plugin in wire.at("preFilter")),
         filter=tuple(FilterCall(r.name, plugin, filter_method(plugin, r.name)) for r, plugin in wire.at("filter")),
         post_filter=wire.raw_calls("postFilter", "post_filter"),
@@ -163,13 +167,22 @@ class _Wiring:
     def raw_calls(self, point: str, method: str) -> tuple[RawCall, ...]:
         return tuple(RawCall(r.name, plugin, find(plugin, r.name, method, 3)) for r, plugin in self.at(point))
 
-    def hints(self) -> list[tuple[str, ClusterEventWithHint]]:
-        return [
-            (name, registered)
-            for name, plugin in self._instances.items()
-            if isinstance(plugin, points.EnqueueExtensions)
-            for registered in plugin.events_to_register()
-        ]
+    def hints(self) -> list[HintRow]:
+        """Of the plugins that can reject a pod; one that does not say what would help is interested in everything."""
+        rejecting = {ref.name for point in _REJECTING_POINTS for ref, _ in self.at(point)}
+        rows: list[HintRow] = []
+        for name, plugin in self._instances.items():
+            if isinstance(plugin, points.EnqueueExtensions):
+                rows += hint_rows(name, plugin.events_to_register())
+            elif name in rejecting:
+                rows += hint_rows(name, None)
+        return rows
+
+
+def _queue_sort(ref: PluginRef, plugin: object) -> KeyedQueueSort | ComparingQueueSort:
+    if not hasattr(plugin, "sort_key") and not hasattr(plugin, "less"):
+        raise PluginError(f'plugin "{ref.name}": a queueSort plugin needs a method sort_key(queued) or less(a, b)')
+    return cast("KeyedQueueSort | ComparingQueueSort", plugin)
 
 
 def _pre_filter_call(name: str, plugin: object) -> PreFilterCall:

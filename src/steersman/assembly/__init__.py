@@ -1,0 +1,10 @@
+"""The scheduler put together: one assembly for real clusters, simulation, benchmarks and tests.
+
+`Scheduler` owns queue, cache, profiles and cycle; the host (an embedded or a real cluster) feeds `ingest`, implements
+`ApiWriter`, and calls `schedule_one` while there is something to do.
+"""
+
+from steersman.assembly.api_writer import ApiWriter, Failure
+from steersman.assembly.scheduler import Scheduler, SchedulerOptions
+
+__all__ = ["ApiWriter", "Failure", "Scheduler", "SchedulerOptions"]

@@ -1,0 +1,42 @@
+"""What the scheduler writes to the API server. Implemented by the embedded cluster and by the HTTP client's dispatcher."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from steersman import api
+from steersman.cycle.decision import Nomination
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status
+
+REASON_UNSCHEDULABLE = "Unschedulable"
+REASON_ERROR = "SchedulerError"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A failed attempt as users see it: the condition PodScheduled=False and a FailedScheduling event."""
+
+    pod: api.Pod
+    reason: str
+    message: str
+    #: None: `status.nominatedNodeName` stays as it is.
+    nomination: Nomination | None
+
+
+class ApiWriter(Protocol):
+    """Nothing here blocks: a writer that speaks to a server queues what it is told."""
+
+    def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
+        """Binds at once; None: done. Only for writers that can (`binds_at_once`)."""
+
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        """Returns when the API server has answered; a refusal is a Status with code ERROR."""
+
+    @property
+    def binds_at_once(self) -> bool: ...
+
+    def report_failure(self, failure: Failure) -> None: ...
+
+    def report_scheduled(self, pod: PodInfo, node_name: str) -> None: ...

@@ -1,0 +1,216 @@
+"""Queue, cache, profiles and cycle of one scheduler, put together; and what happens to a decision.
+
+    ingest ─► queue ─pop─► cycle ─► Scheduled ─► binding
+                 ▲           └────► Unschedulable, Failed ─► requeue, condition, event
+                 └──────────────────────────────────┘
+
+Synchronous: a step that must wait (permission, PreBind, a slow API server) is handed to the host as a coroutine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from steersman import api, config
+from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure
+from steersman.binding.cycle import BindingCycle
+from steersman.clock import Clock
+from steersman.config import FeatureGates, SchedulerConfiguration
+from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Scheduled, Unschedulable
+from steersman.cycle.schedule_one import Observer, SchedulingCycle
+from steersman.framework.pod_info import PodInfo, PodShapes
+from steersman.framework.status import Status
+from steersman.ingest import Ingest
+from steersman.queue import (
+    PodAlreadyQueuedError,
+    QueuedPodInfo,
+    QueueProfile,
+    QueueSettings,
+    SchedulingQueue,
+    sort_key_of,
+)
+from steersman.rng import Rng
+from steersman.runtime.capabilities import capabilities_of
+from steersman.runtime.handle import ProfileHandle, TableNodes
+from steersman.runtime.profile import Profile
+from steersman.runtime.profiles import build_profiles
+from steersman.runtime.registry import Registry
+from steersman.runtime.waiting_pods import WaitingPods
+from steersman.state.cache import Cache
+from steersman.state.objects import ObjectStore
+
+Spawn = Callable[[Coroutine[Any, Any, None]], object]
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerOptions:
+    """What a host chooses besides the configuration."""
+
+    configuration: SchedulerConfiguration = field(default_factory=config.default_configuration)
+    gates: FeatureGates = config.DEFAULT_GATES
+    registry: Registry = field(default_factory=Registry)
+    #: Use the plain engine: slow, for comparisons.
+    scalar: bool = False
+
+
+class Scheduler:
+    """See the module's text."""
+
+    def __init__(
+        self, clock: Clock, rng: Rng, writer: ApiWriter, spawn: Spawn, options: SchedulerOptions | None = None
+    ) -> None:
+        options = options or SchedulerOptions()
+        self.options = options
+        self.clock = clock
+        self._writer = writer
+        self.objects = ObjectStore()
+        self.cache = Cache(clock, self.objects)
+        self._infos = PendingInfos(self.cache.shapes)
+        self.waiting_pods = WaitingPods()
+        #: Every pod that is not finished, by namespace/name, as the API server last showed it.
+        self.pods: dict[str, api.Pod] = {}
+        self.profiles = self._build_profiles()
+        self.queue = self._build_queue()
+        self.ingest = Ingest(self.cache, self.objects, self.queue, self.profiles, self.pods, self._reject_deleted)
+        percentage = options.configuration.percentage_of_nodes_to_score
+        self.cycle = SchedulingCycle(self.cache, self.profiles, self.nominations, rng, percentage, options.scalar)
+        self.binding = BindingCycle(self.cache, self.queue, self.waiting_pods, writer, self._binding_failed, spawn)
+        #: Sees every evaluation before anything is assumed.
+        self.observer: Observer | None = None
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    def schedule_one(self) -> Decision | None:
+        """Takes the next pod and carries its decision as far as possible; None when there is nothing to pop."""
+        queued = self.queue.pop_nowait()
+        if queued is None:
+            return None
+        pod = self._infos.take(queued.pod)
+        decision = self.cycle.schedule_one(pod, self.observer)
+        if isinstance(decision, Scheduled):
+            self.queue.delete_nominated_pod_if_exists(queued.pod)
+            self.binding.start(queued, decision, self.profiles[decision.profile])
+        elif isinstance(decision, Dropped):
+            self.queue.done(queued.uid)
+        else:
+            self._attempt_failed(queued, decision)
+        return decision
+
+    def nominations(self) -> Mapping[str, Sequence[PodInfo]]:
+        """Nominated pods by node. Usually there are none, and this costs next to nothing."""
+        nominator = self.queue.nominator
+        if not len(nominator):
+            return _NO_NOMINATIONS
+        return {name: self._nominated_to(name) for name in nominator.nodes() if name}
+
+    # -- failures ----------------------------------------------------------------------------------------------------
+
+    def _attempt_failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
+        """Back to the queue unless the pod has gone, or got a node, meanwhile; and the world is told why."""
+        if isinstance(decision, Unschedulable):
+            plugins, pending = decision.diagnosis.unschedulable_plugins, decision.diagnosis.pending_plugins
+            reason, nomination = REASON_UNSCHEDULABLE, decision.nomination
+        else:
+            plugins, pending = frozenset[str](), frozenset[str]()
+            reason, nomination = REASON_ERROR, CLEARED
+        queued.record_attempt(plugins, pending)
+        current = self.pods.get(queued.key)
+        if current is None or current.spec.node_name:
+            self.queue.done(queued.uid)
+        elif current.metadata.uid != queued.uid:
+            self.queue.done(queued.uid)
+            return
+        else:
+            queued.replace_pod(current)
+            self._requeue(queued)
+        self.queue.add_nominated_pod(queued.pod, nomination.node if nomination is not None else None)
+        self._writer.report_failure(Failure(queued.pod, reason, decision.message, nomination))
+
+    def _requeue(self, queued: QueuedPodInfo) -> None:
+        try:
+            self.queue.add_unschedulable_if_not_present(queued)
+        except PodAlreadyQueuedError:
+            return
+
+    def _binding_failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
+        self._attempt_failed(queued, decision)
+
+    def _reject_deleted(self, uid: str) -> bool:
+        return self.waiting_pods.reject(uid, "", "pod is deleted")
+
+    # -- building ----------------------------------------------------------------------------------------------------
+
+    def _build_profiles(self) -> dict[str, Profile]:
+        options = self.options
+        built = config.build(options.configuration, capabilities_of(options.registry), options.gates)
+        return build_profiles(built.profiles, options.registry, self._handle)
+
+    def _build_queue(self) -> SchedulingQueue:
+        first = next(iter(self.profiles.values()))
+        settings = self.options.configuration
+        return SchedulingQueue(
+            {name: self._queue_profile(profile) for name, profile in self.profiles.items()},
+            sort_key_of(first.queue_sort),
+            self.clock,
+            QueueSettings(float(settings.pod_initial_backoff_seconds), float(settings.pod_max_backoff_seconds)),
+            pod_lookup=self.pods.get,
+            namespace_labels=self.cache.namespace_labels,
+        )
+
+    def _queue_profile(self, profile: Profile) -> QueueProfile:
+        gates = [PreEnqueueStep(call.name, call.run, self._infos.get) for call in profile.pre_enqueue]
+        return QueueProfile(gates, profile.hints)
+
+    def _handle(self, profile: str) -> ProfileHandle:
+        return ProfileHandle(
+            profile_name=profile,
+            objects=self.objects,
+            nodes=TableNodes(self.cache.nodes),
+            clock=self.clock,
+            gates=self.options.gates,
+            binder=self._writer,
+            nominated=self._nominated_to,
+        )
+
+    def _nominated_to(self, node_name: str) -> list[PodInfo]:
+        return [self.cache.shapes.info(pod) for pod in self.queue.nominated_pods_for_node(node_name)]
+
+
+@dataclass(frozen=True, slots=True)
+class PreEnqueueStep:
+    """A PreEnqueue plugin as the queue calls it."""
+
+    name: str
+    run: Callable[[PodInfo], Status | None]
+    info: Callable[[api.Pod], PodInfo]
+
+    def pre_enqueue(self, pod: api.Pod, /) -> Status | None:
+        return self.run(self.info(pod))
+
+
+class PendingInfos:
+    """The PodInfo made for PreEnqueue is the one that the cycle uses: making it is a good part of adding a pod."""
+
+    _MOST = 1 << 16
+
+    def __init__(self, shapes: PodShapes) -> None:
+        self._shapes = shapes
+        self._by_uid: dict[str, PodInfo] = {}
+
+    def get(self, pod: api.Pod) -> PodInfo:
+        info = self._by_uid.get(pod.metadata.uid)
+        if info is None or info.pod is not pod:
+            if len(self._by_uid) >= self._MOST:
+                self._by_uid.clear()
+            info = self._by_uid[pod.metadata.uid] = self._shapes.info(pod)
+        return info
+
+    def take(self, pod: api.Pod) -> PodInfo:
+        """The same, for the last time."""
+        info = self._by_uid.pop(pod.metadata.uid, None)
+        return info if info is not None and info.pod is pod else self._shapes.info(pod)
+
+
+_NO_NOMINATIONS: Mapping[str, Sequence[PodInfo]] = {}

@@ -1,0 +1,183 @@
+"""One method per kind of change. In come old and new objects, out go calls to the cache, the listers and the queue.
+
+The order matters and is upstream's: the cache learns of a new object before the queue is told, so that a woken pod finds
+what woke it; a node's removal is announced before the node is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container
+
+from steersman import api
+from steersman.framework.events import (
+    ASSIGNED_POD_ADD,
+    ASSIGNED_POD_DELETE,
+    NODE_ADD,
+    NODE_DELETE,
+    ActionType,
+    ClusterEvent,
+    node_update_events,
+    pod_update_events,
+)
+from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
+from steersman.ingest.resources import event_resource
+from steersman.queue import SchedulingQueue
+from steersman.state.cache import Cache
+from steersman.state.objects import ObjectStore
+
+FINISHED_PHASES = ("Succeeded", "Failed")
+
+#: Told that an assumed pod is being deleted; True when it was waiting for permission and has been rejected.
+RejectWaiting = Callable[[str], bool]
+
+
+class Ingest:
+    """The scheduler's ear. `pods` is the lister: every pod that is not finished, as the API server last showed it."""
+
+    def __init__(
+        self,
+        cache: Cache,
+        objects: ObjectStore,
+        queue: SchedulingQueue,
+        scheduler_names: Container[str],
+        pods: dict[str, api.Pod],
+        reject_waiting: RejectWaiting,
+    ) -> None:
+        self._cache = cache
+        self._objects = objects
+        self._queue = queue
+        self._scheduler_names = scheduler_names
+        self.pods = pods
+        self._reject_waiting = reject_waiting
+
+    # -- any object --------------------------------------------------------------------------------------------------
+
+    def changed(self, obj: api.Object) -> None:
+        """The object was added or modified."""
+        if isinstance(obj, api.Pod):
+            self._pod_changed(obj)
+        elif isinstance(obj, api.Node):
+            self._node_changed(obj)
+        else:
+            self._other_changed(obj)
+
+    def deleted(self, obj: api.Object) -> None:
+        """The object, as last seen, is gone."""
+        if isinstance(obj, api.Pod):
+            self._pod_deleted(obj)
+        elif isinstance(obj, api.Node):
+            self._node_deleted(obj)
+        else:
+            self._other_deleted(obj)
+
+    # -- nodes -------------------------------------------------------------------------------------------------------
+
+    def _node_changed(self, node: api.Node) -> None:
+        table = self._cache.nodes
+        row = table.row_of(node.metadata.name)
+        old = None if row is None else table.node(row)
+        self._cache.set_node(node)
+        if old is None:
+            self._queue.move_all(NODE_ADD, None, node)
+            return
+        for event in node_update_events(old, node):
+            self._queue.move_all(event, old, node)
+
+    def _node_deleted(self, node: api.Node) -> None:
+        self._queue.move_all(NODE_DELETE, node, None)
+        if self._cache.nodes.row_of(node.metadata.name) is not None:
+            self._cache.remove_node(node)
+
+    # -- pods --------------------------------------------------------------------------------------------------------
+
+    def _pod_changed(self, pod: api.Pod) -> None:
+        name = api.key(pod)
+        old = self.pods.get(name)
+        if old is not None and old.metadata.uid != pod.metadata.uid:
+            self._pod_deleted(old)
+            old = None
+        if pod.status.phase in FINISHED_PHASES:
+            if old is not None:
+                self._pod_deleted(old)
+            return
+        self.pods[name] = pod
+        if old is None:
+            self._pod_added(pod)
+        elif old.metadata.resource_version != pod.metadata.resource_version or not pod.metadata.resource_version:
+            self._pod_updated(old, pod)
+
+    def _pod_added(self, pod: api.Pod) -> None:
+        if pod.spec.node_name:
+            self._cache.add_pod(pod)
+            self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
+        elif self._is_ours(pod):
+            self._queue.add(pod)
+
+    def _pod_updated(self, old: api.Pod, new: api.Pod) -> None:
+        if old.spec.node_name:
+            self._cache.update_pod(new)
+            for event in pod_update_events(old, new):
+                self._queue.move_all(event, old, new)
+        elif new.spec.node_name:
+            self._cache.add_pod(new)
+            self._queue.move_all(ASSIGNED_POD_ADD, None, new)
+            if self._is_ours(old):
+                self._queue.delete(old)
+        elif self._is_ours(old):
+            self._pending_pod_updated(old, new)
+
+    def _pending_pod_updated(self, old: api.Pod, new: api.Pod) -> None:
+        if self._cache.is_assumed(new.metadata.uid):
+            if new.metadata.deletion_timestamp is not None and old.metadata.deletion_timestamp is None:
+                self._assumed_pod_deleted(new)
+            return
+        self._queue.update(old, new)
+        nominated = old.status.nominated_node_name
+        if nominated and nominated != new.status.nominated_node_name:
+            self._release_nomination(old)
+
+    def _pod_deleted(self, pod: api.Pod) -> None:
+        known = self.pods.pop(api.key(pod), pod)
+        if known.spec.node_name:
+            self._cache.remove_pod(known)
+            self._queue.move_all(ASSIGNED_POD_DELETE, known, None)
+        elif self._is_ours(known):
+            self._queue.delete(known)
+            if self._cache.is_assumed(known.metadata.uid):
+                self._assumed_pod_deleted(known)
+            elif known.status.nominated_node_name:
+                self._release_nomination(known)
+
+    def _assumed_pod_deleted(self, pod: api.Pod) -> None:
+        """A pod is deleted between the decision and its binding: its room is free for others at once."""
+        record = self._cache.get(pod.metadata.uid)
+        if record is None:
+            return
+        if not self._reject_waiting(pod.metadata.uid):
+            self._cache.forget(record.info)
+        self._queue.move_all(ASSIGNED_POD_DELETE, record.info.pod, None)
+
+    def _release_nomination(self, pod: api.Pod) -> None:
+        """Pods of lower or equal priority had to leave room for it."""
+        limit = pod.spec.priority or 0
+        self._queue.move_all(ASSIGNED_POD_DELETE, pod, None, lambda waiting: (waiting.spec.priority or 0) <= limit)
+
+    def _is_ours(self, pod: api.Pod) -> bool:
+        return (pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME) in self._scheduler_names
+
+    # -- everything else ---------------------------------------------------------------------------------------------
+
+    def _other_changed(self, obj: api.Object) -> None:
+        old = self._objects.put(obj)
+        if isinstance(obj, api.Namespace):
+            labels = old.metadata.labels if old is not None else {}
+            if labels != obj.metadata.labels:
+                self._cache.nodes.namespaces_changed()
+        action = ActionType.ADD if old is None else ActionType.UPDATE
+        self._queue.move_all(ClusterEvent(event_resource(type(obj)), action), old, obj)
+
+    def _other_deleted(self, obj: api.Object) -> None:
+        old = self._objects.remove(obj)
+        if isinstance(obj, api.Namespace):
+            self._cache.nodes.namespaces_changed()
+        self._queue.move_all(ClusterEvent(event_resource(type(obj)), ActionType.DELETE), old or obj, None)

@@ -1,0 +1,77 @@
+"""Pods that wait for permission: decided and reserved, not yet bound.
+
+Filled by the binding driver after Permit said Wait; plugins, preemption and ingest may allow or reject a pod. The driver
+awaits the verdict and keeps the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Code, Status
+
+
+class WaitingPod:
+    """One pod, the plugins it still waits for, and the verdict once there is one."""
+
+    __slots__ = ("_on_verdict", "node_name", "pending", "pod", "verdict")
+
+    def __init__(self, pod: PodInfo, node_name: str, plugins: dict[str, float]) -> None:
+        self.pod = pod
+        self.node_name = node_name
+        #: Seconds that each plugin is willing to wait.
+        self.pending = dict(plugins)
+        #: SUCCESS once every plugin allowed, or the first rejection.
+        self.verdict: Status | None = None
+        self._on_verdict: Callable[[], None] | None = None
+
+    def on_verdict(self, callback: Callable[[], None]) -> None:
+        """Called once, at once when the verdict is already there."""
+        self._on_verdict = callback
+        if self.verdict is not None:
+            callback()
+
+    def allow(self, plugin: str) -> None:
+        self.pending.pop(plugin, None)
+        if not self.pending:
+            self._settle(Status(Code.SUCCESS))
+
+    def reject(self, plugin: str, message: str) -> bool:
+        """False when the verdict was already there."""
+        return self._settle(Status(Code.UNSCHEDULABLE, (message,), plugin))
+
+    def _settle(self, verdict: Status) -> bool:
+        if self.verdict is not None:
+            return False
+        self.verdict = verdict
+        if self._on_verdict is not None:
+            self._on_verdict()
+        return True
+
+
+class WaitingPods:
+    """All waiting pods of a scheduler, by uid."""
+
+    def __init__(self) -> None:
+        self._pods: dict[str, WaitingPod] = {}
+
+    def add(self, waiting: WaitingPod) -> None:
+        self._pods[waiting.pod.uid] = waiting
+
+    def remove(self, uid: str) -> None:
+        self._pods.pop(uid, None)
+
+    def get(self, uid: str) -> WaitingPod | None:
+        return self._pods.get(uid)
+
+    def __iter__(self) -> Iterator[WaitingPod]:
+        return iter(list(self._pods.values()))
+
+    def __len__(self) -> int:
+        return len(self._pods)
+
+    def reject(self, uid: str, plugin: str, message: str) -> bool:
+        """False when no such pod waits."""
+        waiting = self._pods.get(uid)
+        return waiting is not None and waiting.reject(plugin, message)
