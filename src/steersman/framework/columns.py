@@ -21,7 +21,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from enum import Enum
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ ReasonColumn = NDArray[np.int32]
 AnyIntColumn = NDArray[np.signedinteger[Any]]
 
 ALL_ROWS = slice(None)
+
+ScalarT = TypeVar("ScalarT", bound=np.generic)
 
 
 class Column:
@@ -134,6 +136,10 @@ class ClusterFilterKernel(ABC):
     @abstractmethod
     def skipped(self) -> bool:
         """Whether PreFilter would say Skip now."""
+
+    def refusal(self) -> Status | None:
+        """What PreFilter would have against the pod itself, whatever the nodes; None: nothing."""
+        return None
 
     @abstractmethod
     def rejected(self) -> BoolColumn | None:
@@ -247,7 +253,7 @@ class Topology(Protocol):
     def one_row_per_domain(self) -> bool:
         """Every node has the label, and no two share a value: hostnames, usually."""
 
-    def gather(self, table: NDArray[np.generic]) -> NDArray[np.generic]:
+    def gather(self, table: NDArray[ScalarT]) -> NDArray[ScalarT]:
         """Per-domain table to per-row column; may be a view of the table, so do not write into it."""
 
 
@@ -263,6 +269,10 @@ class DomainCounts(Protocol):
     @property
     def eligible_rows(self) -> IntColumn:
         """Number of eligible rows by domain id."""
+
+    @property
+    def total(self) -> int:
+        """Number of matching pods on eligible rows that have the label: the sum of `counts` without slot 0."""
 
     @property
     def cell(self) -> memoryview:

@@ -40,6 +40,8 @@ class DomainCountsTable:
             np.int64
         )
         self.cell = self.counts.data
+        #: Sum of `counts` without slot 0.
+        self.total = int(self.counts[1:].sum())
         topology.on_grow(self._grow)
 
     @property
@@ -48,13 +50,17 @@ class DomainCountsTable:
 
     def add(self, row: int, sign: int) -> None:
         if self._counts_row[row]:
-            self.cell[self._topology.cell[row]] += sign
+            domain = self._topology.cell[row]
+            self.cell[domain] += sign
+            if domain:
+                self.total += sign
 
     def detach(self, row: int) -> None:
         """The row's node is about to change: take the row out."""
         if self._counts_row[row]:
             domain = self._topology.cell[row]
             self.cell[domain] -= self._per_row.cell[row]
+            self.total -= self._per_row.cell[row] if domain else 0
             self.eligible_rows[domain] -= 1
             self._counts_row[row] = 0
 
@@ -63,6 +69,7 @@ class DomainCountsTable:
         if self._alive[row] and (self._eligible is None or self._eligible.row(row)):
             domain = self._topology.cell[row]
             self.cell[domain] += self._per_row.cell[row]
+            self.total += self._per_row.cell[row] if domain else 0
             self.eligible_rows[domain] += 1
             self._counts_row[row] = 1
 

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.framework.columns import ScalarT
+
 HOSTNAME_KEY = "kubernetes.io/hostname"
 _HEADROOM = 16
 
@@ -54,7 +56,7 @@ class TopologyColumn:
         self.cell[row] = 0
         self._irregular.discard(row)
 
-    def gather(self, table: NDArray[np.generic]) -> NDArray[np.generic]:
+    def gather(self, table: NDArray[ScalarT]) -> NDArray[ScalarT]:
         if self._by_row and not self._irregular:
             return table[1 : len(self.domain) + 1]
         return table.take(self.domain)
