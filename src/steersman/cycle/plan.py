@@ -128,14 +128,14 @@ def make_plan(profile: Profile) -> Plan:
     filters = tuple(FilterStep(call) for call in profile.filter)
     scores = tuple(ScoreStep(call) for call in profile.score)
     steps: list[FilterStep | ScoreStep] = [*filters, *scores]
-    kernels = {s.name for s in steps if not s.is_live}
+    scored_by_kernel = {s.name for s in scores if not s.is_live}
     plugins = {s.name: s.call.plugin for s in steps if not s.is_live}.values()
     return Plan(
         profile=profile,
         filters=filters,
         scores=scores,
         live_pre_filters=frozenset(c.name for c in profile.pre_filter if not isinstance(c.plugin, ColumnarFilter)),
-        live_pre_scores=frozenset(c.name for c in profile.pre_score if c.name not in kernels),
+        live_pre_scores=frozenset(c.name for c in profile.pre_score if c.name not in scored_by_kernel),
         cluster_filters=frozenset(s.name for s in filters if s.is_cluster),
         per_pod=tuple(p for p in plugins if isinstance(p, PerPodFragment))
         + tuple(_PromisedFragment(p) for p in plugins if promise(p) is not None),
