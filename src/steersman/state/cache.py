@@ -15,6 +15,7 @@ from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.state.node_table import NodeTable
 from steersman.state.objects import ObjectStore
 from steersman.state.pod_lifecycle import PodEvent, PodState, extend_story, illegal, next_state
+from steersman.state.validation import validate
 
 
 class PodRecord:
@@ -131,6 +132,10 @@ class Cache:
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         found = self._objects.get(Namespace, namespace)
         return found.metadata.labels if found is not None else {}
+
+    def validate_state(self) -> None:
+        """Recomputes everything from the records; StateInvariantError where the columns say something else."""
+        validate(self)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 

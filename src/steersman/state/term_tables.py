@@ -63,7 +63,7 @@ class TermTables:
     def of_shape(self, shape: PodShape) -> tuple[AffinityTermTable, ...]:
         known = self._of_shape.get(shape)
         if known is None:
-            known = self._of_shape[shape] = tuple(self._table(kind, term) for kind, term in _terms(shape))
+            known = self._of_shape[shape] = tuple(self._table(kind, term) for kind, term in terms_of(shape))
         return known
 
     def _table(self, kind: TermKind, term: AffinityTerm) -> AffinityTermTable:
@@ -75,7 +75,8 @@ class TermTables:
         return known
 
 
-def _terms(shape: PodShape) -> Iterable[tuple[TermKind, AffinityTerm]]:
+def terms_of(shape: PodShape) -> Iterable[tuple[TermKind, AffinityTerm]]:
+    """Every affinity term of a pod, as often as the pod has it."""
     for kind, terms in (
         (TermKind.REQUIRED_AFFINITY, shape.required_affinity),
         (TermKind.REQUIRED_ANTI_AFFINITY, shape.required_anti_affinity),
