@@ -5,6 +5,9 @@ preferred with a weight (`scoring`), and they work in both directions: those of 
 pods that run, and those of the pods that run on the one that comes (required affinity only as a preference).
 `namespaces` says which namespaces a term reaches, `hints` when a rejected pod is worth another attempt.
 
+`filtering_columns` and `scoring_columns` are the same rules for all nodes at once, on count tables that `state` keeps;
+`matchers` and `existing_terms` find the tables.
+
 `matchLabelKeys` and `mismatchLabelKeys` need no code here: the API server merges them into the label selectors.
 """
 

@@ -1,10 +1,14 @@
-"""The plugin class: what the framework calls, handed on to `filtering`, `scoring` and `hints`."""
+"""The plugin class: what the framework calls, handed on to `filtering`, `scoring` and `hints`.
+
+The vector form, kernels for all nodes at once, is in `filtering_columns` and `scoring_columns`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from steersman.config import InterPodAffinityArgs
+from steersman.framework.columns import ColumnarFilter, ColumnarScore, NodesView, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ClusterEventWithHint
 from steersman.framework.handle import Handle
@@ -20,6 +24,7 @@ from steersman.framework.plugin import (
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable
 from steersman.plugins.inter_pod_affinity.filtering import FilterState, check, fill_counts
+from steersman.plugins.inter_pod_affinity.filtering_columns import RequiredTermsKernel, UnreadableTermsKernel
 from steersman.plugins.inter_pod_affinity.hints import registered_events
 from steersman.plugins.inter_pod_affinity.namespaces import labels_of_namespace, with_selected_namespaces
 from steersman.plugins.inter_pod_affinity.scoring import (
@@ -28,6 +33,7 @@ from steersman.plugins.inter_pod_affinity.scoring import (
     scale_between_worst_and_best,
     score_of,
 )
+from steersman.plugins.inter_pod_affinity.scoring_columns import PreferredTermsKernel
 
 FILTER_STATE_KEY = "PreFilterInterPodAffinity"
 SCORE_STATE_KEY = "PreScoreInterPodAffinity"
@@ -36,18 +42,22 @@ _NO_FILTER_STATE = error(f'error reading "{FILTER_STATE_KEY}" from cycleState: n
 _NO_SCORE_STATE = error(f'failed to read "{SCORE_STATE_KEY}" from cycleState: not found')
 
 
-class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class InterPodAffinity(
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, ColumnarFilter, ColumnarScore
+):
     """Keeps pods near, or apart from, pods with certain labels."""
 
     name = "InterPodAffinity"
+    filters_by_cluster = True
 
     def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle
+        self.statuses = StatusTable()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         if pod.shape.affinity_error:
-            return unresolvable(f"parsing pod: {pod.shape.affinity_error}")
+            return _refusal(pod)
         objects = self._handle.objects
         counted = FilterState(
             pod=pod,
@@ -94,6 +104,23 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         scale_between_worst_and_best(scores)
         return None
 
+    def filter_fragment(self, pod: PodInfo) -> None:
+        """Kernels are not shared: they cost little beside their tables, which are."""
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> RequiredTermsKernel | UnreadableTermsKernel:
+        if pod.shape.affinity_error:
+            return UnreadableTermsKernel(_refusal(pod), view, self.statuses)
+        return RequiredTermsKernel(pod, view, self.statuses)
+
+    def score_fragment(self, pod: PodInfo) -> None:
+        """As `filter_fragment`."""
+
+    def score_kernel(self, pod: PodInfo, view: NodesView) -> PreferredTermsKernel | None:
+        has_preferences = pod.shape.preferred_affinity or pod.shape.preferred_anti_affinity
+        if self._args.ignore_preferred_terms_of_existing_pods and not has_preferences:
+            return None
+        return PreferredTermsKernel(pod, view, self._args)
+
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         return registered_events()
 
@@ -114,3 +141,7 @@ class InterPodAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             anti_affinity_terms=with_selected_namespaces(pod.shape.preferred_anti_affinity, objects),
             hard_pod_affinity_weight=self._args.hard_pod_affinity_weight,
         )
+
+
+def _refusal(pod: PodInfo) -> Status:
+    return unresolvable(f"parsing pod: {pod.shape.affinity_error}")
