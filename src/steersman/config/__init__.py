@@ -7,6 +7,7 @@ argument types; nothing here imports from layers above `api`.
 
 from steersman.config.building import EffectiveConfiguration, build, effective_profiles
 from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities, default_multi_point
+from steersman.config.comparison import Change, diff
 from steersman.config.configuration import (
     API_VERSION,
     CONFIGURATION_KIND,
@@ -48,6 +49,7 @@ from steersman.config.plugin_args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
+from steersman.config.policy import PolicyConversion, convert_policy
 from steersman.config.printing import args_document, dump_yaml, to_document
 from steersman.config.validation import validate
 
@@ -60,6 +62,7 @@ __all__ = [
     "GATES",
     "IN_TREE_CAPABILITIES",
     "Capabilities",
+    "Change",
     "ClientConnection",
     "ConfigError",
     "ConfigStage",
@@ -87,6 +90,7 @@ __all__ = [
     "PluginSet",
     "Plugins",
     "PodTopologySpreadArgs",
+    "PolicyConversion",
     "Problem",
     "Profile",
     "RequestedToCapacityRatioParam",
@@ -98,8 +102,10 @@ __all__ = [
     "VolumeBindingArgs",
     "args_document",
     "build",
+    "convert_policy",
     "default_configuration",
     "default_multi_point",
+    "diff",
     "dump_yaml",
     "effective_profiles",
     "load",

@@ -8,6 +8,7 @@ instead of strict ones (unknown and duplicate fields), and all strict ones are r
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -36,16 +37,18 @@ class DecodedDocument:
 
 
 @dataclass(frozen=True, slots=True)
-class _Header:
+class Header:
+    """Group, version and kind of an object, as far as it says."""
+
     group: str
     version: str
     kind: str
 
-    def with_defaults(self, default: _Header) -> _Header:
+    def with_defaults(self, default: Header) -> Header:
         group, version = self.group, self.version
         if not version and group in ("", default.group):
             group, version = default.group, default.version
-        return _Header(group, version, self.kind or default.kind)
+        return Header(group, version, self.kind or default.kind)
 
     @property
     def api_version(self) -> str:
@@ -54,15 +57,24 @@ class _Header:
 
 def decode(text: str, file: str | None = None) -> DecodedDocument:
     """The document in `text`; raises `ConfigError`."""
-    try:
+    with decode_errors(file):
         return _decode(text)
+
+
+@contextmanager
+def decode_errors(file: str | None) -> Iterator[None]:
+    """Turns whatever stops decoding inside into a `ConfigError` about `file`."""
+    try:
+        yield
+    except RecursionError:
+        raise _error(DecodeKind.MALFORMED, "the document is nested too deeply", file) from None
     except MalformedError as error:
         raise _error(DecodeKind.MALFORMED, str(error), file) from None
     except UnsupportedValueError as error:
         raise _error(DecodeKind.VALUE, str(error), file) from None
     except DecodeAbort as abort:
         raise _error(abort.kind, abort.text, file, abort.field) from None
-    except _StrictErrors as strict:
+    except StrictErrors as strict:
         problems = [Problem(text) for text in strict.texts]
         raise ConfigError(ConfigStage.DECODE, problems, kind=DecodeKind.STRICT, file=file) from None
 
@@ -71,21 +83,23 @@ def _error(kind: DecodeKind, text: str, file: str | None, field: str = "") -> Co
     return ConfigError(ConfigStage.DECODE, [Problem(text, field=field)], kind=kind, file=file)
 
 
-class _StrictErrors(Exception):
+class StrictErrors(Exception):
+    """Unknown and duplicate fields; nothing else is wrong. Control flow inside the decoder, never shown."""
+
     def __init__(self, texts: list[str]) -> None:
         super().__init__(*texts)
         self.texts = texts
 
 
 def _decode(text: str) -> DecodedDocument:
-    tree, duplicates = (parse_json(text), "") if looks_like_json(text) else _from_yaml(text)
-    header = _registered(_required(_header(tree)))
-    values, strict = _object(_table(header), tree)
-    strict = [duplicates, *strict] if duplicates else strict
+    tree, strict = read_tree(text)
+    header = _registered(_required(header_of(tree)))
+    values, strict_fields = decode_object(_table(header), tree)
+    strict = [*strict, *strict_fields]
     if header.kind == CONFIGURATION_KIND and isinstance(values, dict):
         strict = [*strict, *_decode_all_args(values)]
     if strict:
-        raise _StrictErrors(strict)
+        raise StrictErrors(strict)
     if not isinstance(values, dict):
         raise DecodeAbort(
             DecodeKind.WRONG_KIND,
@@ -95,12 +109,15 @@ def _decode(text: str) -> DecodedDocument:
     return DecodedDocument(values, internal=header.version == _INTERNAL_VERSION)
 
 
-def _from_yaml(text: str) -> tuple[JsonValue, str]:
+def read_tree(text: str) -> tuple[JsonValue, list[str]]:
+    """The document as a tree, and the strict problem that YAML itself has with it."""
+    if looks_like_json(text):
+        return parse_json(text), []
     document = parse_yaml(text)
-    return document.tree, document.duplicates
+    return document.tree, [document.duplicates] if document.duplicates else []
 
 
-def _header(tree: JsonValue) -> _Header:
+def header_of(tree: JsonValue) -> Header:
     """apiVersion and kind; unlike all other fields they are found in any spelling of upper and lower case."""
     found = {"apiversion": "", "kind": ""}
     for key, value in _pairs(tree):
@@ -110,7 +127,7 @@ def _header(tree: JsonValue) -> _Header:
                 raise DecodeAbort(DecodeKind.MALFORMED, f"{key}: must be a string, not {described(value)}", key)
             found[name] = value
     group, version = _group_version(found["apiversion"])
-    return _Header(group, version, found["kind"])
+    return Header(group, version, found["kind"])
 
 
 def _pairs(tree: JsonValue) -> tuple[tuple[str, JsonValue], ...]:
@@ -128,7 +145,7 @@ def _group_version(text: str) -> tuple[str, str]:
     return (group, version) if slash else ("", text)
 
 
-def _required(header: _Header) -> _Header:
+def _required(header: Header) -> Header:
     if not header.kind:
         raise DecodeAbort(
             DecodeKind.MISSING_KIND, f"Object 'Kind' is missing; write kind: {CONFIGURATION_KIND}", "kind"
@@ -139,20 +156,22 @@ def _required(header: _Header) -> _Header:
     return header
 
 
-def _registered(header: _Header) -> _Header:
+def _registered(header: Header) -> Header:
     if header.group == API_GROUP and header.version in (_VERSION, _INTERNAL_VERSION) and header.kind in _KINDS:
         return header
     text = f"no kind {quote(header.kind)} is registered for version {quote(header.api_version)}"
-    raise DecodeAbort(DecodeKind.NOT_REGISTERED, f"{text}; supported is {API_VERSION}", "kind")
+    hint = "convert a Policy first" if header.kind == "Policy" else f"supported is {API_VERSION}"
+    raise DecodeAbort(DecodeKind.NOT_REGISTERED, f"{text}; {hint}", "kind")
 
 
-def _table(header: _Header) -> ObjectOf:
+def _table(header: Header) -> ObjectOf:
     """The table of a kind. Fields of the internal version have no names in documents, so each of them is unknown."""
     table = _KINDS[header.kind]
     return table if header.version == _VERSION else ObjectOf(table.make, {}, table.header)
 
 
-def _object(table: ObjectOf, tree: JsonValue) -> tuple[object, list[str]]:
+def decode_object(table: ObjectOf, tree: JsonValue) -> tuple[object, list[str]]:
+    """The object that a table makes of a tree, and the strict problems."""
     log = DecodeLog()
     decoded = table.decode(tree, Place(), log) if tree is not None else table.zero()
     log.raise_first()
@@ -165,7 +184,7 @@ def _decode_all_args(values: dict[str, Any]) -> Iterator[str]:
         for j, entry in enumerate(profile.get("plugin_config", ())):
             try:
                 entry["args"] = _decode_args(entry.get("name", ""), entry.get("args"))
-            except _StrictErrors as strict:
+            except StrictErrors as strict:
                 yield (
                     f"decoding .profiles[{i}].pluginConfig[{j}]: strict decoding error: decoding args for plugin "
                     f"{entry['name']}: strict decoding error: {', '.join(strict.texts)}"
@@ -182,12 +201,12 @@ def _decode_args(plugin: str, tree: JsonValue) -> object:
     """Typed arguments for a plugin that has a type for them; the plain value for any other."""
     if plugin not in ARGS_TYPES:
         return plain(tree)
-    wanted = _Header(API_GROUP, _VERSION, f"{plugin}Args")
-    header = _registered(_header(tree).with_defaults(wanted))
-    decoded, strict = _object(_table(header), tree)
+    wanted = Header(API_GROUP, _VERSION, f"{plugin}Args")
+    header = _registered(header_of(tree).with_defaults(wanted))
+    decoded, strict = decode_object(_table(header), tree)
     if header.kind != wanted.kind:
         text = f"args for plugin {plugin} were not of type {wanted.kind}.{API_GROUP}, got {header.kind}.{header.group}"
         raise DecodeAbort(DecodeKind.WRONG_KIND, text, "kind")
     if strict:
-        raise _StrictErrors(strict)
+        raise StrictErrors(strict)
     return decoded

@@ -47,7 +47,7 @@ def parse_yaml(text: str) -> YamlDocument:
         value = expansion.value(root) if root is not None else None
     except yaml.MarkedYAMLError as error:
         raise MalformedError(_located(error)) from None
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeEncodeError) as error:
         raise MalformedError(f"yaml: {' '.join(str(error).split())}") from None
     except ScalarError as error:
         raise MalformedError(f"yaml: {error}") from None

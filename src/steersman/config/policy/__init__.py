@@ -1,0 +1,5 @@
+"""The legacy `Policy` API (predicates and priorities), converted to a profile of today's configuration."""
+
+from steersman.config.policy.conversion import PolicyConversion, convert_policy
+
+__all__ = ["PolicyConversion", "convert_policy"]

@@ -1,0 +1,115 @@
+"""Conversion of a legacy `Policy` to a configuration with one profile.
+
+The mapping is that of kube-scheduler v1.22, the last version that read policies, onto today's plugins. A filter that
+cannot be expressed any more is an error, because pods would land where the policy forbade it; a preference that cannot
+be expressed is a warning. Nothing is dropped silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from steersman.config.catalog import IN_TREE_CAPABILITIES
+from steersman.config.configuration import (
+    ALL_PLUGINS,
+    DEFAULT_SCHEDULER_NAME,
+    ExtensionPoint,
+    Plugin,
+    Plugins,
+    PluginSet,
+    SchedulerConfiguration,
+)
+from steersman.config.decoding import DecodedDocument
+from steersman.config.defaults import with_defaults
+from steersman.config.errors import ConfigError, ConfigStage, Problem
+from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
+from steersman.config.field_errors import invalid
+from steersman.config.plugin_args import PluginArgs
+from steersman.config.policy.document import Policy, read_policy
+from steersman.config.policy.predicates import Filters, filters_of
+from steersman.config.policy.priorities import Scores, scores_of
+from steersman.config.validation import extender_errors
+
+_NEITHER: Final = ("SchedulingGates", "PrioritySort", "DefaultPreemption", "DefaultBinder")
+"""Plugins that were neither predicates nor priorities, and without which a profile cannot work."""
+
+_FILTER_POINTS: Final = (
+    ExtensionPoint.PRE_FILTER,
+    ExtensionPoint.FILTER,
+    ExtensionPoint.RESERVE,
+    ExtensionPoint.PRE_BIND,
+)
+_SCORE_POINTS: Final = (ExtensionPoint.PRE_SCORE, ExtensionPoint.SCORE)
+_NO_CHECK_ALL: Final = (
+    "alwaysCheckAllPredicates: has no effect any more, filtering a node ends with the first plugin that rejects it"
+)
+_NEWER: Final = (
+    "plugins that are newer than policies are off: DynamicResources, NodeDeclaredFeatures; enable them under "
+    "profiles[0].plugins if pods need them"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyConversion:
+    """The configuration that replaces a policy, and what its author should know about it."""
+
+    configuration: SchedulerConfiguration
+    warnings: tuple[str, ...] = ()
+
+
+def convert_policy(
+    text: str,
+    source: str = "policy",
+    scheduler_name: str = DEFAULT_SCHEDULER_NAME,
+    gates: FeatureGates = DEFAULT_GATES,
+) -> PolicyConversion:
+    """Converts the policy in a YAML or JSON document; raises `ConfigError` with everything that stands against it."""
+    policy = read_policy(text, source)
+    filters, scores = filters_of(policy), scores_of(policy)
+    problems = [*filters.problems, *scores.problems, *_problems(policy)]
+    if problems:
+        raise ConfigError(ConfigStage.VALIDATE, problems, file=source)
+    profile = {
+        "scheduler_name": scheduler_name,
+        "plugins": _plugins(filters, scores),
+        "plugin_config": [
+            {"name": name, "args": args} for name, args in _merged_args(filters.args, scores.args).items()
+        ],
+    }
+    configuration = with_defaults(DecodedDocument({"profiles": (profile,), "extenders": policy.extenders}), gates)
+    checked_all = [_NO_CHECK_ALL] if policy.always_check_all_predicates else []
+    return PolicyConversion(configuration, (*filters.warnings, *scores.warnings, *checked_all, _NEWER))
+
+
+def _problems(policy: Policy) -> list[Problem]:
+    errors = extender_errors("extenders", policy.extenders)
+    weight = policy.hard_pod_affinity_symmetric_weight
+    if not 0 <= weight <= 100:
+        errors.append(invalid("hardPodAffinitySymmetricWeight", weight, "not in valid range [0-100]"))
+    return [Problem.of(error) for error in errors]
+
+
+def _merged_args(*parts: dict[str, PluginArgs]) -> dict[str, PluginArgs]:
+    return {name: args for part in parts for name, args in part.items()}
+
+
+def _plugins(filters: Filters, scores: Scores) -> Plugins:
+    """Every section written out; the defaults are switched off, because a policy lists all that it wants."""
+    sections: dict[ExtensionPoint, list[Plugin]] = {point: [] for point in ExtensionPoint}
+    for name in _NEITHER:
+        _enable(sections, Plugin(name=name), ExtensionPoint)
+    for name in filters.plugins:
+        _enable(sections, Plugin(name=name), _FILTER_POINTS)
+    for name, weight in scores.weights.items():
+        _enable(sections, Plugin(name=name, weight=weight), _SCORE_POINTS)
+    written = {point.name.lower(): PluginSet(enabled=tuple(plugins)) for point, plugins in sections.items()}
+    return Plugins(multi_point=PluginSet(disabled=(Plugin(name=ALL_PLUGINS),)), **written)
+
+
+def _enable(sections: dict[ExtensionPoint, list[Plugin]], plugin: Plugin, points: Iterable[ExtensionPoint]) -> None:
+    for point in points:
+        if point in IN_TREE_CAPABILITIES[plugin.name]:
+            weight = plugin.weight if point is ExtensionPoint.SCORE else 0
+            sections[point].append(Plugin(name=plugin.name, weight=weight))

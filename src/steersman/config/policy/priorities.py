@@ -1,0 +1,178 @@
+"""Priorities of a policy to score plugins with weights. The other half of `conversion`; `rules` has the facts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from steersman.config.args_validation import shape_errors
+from steersman.config.errors import Problem
+from steersman.config.field_errors import invalid
+from steersman.config.plugin_args import (
+    DEFAULT_RESOURCES,
+    DefaultingType,
+    InterPodAffinityArgs,
+    NodeResourcesFitArgs,
+    PluginArgs,
+    PodTopologySpreadArgs,
+    RequestedToCapacityRatioParam,
+    ScoringStrategy,
+)
+from steersman.config.policy.document import Policy, Priority, PriorityArgument, RequestedToCapacityRatioArguments
+from steersman.config.policy.rules import (
+    CAPACITY_RATIO_PRIORITY,
+    DEFAULT_PRIORITIES,
+    EVEN_SPREAD_PRIORITY,
+    LOST_PRIORITIES,
+    PRIORITIES,
+    PRIORITY_ALIASES,
+    SELECTOR_SPREAD_PRIORITY,
+    STRATEGIES,
+)
+
+_LARGEST_WEIGHT: Final = 2**31 - 1
+_BAD_WEIGHT: Final = f"should have a positive weight, at most {_LARGEST_WEIGHT}"
+_ONE_ARGUMENT: Final = (
+    "exactly 1 priority argument is required: serviceAntiAffinity, labelPreference or requestedToCapacityRatioArguments"
+)
+_NOT_FOUND: Final = "priority type not found; use a priority of kube-scheduler v1.22"
+_NO_RATIO: Final = "requestedToCapacityRatioArguments with a shape are required"
+_ONE_STRATEGY: Final = "NodeResourcesFit scores by one strategy only; keep one of {}"
+_NO_SERVICE_ANTI_AFFINITY: Final = (
+    "the ServiceAffinity plugin no longer exists; use topology spread constraints instead"
+)
+_NO_LABEL_PREFERENCE: Final = (
+    "the NodeLabel plugin no longer exists; use a preferred term in addedAffinity of NodeAffinity instead"
+)
+
+
+@dataclass(slots=True)
+class Scores:
+    """What the priorities of a policy become."""
+
+    weights: dict[str, int] = field(default_factory=dict)
+    """Plugin to weight, in calling order."""
+    args: dict[str, PluginArgs] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def scores_of(policy: Policy) -> Scores:
+    found = Scores()
+    chosen: dict[str, int] = {}
+    ratio: RequestedToCapacityRatioArguments | None = None
+    for path, priority in _priorities(policy):
+        name = _accepted(path, priority, found)
+        if name is not None:
+            chosen[name] = priority.weight
+            ratio = _ratio_of(priority) or ratio
+    for name in sorted(chosen):
+        _score_with(PRIORITIES[name], chosen[name], name, found)
+    _add_strategy(chosen, ratio, found)
+    _add_spreading(chosen, found)
+    _add_affinity(chosen, policy, found)
+    return found
+
+
+def _priorities(policy: Policy) -> list[tuple[str, Priority]]:
+    """Each with the place to name in messages."""
+    if policy.priorities is not None:
+        return [(f"priorities[{index}]", priority) for index, priority in enumerate(policy.priorities)]
+    return [("default priorities", Priority(name=name, weight=weight)) for name, weight in DEFAULT_PRIORITIES.items()]
+
+
+def _accepted(path: str, priority: Priority, found: Scores) -> str | None:
+    """The name of a priority that has a plugin; of any other the fate is recorded."""
+    if not 0 < priority.weight <= _LARGEST_WEIGHT:
+        found.problems.append(Problem.of(invalid(f"{path}.weight", priority.weight, _BAD_WEIGHT)))
+    argument = priority.argument
+    if argument is not None and _given(argument) != 1:
+        found.problems.append(Problem.of(invalid(f"{path}.argument", priority.name, _ONE_ARGUMENT)))
+        return None
+    name = PRIORITY_ALIASES.get(priority.name, priority.name)
+    if _ratio_of(priority) is not None:
+        name = CAPACITY_RATIO_PRIORITY
+    if name in PRIORITIES:
+        return _with_ratio(path, name, priority, found)
+    _explain_loss(path, priority, found)
+    return None
+
+
+def _given(argument: PriorityArgument) -> int:
+    choices = (argument.service_anti_affinity, argument.label_preference, argument.requested_to_capacity_ratio)
+    return sum(1 for choice in choices if choice is not None)
+
+
+def _ratio_of(priority: Priority) -> RequestedToCapacityRatioArguments | None:
+    return priority.argument.requested_to_capacity_ratio if priority.argument else None
+
+
+def _with_ratio(path: str, name: str, priority: Priority, found: Scores) -> str | None:
+    ratio = _ratio_of(priority)
+    if name != CAPACITY_RATIO_PRIORITY:
+        if priority.argument is not None:
+            found.warnings.append(f"{path}.argument: {priority.name} takes no argument, it is left out")
+        return name
+    if ratio is None:
+        found.problems.append(Problem.of(invalid(f"{path}.argument", priority.name, _NO_RATIO)))
+        return None
+    where = f"{path}.argument.requestedToCapacityRatioArguments.shape"
+    found.problems += [Problem.of(error) for error in shape_errors(where, ratio.shape)]
+    return name
+
+
+def _explain_loss(path: str, priority: Priority, found: Scores) -> None:
+    argument = priority.argument
+    if priority.name in LOST_PRIORITIES:
+        reason = LOST_PRIORITIES[priority.name]
+    elif argument and argument.service_anti_affinity:
+        reason = _NO_SERVICE_ANTI_AFFINITY
+    elif argument and argument.label_preference:
+        reason = _NO_LABEL_PREFERENCE
+    else:
+        found.problems.append(Problem.of(invalid(f"{path}.name", priority.name, _NOT_FOUND)))
+        return
+    found.warnings.append(f"{path}: {priority.name} is left out: {reason}")
+
+
+def _score_with(plugin: str, weight: int, priority: str, found: Scores) -> None:
+    """The first priority of a plugin decides its weight, as in v1.22."""
+    decided = found.weights.setdefault(plugin, weight)
+    if decided != weight:
+        found.warnings.append(f"priorities: {priority}: {plugin} keeps weight {decided}, {weight} is left out")
+
+
+def _add_strategy(chosen: dict[str, int], ratio: RequestedToCapacityRatioArguments | None, found: Scores) -> None:
+    names = [name for name in STRATEGIES if name in chosen]
+    if not names:
+        return
+    if len(names) > 1:
+        detail = _ONE_STRATEGY.format(", ".join(names))
+        found.problems.append(Problem.of(invalid("priorities", names, detail)))
+        return
+    strategy = ScoringStrategy(type=STRATEGIES[names[0]])
+    if ratio is not None and names[0] == CAPACITY_RATIO_PRIORITY:
+        strategy = ScoringStrategy(
+            type=STRATEGIES[names[0]],
+            resources=ratio.resources or DEFAULT_RESOURCES,
+            requested_to_capacity_ratio=RequestedToCapacityRatioParam(shape=ratio.shape),
+        )
+    found.args["NodeResourcesFit"] = NodeResourcesFitArgs(scoring_strategy=strategy)
+
+
+def _add_spreading(chosen: dict[str, int], found: Scores) -> None:
+    """Spreading by service and owner is PodTopologySpread with system defaults; without it those defaults are off."""
+    if SELECTOR_SPREAD_PRIORITY in chosen:
+        found.args["PodTopologySpread"] = PodTopologySpreadArgs(defaulting_type=DefaultingType.SYSTEM)
+    elif EVEN_SPREAD_PRIORITY in chosen:
+        found.args["PodTopologySpread"] = PodTopologySpreadArgs(defaulting_type=DefaultingType.LIST)
+
+
+def _add_affinity(chosen: dict[str, int], policy: Policy, found: Scores) -> None:
+    weight = policy.hard_pod_affinity_symmetric_weight
+    if weight == 0:
+        return
+    if "InterPodAffinityPriority" in chosen:
+        found.args["InterPodAffinity"] = InterPodAffinityArgs(hard_pod_affinity_weight=weight)
+    else:
+        found.warnings.append("hardPodAffinitySymmetricWeight: has no effect without InterPodAffinityPriority")
