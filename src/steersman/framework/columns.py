@@ -42,6 +42,18 @@ AnyIntColumn = NDArray[np.signedinteger[Any]]
 
 ALL_ROWS = slice(None)
 
+#: Raw scores of a `ScoreKernel` that is normalised lie within 0..MAX_RAW_SCORE; a cluster kernel does its own scaling.
+MAX_RAW_SCORE = 1 << 24
+
+
+class KernelFault(Exception):
+    """A cluster kernel finds that the plugin cannot go on: the cycle ends as it does when the scalar form says so.
+    `status` is what the scalar engine would report, signed by the plugin."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
 ScalarT = TypeVar("ScalarT", bound=np.generic)
 
 
@@ -207,7 +219,8 @@ class ColumnarFilter:
         raise TypeError(f"{type(self).__name__} has no filter_fragment")
 
     def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel | ClusterFilterKernel | None:
-        """None: every node passes, whatever happens to it."""
+        """None: every node passes, whatever happens to it. A kernel need not reject the nodes to which the plugin's own
+        PreFilter does not restrict the pod: whoever asks about such a node asks the scalar form."""
         raise TypeError(f"{type(self).__name__} has no filter_kernel")
 
 
@@ -336,7 +349,7 @@ class TermTable(Protocol):
 
 
 class TaintSets(Protocol):
-    """Taints by row, interned: most nodes share a few sets."""
+    """Taints by row, interned without the time of their addition: most nodes share a few sets."""
 
     @property
     def ids(self) -> NDArray[np.intp]: ...

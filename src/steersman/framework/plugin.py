@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from steersman.framework.status import Status
+from steersman.framework.status import Code, Status
 
 if TYPE_CHECKING:
     from steersman.framework.events import ClusterEventWithHint
@@ -134,6 +134,15 @@ class NodeScore(msgspec.Struct):
 
     name: str
     score: int
+
+
+def invalid_score(plugin: str, score: int) -> Status:
+    """The status of a plugin whose score is out of bounds after normalisation."""
+    text = (
+        f'plugin "{plugin}" returns an invalid score {score}, it should in the range of '
+        f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
+    )
+    return Status(Code.ERROR, (text,), plugin)
 
 
 def default_normalize_score(max_priority: int, reverse: bool, scores: Sequence[NodeScore]) -> None:

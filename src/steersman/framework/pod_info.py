@@ -26,8 +26,10 @@ from steersman.api.selectors import Selector, from_label_selector
 from steersman.errors import InputError
 from steersman.framework.pod_resources import nonzero_requests, pod_requests
 
-#: (host IP, protocol, port); an empty or absent IP is ``0.0.0.0``.
+#: (host IP, protocol, port); an empty or absent IP is `ANY_ADDRESS`.
 HostPort = tuple[str, str, int]
+#: Stands for every address of the node.
+ANY_ADDRESS = "0.0.0.0"
 
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 
@@ -172,6 +174,7 @@ def shape_key(pod: Pod) -> bytes:
             spec.overhead,
             spec.resources,
             spec.host_network,
+            spec.host_users,
             [v for v in spec.volumes if _decides(v)],
             spec.resource_claims,
             spec.os,
@@ -200,7 +203,7 @@ def host_ports(spec: PodSpec) -> Iterable[HostPort]:
 def _container_ports(container: Container) -> Iterable[HostPort]:
     for port in container.ports:
         if port.host_port > 0:
-            yield port.host_ip or "0.0.0.0", port.protocol or "TCP", port.host_port
+            yield port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port
 
 
 def claim_keys(pod: Pod) -> Iterable[str]:

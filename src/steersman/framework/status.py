@@ -82,6 +82,12 @@ def error(message: str) -> Status:
     return Status(Code.ERROR, (message,))
 
 
+def fault(point: str, plugin: str, cause: BaseException | str) -> Status:
+    """The status of a plugin that broke at an extension point, in upstream's words."""
+    text = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
+    return Status(Code.ERROR, (f'running {point} plugin "{plugin}": {text}',), plugin)
+
+
 def is_success(status: Status | None) -> bool:
     return status is None or status.code is Code.SUCCESS
 

@@ -60,7 +60,7 @@ class LabelColumns:
 
 
 class TaintColumn:
-    """Implements `framework.columns.TaintSets`: most nodes share a few sets of taints."""
+    """Implements `framework.columns.TaintSets`: most nodes share a few sets of taints, but for the time of addition."""
 
     def __init__(self, capacity: int) -> None:
         #: intp[capacity]: index into `sets`.
@@ -69,6 +69,7 @@ class TaintColumn:
         self._known: dict[tuple[Taint, ...], int] = {(): 0}
 
     def set(self, row: int, taints: tuple[Taint, ...]) -> None:
+        taints = tuple([Taint(taint.key, taint.value, taint.effect) for taint in taints])
         known = self._known.get(taints)
         if known is None:
             known = self._known[taints] = len(self.sets)
