@@ -3,7 +3,7 @@
 PreFilter compiles what the pod demands, leaves the plugin out when that is nothing, and restricts the nodes when the
 pod can only run on nodes that it names (as the pods of a DaemonSet do). Filter demands a match of `spec.nodeSelector`,
 of the required node affinity and of the affinity that the configuration adds for every pod. Score sums the weights of
-the preferred terms that match, again of the pod and of the configuration.
+the preferred terms that match, again of the pod and of the configuration. The vector form is in `node_affinity_columns`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,16 @@ from steersman.api.node_selectors import NAME_FIELD, AnyTerm, PreferredTerms, Re
 from steersman.api.selectors import Operator
 from steersman.config import NodeAffinityArgs
 from steersman.errors import InputError
+from steersman.framework.columns import (
+    MAX_RAW_SCORE,
+    ClusterScoreKernel,
+    ColumnarFilter,
+    ColumnarScore,
+    FilterKernel,
+    NodesView,
+    ScoreKernel,
+    StatusTable,
+)
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
@@ -34,7 +44,19 @@ from steersman.framework.plugin import (
     default_normalize_score,
 )
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import SKIP, Status, error, unresolvable
+from steersman.framework.status import SKIP, Status, error, fault, unresolvable
+from steersman.plugins.node_affinity_columns import (
+    EVERYTHING,
+    Alternatives,
+    Preferences,
+    PreferredNodes,
+    UnboundedPreferences,
+    UnmetDemands,
+    UnusablePreferences,
+    alternatives,
+    demand,
+    preferences,
+)
 
 ERR_REASON_POD = "node(s) didn't match Pod's node affinity/selector"
 ERR_REASON_ENFORCED = "node(s) didn't match scheduler-enforced node affinity"
@@ -43,7 +65,9 @@ FILTER_STATE_KEY = "PreFilterNodeAffinity"
 SCORE_STATE_KEY = "PreScoreNodeAffinity"
 
 
-class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class NodeAffinity(
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ColumnarFilter, ColumnarScore, EnqueueExtensions
+):
     """Rejects nodes that the pod, or the configuration, does not admit, and prefers those that it prefers."""
 
     name = "NodeAffinity"
@@ -52,6 +76,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, E
         added = args.added_affinity or api.NodeAffinity()
         self._added_required = _added_required(added)
         self._added_preferred = _added_preferred(added)
+        self.statuses = StatusTable()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> PreFilterResult | Status | None:
         selector = _required_selector(pod.spec)
@@ -91,6 +116,41 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, E
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> Status | None:
         default_normalize_score(MAX_NODE_SCORE, False, scores)
         return None
+
+    def filter_fragment(self, pod: PodInfo) -> Alternatives:
+        selector = _required_selector(pod.spec)
+        restricted = selector is not None and only_node_names(selector) is not None
+        return demand(node_selectors.required(pod.pod), restricted)
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel | None:
+        demands: list[tuple[Alternatives, int]] = []
+        if self._added_required is not None:
+            enforced = self.statuses.id_of(unresolvable(ERR_REASON_ENFORCED))
+            demands.append((alternatives(self._added_required), enforced))
+        demanded = self.filter_fragment(pod)
+        if demanded != EVERYTHING:
+            demands.append((demanded, self.statuses.id_of(unresolvable(ERR_REASON_POD))))
+        return UnmetDemands(view, demands) if demands else None
+
+    def score_fragment(self, pod: PodInfo) -> Preferences | str | None:
+        """The preferred terms, what is wrong with them, or None when there are none."""
+        if not _preferred_terms(pod.spec) and self._added_preferred is None:
+            return None
+        try:
+            return preferences(node_selectors.preferred(_preferred_terms(pod.spec)), self._added_preferred)
+        except InputError as unusable:
+            return str(unusable)
+
+    def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel | ClusterScoreKernel | None:
+        preferred = self.score_fragment(pod)
+        if preferred is None:
+            return None
+        if isinstance(preferred, str):
+            return UnusablePreferences(fault("PreScore", self.name, preferred))
+        weights = [weight for _, weight in preferred]
+        if min(weights, default=0) < 0 or sum(weights) > MAX_RAW_SCORE:
+            return UnboundedPreferences(view, preferred, self.name)
+        return PreferredNodes(view, preferred)
 
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         node_event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)

@@ -3,7 +3,7 @@
 PreFilter infers from the pod's spec which features it needs and leaves the plugin out when there are none; Filter looks
 for them in the node's `status.declaredFeatures`. Of the features that nodes declare only the two below matter for
 placement; the others (websockets to the kubelet, in-place resize of init containers and of pod-level resources) concern
-pods that run already.
+pods that run already. The vector form is in `node_declared_features_columns`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from steersman import api
+from steersman.framework.columns import ColumnarFilter, FilterKernel, NodesView, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
@@ -20,6 +21,7 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable
+from steersman.plugins.node_declared_features_columns import MissingFeatures
 
 ERR_REASON = "node(s) didn't match Pod's required features"
 STATE_KEY = "PreFilterNodeDeclaredFeatures"
@@ -27,16 +29,17 @@ FEATURE_GATE = "NodeDeclaredFeatures"
 RESTART_ALL_CONTAINERS = "RestartAllContainers"
 
 
-class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtensions):
     """Rejects nodes whose kubelet lacks a feature that the pod needs. Does nothing when its feature gate is off."""
 
     name = "NodeDeclaredFeatures"
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._enabled = handle.gates.enabled(FEATURE_GATE)
+        self.statuses = StatusTable()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
-        needed = required_features(pod.spec) if self._enabled else frozenset()
+        needed = self._needed(pod)
         if not needed:
             return SKIP
         state.write(STATE_KEY, needed)
@@ -49,6 +52,13 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         if needed is None:
             return error(f'error reading "{STATE_KEY}" from cycle-state: not found')
         return None if needed.issubset(node.node.status.declared_features) else unresolvable(ERR_REASON)
+
+    def filter_fragment(self, pod: PodInfo) -> frozenset[str]:
+        return self._needed(pod)
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel | None:
+        needed = self._needed(pod)
+        return MissingFeatures(view, needed, self.statuses.id_of(unresolvable(ERR_REASON))) if needed else None
 
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         if not self._enabled:
@@ -74,6 +84,9 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         if before is not None and required_features(before.spec) == required_features(now.spec):
             return QueueingHint.SKIP
         return QueueingHint.QUEUE
+
+    def _needed(self, pod: PodInfo) -> frozenset[str]:
+        return required_features(pod.spec) if self._enabled else frozenset()
 
 
 def required_features(spec: api.PodSpec) -> frozenset[str]:

@@ -1,28 +1,45 @@
 """NodeName: a pod that names its node in `spec.nodeName` fits on no other.
 
 Filter only. Pods with a node name normally never reach a scheduling cycle; the rule also serves what-if questions.
+The vector form is in `node_name_columns`.
 """
 
 from __future__ import annotations
 
+from steersman.framework.columns import ColumnarFilter, FilterKernel, NodesView, PerPodFragment, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unresolvable
+from steersman.plugins.node_name_columns import OtherNodes
 
 ERR_REASON = "node(s) didn't match the requested node name"
 
 
-class NodeName(FilterPlugin, EnqueueExtensions):
+class NodeName(FilterPlugin, ColumnarFilter, PerPodFragment, EnqueueExtensions):
     """Rejects every node but the one that the pod asks for."""
 
     name = "NodeName"
 
+    def __init__(self) -> None:
+        self.statuses = StatusTable()
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         wanted = pod.spec.node_name
         return None if wanted in ("", node.name) else unresolvable(ERR_REASON)
+
+    def pod_fragment(self, pod: PodInfo) -> str:
+        """The node name is not part of a pod's shape: it would make every running pod one of its own."""
+        return pod.pod.spec.node_name
+
+    def filter_fragment(self, pod: PodInfo) -> str:
+        return pod.spec.node_name
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel | None:
+        wanted = self.filter_fragment(pod)
+        return OtherNodes(view, wanted, self.statuses.id_of(unresolvable(ERR_REASON))) if wanted else None
 
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         return (ClusterEventWithHint(ClusterEvent(EventResource.NODE, ActionType.ADD)),)

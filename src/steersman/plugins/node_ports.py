@@ -2,6 +2,7 @@
 
 PreFilter leaves the plugin out for pods without host ports; Filter compares the pod's ports with those in use on the
 node. The address ``0.0.0.0`` stands for every address of the node and therefore conflicts with each of them.
+The vector form is in `node_ports_columns`.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from steersman import api
+from steersman.framework.columns import ColumnarFilter, FilterKernel, NodesView, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.hints import deleted
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
-from steersman.framework.pod_info import HostPort, PodInfo, host_ports
+from steersman.framework.pod_info import ANY_ADDRESS, HostPort, PodInfo, host_ports
 from steersman.framework.status import SKIP, Status, error, unschedulable
+from steersman.plugins.node_ports_columns import TakenPorts
 
 ERR_REASON = "node(s) didn't have free ports for the requested pod ports"
 STATE_KEY = "PreFilterNodePorts"
-ANY_ADDRESS = "0.0.0.0"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,10 +32,13 @@ class WantedPorts:
     ports: tuple[HostPort, ...]
 
 
-class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class NodePorts(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtensions):
     """Rejects nodes on which a host port of the pod is taken."""
 
     name = "NodePorts"
+
+    def __init__(self) -> None:
+        self.statuses = StatusTable()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         if not pod.shape.host_ports:
@@ -46,6 +51,13 @@ class NodePorts(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         if wanted is None:
             return error(f'reading "{STATE_KEY}" from cycleState: not found')
         return unschedulable(ERR_REASON) if ports_conflict(wanted.ports, node.used_ports) else None
+
+    def filter_fragment(self, pod: PodInfo) -> frozenset[HostPort]:
+        return frozenset(pod.shape.host_ports)
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel | None:
+        wanted = self.filter_fragment(pod)
+        return TakenPorts(view, wanted, self.statuses.id_of(unschedulable(ERR_REASON))) if wanted else None
 
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         return (

@@ -1,6 +1,7 @@
 """NodeUnschedulable: cordoned nodes (`spec.unschedulable`) take no pods.
 
 Filter only. The exception are pods that tolerate the taint which the node controller puts on cordoned nodes.
+The vector form is in `node_unschedulable_columns`.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from typing import Final
 
 from steersman import api
 from steersman.api.tolerations import NO_SCHEDULE, find_untolerated_taint
+from steersman.framework.columns import ColumnarFilter, FilterKernel, NodesView, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
@@ -17,24 +19,34 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unresolvable
+from steersman.plugins.node_unschedulable_columns import CordonedNodes
 
 ERR_REASON = "node(s) were unschedulable"
 UNSCHEDULABLE_TAINT: Final = api.Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 COMPARISON_OPERATORS_GATE = "TaintTolerationComparisonOperators"
 
 
-class NodeUnschedulable(FilterPlugin, EnqueueExtensions):
+class NodeUnschedulable(FilterPlugin, ColumnarFilter, EnqueueExtensions):
     """Rejects cordoned nodes."""
 
     name = "NodeUnschedulable"
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._comparison_operators = handle.gates.enabled(COMPARISON_OPERATORS_GATE)
+        self.statuses = StatusTable()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         if not node.node.spec.unschedulable or self._tolerates_cordon(pod.spec):
             return None
         return unresolvable(ERR_REASON)
+
+    def filter_fragment(self, pod: PodInfo) -> bool:
+        return self._tolerates_cordon(pod.spec)
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel | None:
+        if self.filter_fragment(pod):
+            return None
+        return CordonedNodes(view, self.statuses.id_of(unresolvable(ERR_REASON)))
 
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         node_event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)

@@ -1,7 +1,7 @@
 """TaintToleration: taints keep pods away that do not tolerate them.
 
 Filter rejects nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; Score counts the
-PreferNoSchedule taints that it does not tolerate, fewer being better.
+PreferNoSchedule taints that it does not tolerate, fewer being better. The vector form is in `taint_toleration_columns`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,14 @@ from typing import Final
 
 from steersman import api
 from steersman.api.tolerations import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, find_untolerated_taint, tolerates
+from steersman.framework.columns import (
+    ColumnarFilter,
+    ColumnarScore,
+    FilterKernel,
+    NodesView,
+    ScoreKernel,
+    StatusTable,
+)
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
@@ -28,6 +36,13 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, error, unresolvable
+from steersman.plugins.taint_toleration_columns import (
+    Tolerations,
+    UntoleratedSoftTaints,
+    UntoleratedTaints,
+    hard_tolerations,
+    soft_tolerations,
+)
 
 ERR_REASON = "node(s) had untolerated taint(s)"
 STATE_KEY = "PreScoreTaintToleration"
@@ -42,16 +57,17 @@ class SoftTolerations:
     tolerations: tuple[api.Toleration, ...]
 
 
-class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, ColumnarFilter, ColumnarScore, EnqueueExtensions):
     """Rejects nodes with taints that the pod does not tolerate, and avoids those with soft ones."""
 
     name = "TaintToleration"
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._comparison_operators = handle.gates.enabled(COMPARISON_OPERATORS_GATE)
+        self.statuses = StatusTable()
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        return None if self._tolerates_all(pod.spec, node.node) else unresolvable(ERR_REASON)
+        return None if self._tolerates_all(pod.spec.tolerations, node.node.spec.taints) else unresolvable(ERR_REASON)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         soft = tuple(each for each in pod.spec.tolerations if each.effect in ("", PREFER_NO_SCHEDULE))
@@ -62,12 +78,25 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
         soft = state.read(STATE_KEY, SoftTolerations)
         if soft is None:
             return error(f'failed to read "{STATE_KEY}" from cycleState: not found')
-        soft_taints = (taint for taint in node.node.spec.taints if taint.effect == PREFER_NO_SCHEDULE)
-        return sum(not self._tolerated(taint, soft.tolerations) for taint in soft_taints)
+        return self._untolerated_soft_taints(soft.tolerations, node.node.spec.taints)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> Status | None:
         default_normalize_score(MAX_NODE_SCORE, True, scores)
         return None
+
+    def filter_fragment(self, pod: PodInfo) -> Tolerations:
+        return hard_tolerations(pod.spec.tolerations, REJECTING_EFFECTS, self._comparison_operators)
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel:
+        tolerations, reason = tuple(self.filter_fragment(pod)), self.statuses.id_of(unresolvable(ERR_REASON))
+        return UntoleratedTaints(view.taints, lambda taints: 0 if self._tolerates_all(tolerations, taints) else reason)
+
+    def score_fragment(self, pod: PodInfo) -> Tolerations:
+        return soft_tolerations(pod.spec.tolerations, self._comparison_operators)
+
+    def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel:
+        tolerations = tuple(self.score_fragment(pod))
+        return UntoleratedSoftTaints(view.taints, lambda taints: self._untolerated_soft_taints(tolerations, taints))
 
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         node_event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_TAINT)
@@ -80,8 +109,9 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
     def after_node_change(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
         """A node helps if the pod tolerates its taints, and the node is new or had others before."""
         before, now = changed(api.Node, old, new)
-        was_tolerated = before is not None and self._tolerates_all(waiting.spec, before)
-        if not was_tolerated and self._tolerates_all(waiting.spec, now):
+        tolerations = waiting.spec.tolerations
+        was_tolerated = before is not None and self._tolerates_all(tolerations, before.spec.taints)
+        if not was_tolerated and self._tolerates_all(tolerations, now.spec.taints):
             return QueueingHint.QUEUE
         return QueueingHint.SKIP
 
@@ -90,11 +120,15 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensio
         _, now = changed(api.Pod, old, new)
         return QueueingHint.QUEUE if now.metadata.uid == waiting.metadata.uid else QueueingHint.SKIP
 
-    def _tolerates_all(self, spec: api.PodSpec, node: api.Node) -> bool:
+    def _tolerates_all(self, tolerations: tuple[api.Toleration, ...], taints: tuple[api.Taint, ...]) -> bool:
         untolerated = find_untolerated_taint(
-            node.spec.taints, spec.tolerations, REJECTING_EFFECTS, comparison_operators=self._comparison_operators
+            taints, tolerations, REJECTING_EFFECTS, comparison_operators=self._comparison_operators
         )
         return untolerated is None
+
+    def _untolerated_soft_taints(self, tolerations: tuple[api.Toleration, ...], taints: tuple[api.Taint, ...]) -> int:
+        soft_taints = (taint for taint in taints if taint.effect == PREFER_NO_SCHEDULE)
+        return sum(not self._tolerated(taint, tolerations) for taint in soft_taints)
 
     def _tolerated(self, taint: api.Taint, tolerations: tuple[api.Toleration, ...]) -> bool:
         return any(tolerates(each, taint, comparison_operators=self._comparison_operators) for each in tolerations)
