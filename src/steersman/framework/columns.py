@@ -54,6 +54,7 @@ class KernelFault(Exception):
         super().__init__(status.message)
         self.status = status
 
+
 ScalarT = TypeVar("ScalarT", bound=np.generic)
 
 
