@@ -19,7 +19,7 @@ plugin are the specification; property tests hold the two forms equal.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from enum import Enum
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -166,12 +166,23 @@ class ClusterFilterKernel(ABC):
 class Feasible:
     """The rows that passed every filter of this cycle."""
 
-    __slots__ = ("_mask", "_rows", "count", "penalty")
+    __slots__ = ("_mask", "_rows", "count", "local", "penalty", "rejected")
 
-    def __init__(self, penalty: AnyIntColumn, count: int) -> None:
+    def __init__(
+        self,
+        penalty: AnyIntColumn,
+        count: int,
+        local: AnyIntColumn | None = None,
+        rejected: BoolColumn | None = None,
+    ) -> None:
         #: 0 for a feasible row, a large negative number for any other: `(raw + penalty).max()` needs no mask.
         self.penalty = penalty
         self.count = count
+        #: The same before the filters that depend on more than a row. As long as it is the same array object from one
+        #: cycle to the next, it has changed only on rows in `NodesView.log`.
+        self.local = penalty if local is None else local
+        #: The rows that are infeasible whatever `local` says of them; None: `penalty` is `local`.
+        self.rejected = rejected
         self._mask: BoolColumn | None = None
         self._rows: NDArray[np.intp] | None = None
 
@@ -267,6 +278,10 @@ class Topology(Protocol):
     def one_row_per_domain(self) -> bool:
         """Every node has the label, and no two share a value: hostnames, usually."""
 
+    @property
+    def empty_value(self) -> int:
+        """The domain of nodes that have the label with an empty value; 0 while there has been none."""
+
     def gather(self, table: NDArray[ScalarT]) -> NDArray[ScalarT]:
         """Per-domain table to per-row column; may be a view of the table, so do not write into it."""
 
@@ -358,6 +373,16 @@ class TaintSets(Protocol):
     def sets(self) -> Sequence[tuple[Taint, ...]]: ...
 
 
+class ChangeLog(Protocol):
+    """Which rows changed, in order: whoever was up to date at `end` catches up with what has been added since."""
+
+    @property
+    def end(self) -> int: ...
+
+    def since(self, position: int) -> Collection[int] | None:
+        """The distinct rows that changed since; None when that is too long ago to tell."""
+
+
 class NodesView(Protocol):
     """The node columns as kernels read them. Arrays may be replaced only when `generation` changes, and then every
     kernel is made anew: a kernel may keep what it got."""
@@ -374,6 +399,14 @@ class NodesView(Protocol):
 
     @property
     def node_count(self) -> int: ...
+
+    @property
+    def log(self) -> ChangeLog:
+        """Rows whose node or pods changed."""
+
+    @property
+    def node_log(self) -> ChangeLog:
+        """Rows whose node changed."""
 
     def row_of(self, name: str) -> int | None: ...
 

@@ -104,9 +104,13 @@ class Signature:
 
     def without(self, rejected: BoolColumn, feasible: Feasible | None = None) -> Feasible:
         """The feasible rows less the rejected ones."""
-        penalty = self._penalty if feasible is None else feasible.penalty
-        rest = np.where(rejected, self._dtype(-PENALTY), penalty)
-        return Feasible(rest, int(np.count_nonzero(rest == 0)))
+        before = Feasible(self._penalty, self._count) if feasible is None else feasible
+        # A product is twice as fast here as a choice between two values.
+        rest = np.multiply(rejected, self._dtype(-PENALTY), dtype=self._dtype)
+        rest += before.penalty
+        if before.rejected is not None:
+            rejected = before.rejected | rejected
+        return Feasible(rest, len(rest) - int(np.count_nonzero(rest)), self._penalty, rejected)
 
     def totals(self, feasible: Feasible) -> Totals:
         """Weighted total by row for these feasible rows; all others are far below zero. Not to be kept or changed: the

@@ -42,6 +42,10 @@ class TopologyColumn:
     def one_row_per_domain(self) -> bool:
         return self._by_row and not self._irregular
 
+    @property
+    def empty_value(self) -> int:
+        return self._ids.get("", 0)
+
     def set(self, row: int, value: str | None) -> None:
         """The row's node has that label value; None: it lacks the label."""
         domain = 0 if value is None else self._id_of(value, row)
