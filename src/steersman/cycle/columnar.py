@@ -58,6 +58,8 @@ class ColumnarEvaluation(Evaluation):
         self._scalar_state: CycleState | None = None
         #: Statuses of single nodes that overrule the kernels: live plugins and nominated pods.
         self._overruled: dict[int, Status] = {}
+        #: The row of the nominated node when the pod does not fit there; it was looked at, whatever PreFilter admits.
+        self._refused_nomination: int | None = None
         self.pre_filter = self._pre_filter()
         self._total: Totals | None = None
         if self.pre_filter.status is not None:
@@ -95,6 +97,7 @@ class ColumnarEvaluation(Evaluation):
             only[nominated] = False
             self._feasible = signature.feasible(only)
             return
+        self._refused_nomination = nominated
         feasible = signature.feasible(self._outside())
         feasible = self._without_crowded(feasible)
         feasible = self._without_live_rejections(feasible)
@@ -193,6 +196,8 @@ class ColumnarEvaluation(Evaluation):
         if outside is not None:
             candidates &= ~outside
             absent = not_restricted_to(outcome.restricting)
+        if self._refused_nomination is not None:
+            candidates[self._refused_nomination] = True
         groups = diagnose_rows(
             self._engine.plan, self._entry, self._table, self.state, self._pod, candidates, self._overruled
         )

@@ -1,0 +1,103 @@
+"""One cache under random events, and the ways in which a pod can be evaluated against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from steersman import api, config
+from steersman.clock import ManualClock
+from steersman.conformance.scenarios import evaluation_document
+from steersman.conformance.setting import NoBinder
+from steersman.cycle.diagnosis import diagnose
+from steersman.cycle.evaluation import Evaluation, best
+from steersman.cycle.schedule_one import SchedulingCycle
+from steersman.framework.pod_info import PodInfo
+from steersman.rng import SeededRng
+from steersman.runtime.faults import CycleAborted
+from steersman.runtime.handle import ProfileHandle, TableNodes
+from steersman.runtime.profiles import build_profiles
+from steersman.runtime.registry import Registry
+from steersman.state.cache import Cache
+from steersman.state.objects import ObjectStore
+
+PROFILE = "default-scheduler"
+ASSUMED_TTL = 30.0
+
+Document = dict[str, Any]
+
+
+class Cluster:
+    """The state that events change, with two long-lived cycles of one profile over it."""
+
+    def __init__(self, configuration: Mapping[str, Any] | None = None) -> None:
+        self.clock = ManualClock()
+        self.objects = ObjectStore()
+        self.cache = Cache(self.clock, self.objects, ASSUMED_TTL)
+        self.nominated: dict[str, list[PodInfo]] = {}
+        loaded = (
+            config.default_configuration()
+            if configuration is None
+            else config.load(msgspec.json.encode(configuration).decode(), "profile")
+        )
+        self.profiles = build_profiles(config.build(loaded).profiles, Registry(), self._handle)
+        self.scalar = self.cycle(scalar=True)
+        self.columnar = self.cycle(scalar=False)
+
+    def cycle(self, *, scalar: bool) -> SchedulingCycle:
+        """A cycle that has kept nothing yet."""
+        return SchedulingCycle(self.cache, self.profiles, lambda: self.nominated, SeededRng(0), scalar=scalar)
+
+    def pending(self, pod: api.Pod) -> PodInfo:
+        return self.cache.shapes.info(pod)
+
+    def has_node(self, name: str) -> bool:
+        return self.cache.nodes.row_of(name) is not None
+
+    def everything(self, cycle: SchedulingCycle, pod: PodInfo) -> Document:
+        """All that an evaluation says, in a form in which the engines are comparable."""
+        try:
+            evaluation = cycle.evaluate(self.profiles[PROFILE], pod)
+            return _document(evaluation, self._node_names(), self.cache.nodes.node_count)
+        except CycleAborted as abort:
+            return {"aborted": abort.status.message, "plugin": abort.status.plugin}
+
+    def _node_names(self) -> list[str]:
+        table = self.cache.nodes
+        return [table.names[row] for row in table.live_rows()]
+
+    def _handle(self, profile: str) -> ProfileHandle:
+        return ProfileHandle(
+            profile_name=profile,
+            objects=self.objects,
+            nodes=TableNodes(self.cache.nodes),
+            clock=self.clock,
+            gates=config.DEFAULT_GATES,
+            binder=NoBinder(),
+            nominated=lambda node: self.nominated.get(node, ()),
+        )
+
+
+def _document(evaluation: Evaluation, nodes: Sequence[str], node_count: int) -> Document:
+    document: Document = evaluation_document(evaluation, nodes)
+    for group in document.pop("rejected", ()):
+        for node in group["nodes"]:
+            document[f"status of {node}"] = (group["code"], group["plugin"], group["reasons"])
+    if evaluation.feasible_count == 0:
+        diagnosis = diagnose(evaluation, node_count)
+        document["message"] = diagnosis.message()
+        document["unschedulable"] = sorted(diagnosis.unschedulable_plugins)
+        document["pending"] = sorted(diagnosis.pending_plugins)
+    else:
+        document["choice"] = _choice(evaluation)
+    return document
+
+
+def _choice(evaluation: Evaluation) -> Document:
+    """Engines may draw differently among equals: what counts is that the drawn one is among the best, and their number."""
+    choice = evaluation.choose(SeededRng(1))
+    table = None if evaluation.nominated_path else evaluation.scores()
+    top = evaluation.feasible() if table is None else best(dict(zip(table.nodes, table.total, strict=True)))
+    return {"ties": choice.ties, "top": sorted(top), "among the best": choice.node in top}

@@ -1,0 +1,214 @@
+"""Random nodes and pods, as chains of builder calls: small enough a vocabulary that they meet each other's constraints.
+
+A `Call` prints as what it does, so that a failing example reads like code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from hypothesis import strategies as st
+
+from steersman import api
+from steersman.testing import (
+    NodeBuilder,
+    PodBuilder,
+    absent,
+    exists,
+    greater_than,
+    is_in,
+    less_than,
+    make_node,
+    make_pod,
+    not_in,
+)
+
+HOSTNAME = "kubernetes.io/hostname"
+ZONE = "topology.kubernetes.io/zone"
+GPU = "example.com/gpu"
+NAMESPACES = ("default", "shop")
+NODE_NAMES = tuple(f"n{index}" for index in range(7))
+
+
+class Call(NamedTuple):
+    """One method of a builder with its arguments."""
+
+    method: str
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = {}
+
+    def __repr__(self) -> str:
+        arguments = [*map(repr, self.args), *(f"{name}={value!r}" for name, value in self.kwargs.items())]
+        return f"Call.{self.method}({', '.join(arguments)})"
+
+
+Calls = tuple[Call, ...]
+
+
+def call(method: str, *args: st.SearchStrategy[Any], **kwargs: st.SearchStrategy[Any]) -> st.SearchStrategy[Call]:
+    return st.builds(Call, st.just(method), st.tuples(*args), st.fixed_dictionaries(kwargs))
+
+
+def node_of(name: str, calls: Calls) -> api.Node:
+    builder: NodeBuilder = make_node(name)
+    for each in calls:
+        builder = getattr(builder, each.method)(*each.args, **each.kwargs)
+    return builder.obj()
+
+
+def pod_of(name: str, calls: Calls) -> PodBuilder:
+    builder: PodBuilder = make_pod(name)
+    for each in calls:
+        builder = getattr(builder, each.method)(*each.args, **each.kwargs)
+    return builder
+
+
+def chain(strategy: st.SearchStrategy[Call], most: int) -> st.SearchStrategy[Calls]:
+    return st.lists(strategy, max_size=most).map(tuple)
+
+
+def given(**kwargs: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    """Keyword arguments, each of which may be left out."""
+    return st.fixed_dictionaries({}, optional=kwargs)
+
+
+# -- nodes ---------------------------------------------------------------------------------------------------------------
+
+names = st.sampled_from(NODE_NAMES)
+hostnames = st.sampled_from([*NODE_NAMES[:4], "shared", "elsewhere"])
+zones = st.sampled_from(["a", "b", "c"])
+taint_keys = st.sampled_from(["dedicated", "gpu"])
+effects = st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"])
+images = st.sampled_from(["web:v1", "db:v2", "cache:latest"])
+
+node_calls = st.one_of(
+    call("label", st.just(HOSTNAME), hostnames),
+    call("label", st.just(ZONE), zones),
+    call("label", st.just(ZONE), zones),
+    call("label", st.just("disk"), st.sampled_from(["ssd", "hdd"])),
+    call("label", st.just("size"), st.sampled_from(["1", "5", "big"])),
+    call("taint", taint_keys, st.sampled_from(["", "db"]), effect=effects),
+    call("unschedulable"),
+    call("image", images, size=st.sampled_from([10**6, 3 * 10**8, 2 * 10**9])),
+    st.builds(
+        lambda kwargs: Call("capacity", (), kwargs),
+        given(
+            cpu=st.sampled_from(["1", "2500m", "16"]),
+            memory=st.sampled_from(["512Mi", "2Gi", "64Gi"]),
+            ephemeral_storage=st.sampled_from(["1Gi", "100Gi"]),
+            pods=st.sampled_from([1, 2, 4]),
+            **{GPU: st.sampled_from([0, 1, 4])},
+        ),
+    ),
+    call("declared_features", st.just("UserNamespacesSupport")),
+)
+SPACIOUS = Call("capacity", (), {"cpu": "8", "memory": "16Gi"})
+nodes: st.SearchStrategy[Calls] = chain(node_calls, 5).map(lambda calls: (SPACIOUS, *calls))
+"""Without a call for the hostname it is missing; two nodes may share one."""
+
+usual_nodes: st.SearchStrategy[Calls] = st.builds(
+    lambda zone, calls: (SPACIOUS, Call("label", (ZONE, zone)), *calls), zones, chain(node_calls, 2)
+)
+"""The hostname is added by the event: it is the node's own name."""
+
+# -- pods ----------------------------------------------------------------------------------------------------------------
+
+apps = st.sampled_from(["web", "db"])
+topology_keys = st.sampled_from([HOSTNAME, ZONE, "disk"])
+weights = st.sampled_from([1, 7, 100])
+label_selecting = st.one_of(
+    st.builds(lambda app: {"app": app}, apps),
+    st.just({}),
+    st.none(),
+    st.sampled_from([exists("app"), absent("app"), is_in("app", "web", "db"), not_in("app", "web"), exists("tier")]),
+)
+namespace_selecting = st.sampled_from([None, {}, {"team": "a"}, exists("team"), absent("team")])
+node_expressions = st.sampled_from(
+    [
+        is_in("disk", "ssd"),
+        not_in("disk", "ssd"),
+        exists("disk"),
+        absent("disk"),
+        greater_than("size", 2),
+        less_than("size", 2),
+        is_in(ZONE, "a", "b"),
+    ]
+)
+node_name_fields = st.lists(names, min_size=1, max_size=2).map(lambda chosen: is_in("metadata.name", *chosen))
+affinity_options = given(
+    weight=weights,
+    namespaces=st.sampled_from([(), ("shop",), ("default", "shop")]),
+    namespace_selector=namespace_selecting,
+)
+spread_options = given(
+    max_skew=st.sampled_from([1, 2]),
+    when=st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]),
+    selector=label_selecting,
+    min_domains=st.sampled_from([1, 3]),
+    node_affinity_policy=st.sampled_from(["Honor", "Ignore"]),
+    node_taints_policy=st.sampled_from(["Honor", "Ignore"]),
+    match_label_keys=st.just(("tier",)),
+)
+
+identity_calls = st.one_of(
+    call("label", st.just("app"), apps),
+    call("label", st.just("tier"), st.sampled_from(["1", "2"])),
+    call("namespace", st.sampled_from(NAMESPACES)),
+)
+demand_calls = st.one_of(
+    st.builds(
+        lambda kwargs: Call("req", (), kwargs),
+        given(
+            cpu=st.sampled_from(["100m", "1", "5"]),
+            memory=st.sampled_from(["64Mi", "1Gi"]),
+            ephemeral_storage=st.sampled_from(["1Gi", "10Gi"]),
+            **{GPU: st.sampled_from([1, 2])},
+        ),
+    ),
+    call("init_req", cpu=st.just("3")),
+    call("overhead", cpu=st.just("250m")),
+    call("host_port", st.sampled_from([80, 443]), ip=st.sampled_from(["", "10.0.0.1"])),
+    call("image", st.sampled_from(["web:v1", "db:v2", "cache"])),
+    call("pvc", st.sampled_from(["data", "logs"])),
+)
+placement_calls = st.one_of(
+    call("toleration", taint_keys, st.sampled_from([None, "db"]), effect=st.one_of(st.just(""), effects)),
+    call("toleration"),
+    call("node_selector", st.just("disk"), st.sampled_from(["ssd", "hdd"])),
+    call("required_node_affinity", node_expressions),
+    call("required_node_affinity", fields=st.tuples(node_name_fields)),
+    call("preferred_node_affinity", weights, node_expressions),
+)
+pod_relation_calls = st.one_of(
+    st.builds(
+        lambda method, key, selector, kwargs: Call(method, (key, selector), kwargs),
+        st.sampled_from(["pod_affinity", "anti_affinity"]),
+        topology_keys,
+        label_selecting,
+        affinity_options,
+    ),
+    st.builds(lambda key, kwargs: Call("spread", (key,), kwargs), topology_keys, spread_options),
+)
+owner_calls = call("owner", st.just("ReplicaSet"), st.sampled_from(["web", "db"]))
+
+pods: st.SearchStrategy[Calls] = st.builds(
+    lambda *parts: tuple(each for part in parts for each in part),
+    chain(identity_calls, 3),
+    chain(demand_calls, 2),
+    chain(placement_calls, 2),
+    chain(pod_relation_calls, 2),
+    chain(owner_calls, 1),
+)
+"""Pods that run, or are to run."""
+
+waiting_calls = st.one_of(
+    call("priority", st.sampled_from([-1, 0, 5])),
+    call("nominated", names),
+    call("node", names),
+)
+waiting_pods: st.SearchStrategy[Calls] = st.builds(lambda pod, more: (*pod, *more), pods, chain(waiting_calls, 1))
+
+changes_of_pods: st.SearchStrategy[Calls] = chain(
+    st.one_of(identity_calls, demand_calls, call("terminating"), call("annotation", st.just("note"), apps)), 2
+)
