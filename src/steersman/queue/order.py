@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import copy
 import functools
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from steersman.queue.heap import SortKey
 from steersman.queue.queued_pod import QueuedPodInfo
 
 
+@runtime_checkable
 class KeyedQueueSort(Protocol):
     """A QueueSort plugin in its fast form."""
 
@@ -28,8 +29,7 @@ class ComparingQueueSort(Protocol):
 
 def sort_key_of(plugin: KeyedQueueSort | ComparingQueueSort) -> SortKey:
     """The plugin's order as a sort key, whichever form the plugin has."""
-    sort_key: SortKey | None = getattr(plugin, "sort_key", None)
-    return sort_key if sort_key is not None else _key_from_less(plugin)  # type: ignore[arg-type]
+    return plugin.sort_key if isinstance(plugin, KeyedQueueSort) else _key_from_less(plugin)
 
 
 def _key_from_less(plugin: ComparingQueueSort) -> SortKey:

@@ -21,7 +21,7 @@ _CARRIES_NOMINATION: Final = frozenset({UNSCHEDULED_POD_ADD.label, UNSCHEDULED_P
 
 
 class Requeuer:
-    """Puts pods into sub-queues. Every method answers whether the pod can be popped now."""
+    """Puts pods into sub-queues; answers whether the pod can be popped now."""
 
     def __init__(self, queues: SubQueues, gate: PreEnqueueGate, nominator: Nominator) -> None:
         self._active = queues.active
@@ -44,15 +44,13 @@ class Requeuer:
 
     def to_active(self, queued: QueuedPodInfo, event: str, now: int) -> bool:
         """Put a pod into activeQ if PreEnqueue plugins let it in."""
-        self._gate.check(queued)
-        if queued.gating_plugin:
-            self._hold_back(queued, event)
+        if self._is_held_back(queued, event):
             return False
         self.enter_active(queued, event, now)
         return True
 
     def enter_active(self, queued: QueuedPodInfo, event: str, now: int) -> None:
-        """Put a pod into activeQ, whatever PreEnqueue plugins say: from backoffQ."""
+        """Put a pod into activeQ without asking PreEnqueue plugins: it has passed them, or comes from backoffQ."""
         if queued.initial_attempt == NEVER:
             queued.initial_attempt = now
         key = queued.key
@@ -63,20 +61,22 @@ class Requeuer:
             self._nominator.add(queued.pod)
 
     def _to_backoff(self, queued: QueuedPodInfo, event: str) -> bool:
-        self._gate.check(queued)
-        if queued.gating_plugin:
-            self._hold_back(queued, event)
+        if self._is_held_back(queued, event):
             return False
         self._vacate(queued, event)
         self._backoff.add(queued, event)
         return True
 
-    def _hold_back(self, queued: QueuedPodInfo, event: str) -> None:
-        if queued.key in self._active.pods.entries or queued.key in self._backoff:
-            return
-        # A gated pod makes no attempt, which would have cleared the flag.
-        queued.was_flushed = False
-        self._unschedulable.add(queued, event)
+    def _is_held_back(self, queued: QueuedPodInfo, event: str) -> bool:
+        """Ask the PreEnqueue plugins; a pod that they gate waits, unless one of its name is already past the gate."""
+        self._gate.check(queued)
+        if not queued.gating_plugin:
+            return False
+        if queued.key not in self._active.pods.entries and queued.key not in self._backoff:
+            # A gated pod makes no attempt, which would have cleared the flag.
+            queued.was_flushed = False
+            self._unschedulable.add(queued, event)
+        return True
 
     def _vacate(self, queued: QueuedPodInfo, event: str) -> None:
         """Take the pod, or an older object with its key, out of the place where it waited."""
