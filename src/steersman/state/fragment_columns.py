@@ -34,7 +34,8 @@ class FragmentColumn(Generic[KernelT]):
         #: Position in the log and the kernel's epoch at which the column was exact.
         self._position = self._log.end
         self._epoch = kernel.epoch()
-        self.values: AnyIntColumn = np.ascontiguousarray(kernel.rows(ALL_ROWS))
+        # A copy: the kernel may have answered with a column that is not ours to write into.
+        self.values: AnyIntColumn = np.array(kernel.rows(ALL_ROWS), order="C")
         self.cell = self.values.data
 
     def sync(self) -> None:
@@ -46,7 +47,6 @@ class FragmentColumn(Generic[KernelT]):
 
     def _catch_up(self, log: DirtyLog) -> None:
         rows = log.since(self._position)
-        self._position = log.end
         if rows is None or len(rows) > len(self.values) // 2:
             self._recompute()
         elif len(rows) <= FEW:
@@ -54,6 +54,7 @@ class FragmentColumn(Generic[KernelT]):
         else:
             index: NDArray[np.intp] = np.fromiter(rows, np.intp, len(rows))
             self.values[index] = self.kernel.rows(index)
+        self._position = log.end
 
     def _update_few(self, rows: Collection[int]) -> None:
         nodes, row_of, cell = self._table.nodes, self.kernel.row, self.cell
@@ -62,5 +63,5 @@ class FragmentColumn(Generic[KernelT]):
                 cell[row] = row_of(row)
 
     def _recompute(self) -> None:
-        self._epoch = self.kernel.epoch()
         self.values[:] = self.kernel.rows(ALL_ROWS)
+        self._epoch = self.kernel.epoch()

@@ -75,8 +75,10 @@ class Signature:
         self._relative_to_pods = any(s.column.kernel.depends is Depends.NODE_PODS for s in self._relative)
         self._cluster_filters = cluster_filters
         self._cluster_scores = cluster_scores
-        columns: list[FilterColumn | ScoreColumn] = [*filters, *(s.column for s in scores)]
-        self._with_epoch = [c for c in columns if type(c.kernel).epoch not in (FilterKernel.epoch, ScoreKernel.epoch)]
+        self._columns: list[FilterColumn | ScoreColumn] = [*filters, *(s.column for s in scores)]
+        self._with_epoch = [
+            c for c in self._columns if type(c.kernel).epoch not in (FilterKernel.epoch, ScoreKernel.epoch)
+        ]
         self._local_cells = [f.cell for f in self._local_filters]
         self._score_cells = [(s.weight, s.column.cell) for s in self._local_scores]
         self._synced_on_change: list[FilterColumn | ScoreColumn] = [
@@ -138,9 +140,9 @@ class Signature:
             self._combine_all()
         elif self._position != table.log.end:
             rows = table.log.since(self._position)
-            self._position = table.log.end
             for column in self._synced_on_change:
                 column.sync()
+            self._position = table.log.end
             if rows is not None and len(rows) <= FEW:
                 self._combine_few(rows)
             else:
@@ -181,12 +183,11 @@ class Signature:
     def _combine_all(self) -> None:
         """From the fragment columns, everything: a node changed, or an epoch."""
         table = self._table
-        self._node_position = table.node_log.end
+        for column in self._columns:
+            column.sync()
         self._seen_epochs = self._epochs()
-        for filter_column in self._static_filters:
-            filter_column.sync()
-        for part in (*self._static_scores, *self._relative):
-            part.column.sync()
+        self._node_position = table.node_log.end
+        self._position = table.log.end
         missed = ~table.alive
         for filter_column in self._static_filters:
             missed |= filter_column.values != 0
@@ -197,9 +198,6 @@ class Signature:
         self._set_aside_constants()
         self._static_penalty_cell = self._static_penalty.data
         self._static_score_cell = self._static_score.data
-        for column in self._synced_on_change:
-            column.sync()
-        self._position = table.log.end
         self._combine_local()
 
     def _set_aside_constants(self) -> None:
