@@ -189,7 +189,7 @@ ARGS: Final[dict[str, ObjectOf]] = {
 """Kind of the arguments to their table."""
 
 
-class _PluginArgs(Raw):
+class _PluginArgs(Raw, frozen=True):
     """Arguments of any plugin: raw when read, because their type depends on the plugin's name, typed when printed."""
 
     def encode(self, value: object) -> PlainValue:

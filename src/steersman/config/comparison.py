@@ -7,8 +7,9 @@ all later ones look changed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from steersman.config.configuration import SchedulerConfiguration
 from steersman.config.json_tree import PlainValue
@@ -18,8 +19,7 @@ _IDENTITIES: Final = ("schedulerName", "urlPrefix", "name")
 """Fields by which the items of a list are matched."""
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """One place that differs; `None` where one side has nothing."""
 
     path: str

@@ -6,9 +6,10 @@ on (the first one is reported, and wins over everything strict); a bad duration 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
+
+import msgspec
 
 from steersman.config.go_text import quote
 from steersman.config.json_tree import JsonObject, JsonValue, Number
@@ -29,8 +30,7 @@ class DecodeKind(StrEnum):
     MALFORMED = "malformed"
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """A position in the document: once with list indices for people, once without as kube-scheduler names fields."""
 
     path: str = ""
@@ -62,11 +62,10 @@ class DecodeAbort(Exception):
         self.field = field
 
 
-@dataclass(slots=True)
-class DecodeLog:
+class DecodeLog(msgspec.Struct):
     """Collects problems of one object."""
 
-    strict: list[str] = field(default_factory=list)
+    strict: list[str] = []
     first_mismatch: DecodeAbort | None = None
 
     def unknown(self, place: Place) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Final
+
+import msgspec
 
 from steersman.config.args_schema import ARGS
 from steersman.config.configuration import API_GROUP, API_VERSION, CONFIGURATION_KIND
@@ -28,16 +29,14 @@ _INTERNAL_VERSION: Final = "__internal"
 _KINDS: Final[Mapping[str, ObjectOf]] = {CONFIGURATION_KIND: CONFIGURATION, **ARGS}
 
 
-@dataclass(frozen=True, slots=True)
-class DecodedDocument:
+class DecodedDocument(msgspec.Struct, frozen=True):
     """What a document says. With `internal` set it is of the version that gets no defaults."""
 
     values: Mapping[str, Any]
     internal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
+class Header(msgspec.Struct, frozen=True):
     """Group, version and kind of an object, as far as it says."""
 
     group: str

@@ -6,8 +6,9 @@ Comes in from `kinds` (configuration text), goes out through `printing` and erro
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final, Self
+
+import msgspec
 
 from steersman.config.go_text import quote
 
@@ -36,8 +37,7 @@ class DurationError(ValueError):
     """A text is no duration; the message is kube-scheduler's."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Duration:
+class Duration(msgspec.Struct, frozen=True, order=True):
     """A span of time; may be zero or negative. `str()` gives Go's canonical text."""
 
     nanoseconds: int

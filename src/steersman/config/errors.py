@@ -6,8 +6,9 @@ Raised by `loading`, `validation` and `building`; the command line prints `lines
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from steersman.config.decode_log import DecodeKind
 from steersman.config.field_errors import FieldError
@@ -20,8 +21,7 @@ class ConfigStage(StrEnum):
     BUILD = "build"
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(msgspec.Struct, frozen=True):
     """One thing that is wrong. `text` is kube-scheduler's where users see it; parts are set where they are known."""
 
     text: str

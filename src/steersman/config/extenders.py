@@ -68,7 +68,10 @@ def _ignoring(profile: Profile, ignored: tuple[str, ...]) -> Profile:
 
 
 def check_tls(extenders: Iterable[Extender]) -> None:
-    """Raises `ExtenderError` if the TLS settings of an extender contradict each other or cannot be read."""
+    """Raises `ExtenderError` if the TLS settings of an extender contradict each other or cannot be read.
+
+    Only the PEM framing is looked at; what is inside a certificate is found out when the client connects.
+    """
     for extender in extenders:
         _check_tls(extender.tls_config or ExtenderTLSConfig(), https=extender.enable_https)
 
@@ -96,7 +99,8 @@ def _content(data: bytes, file: str) -> bytes:
     try:
         return Path(file).read_bytes()
     except OSError as error:
-        raise ExtenderError(f"open {file}: {(error.strerror or str(error)).lower()}") from None
+        failed = "read" if isinstance(error, IsADirectoryError) else "open"
+        raise ExtenderError(f"{failed} {file}: {(error.strerror or str(error)).lower()}") from None
 
 
 def _check_ca(ca: bytes) -> None:

@@ -7,10 +7,11 @@ of other components are accepted, because one flag value is often shared between
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Final, Self
+
+import msgspec
 
 from steersman.config.other_feature_gates import OTHER_GATES
 from steersman.errors import InputError
@@ -22,8 +23,7 @@ class Stage(StrEnum):
     GA = "GA"
 
 
-@dataclass(frozen=True, slots=True)
-class GateSpec:
+class GateSpec(msgspec.Struct, frozen=True):
     stage: Stage
     default: bool
     locked: bool = False

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from steersman.config.durations import Duration
 from steersman.config.go_text import quote
@@ -31,8 +32,7 @@ _WORDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FieldError:
+class FieldError(msgspec.Struct, frozen=True):
     type: ErrorType
     field: str
     bad_value: object = ""

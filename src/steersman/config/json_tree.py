@@ -7,16 +7,16 @@ reads it. Python's own `json` does the scanning; the hooks keep what it would th
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Any, NoReturn, TypeAlias
+
+import msgspec
 
 
 class MalformedError(ValueError):
     """The text is neither JSON nor YAML."""
 
 
-@dataclass(frozen=True, slots=True)
-class Number:
+class Number(msgspec.Struct, frozen=True):
     """A number as it stands in the text: `3`, `3.0` and `3e0` are different to a Go decoder."""
 
     literal: str
@@ -28,8 +28,7 @@ class Number:
             return float(self.literal)
 
 
-@dataclass(frozen=True, slots=True)
-class JsonObject:
+class JsonObject(msgspec.Struct, frozen=True):
     """Key-value pairs in the order of the text; a key may occur more than once."""
 
     pairs: tuple[tuple[str, JsonValue], ...]

@@ -10,9 +10,10 @@ import base64
 import math
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final, Never, Protocol, cast
+
+import msgspec
 
 from steersman.config.decode_log import DecodeAbort, DecodeKind, DecodeLog, Place, type_problem
 from steersman.config.durations import Duration, DurationError
@@ -52,8 +53,7 @@ class Kind(Protocol):
         """The value as it is printed."""
 
 
-@dataclass(frozen=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
         if isinstance(value, str):
             return value
@@ -66,8 +66,7 @@ class Text:
         return str(value)
 
 
-@dataclass(frozen=True)
-class Boolean:
+class Boolean(msgspec.Struct, frozen=True):
     def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
         if isinstance(value, bool):
             return value
@@ -83,8 +82,7 @@ class Boolean:
 _INTEGER: Final = re.compile(r"-?[0-9]+")
 
 
-@dataclass(frozen=True)
-class Integer:
+class Integer(msgspec.Struct, frozen=True):
     smallest: int
     largest: int
 
@@ -103,8 +101,7 @@ class Integer:
         return value
 
 
-@dataclass(frozen=True)
-class Float32:
+class Float32(msgspec.Struct, frozen=True):
     def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
         if isinstance(value, Number):
             number = shortest_float32(float(value.literal))
@@ -120,8 +117,7 @@ class Float32:
         return int(value) if float(value).is_integer() else float(value)
 
 
-@dataclass(frozen=True)
-class DurationText:
+class DurationText(msgspec.Struct, frozen=True):
     """A Go duration. Errors end decoding at once, as they do upstream, where the type decodes itself."""
 
     nullable: bool = False
@@ -147,8 +143,7 @@ _BASE64: Final = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z
 _BYTE: Final = Integer(0, 255)
 
 
-@dataclass(frozen=True)
-class Base64:
+class Base64(msgspec.Struct, frozen=True):
     """Bytes in base64 text; a list of byte values is accepted too."""
 
     def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
@@ -171,8 +166,7 @@ class Base64:
         return base64.b64encode(value).decode("ascii")
 
 
-@dataclass(frozen=True)
-class Raw:
+class Raw(msgspec.Struct, frozen=True):
     """Any value, kept as it is."""
 
     def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
@@ -185,8 +179,7 @@ class Raw:
         return cast(PlainValue, value)
 
 
-@dataclass(frozen=True)
-class ListOf:
+class ListOf(msgspec.Struct, frozen=True):
     item: Kind
 
     def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
@@ -206,8 +199,7 @@ class ListOf:
         return None if value is UNWRITTEN_LIST else [self.item.encode(item) for item in value]
 
 
-@dataclass(frozen=True)
-class MapOf:
+class MapOf(msgspec.Struct, frozen=True):
     """String keys to values of one kind."""
 
     item: Kind
@@ -239,8 +231,7 @@ class Printed(Enum):
     UNLESS_NONE = "unless none"
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """One field of an object: its name in the document is the key in `ObjectOf.fields`."""
 
     attribute: str
@@ -254,11 +245,10 @@ class Field:
     """Value when not given, if that is not the default of the typed configuration."""
 
 
-@dataclass(frozen=True)
-class ObjectOf:
+class ObjectOf(msgspec.Struct, frozen=True):
     make: Callable[..., object]
     fields: Mapping[str, Field]
-    header: Mapping[str, str] = field(default_factory=dict)
+    header: Mapping[str, str] = {}
     """`apiVersion` and `kind` that are printed with the object, for types that have them."""
 
     def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
+import msgspec
 import yaml
 
 from steersman.config.go_text import json_float, quote
@@ -33,8 +33,7 @@ class UnsupportedValueError(ValueError):
     """A value that YAML knows and JSON does not: not-a-number and the infinities."""
 
 
-@dataclass(frozen=True, slots=True)
-class YamlDocument:
+class YamlDocument(msgspec.Struct, frozen=True):
     tree: JsonValue
     duplicates: str
     """The one text about all keys that occur twice in their mapping, or empty."""
@@ -61,8 +60,7 @@ def _located(error: yaml.MarkedYAMLError) -> str:
     return f"yaml: {where}{error.problem or error.context}"
 
 
-@dataclass(slots=True)
-class _ScalarNode:
+class _ScalarNode(msgspec.Struct):
     line: int
     tag: str | None
     implicit: bool
@@ -73,20 +71,17 @@ class _ScalarNode:
         return self.text == _MERGE_KEY and (self.implicit or self.tag == MERGE)
 
 
-@dataclass(slots=True)
-class _SequenceNode:
+class _SequenceNode(msgspec.Struct):
     line: int
-    items: list[_Node] = field(default_factory=list)
+    items: list[_Node] = []
 
 
-@dataclass(slots=True)
-class _MappingNode:
+class _MappingNode(msgspec.Struct):
     line: int
-    pairs: list[tuple[_Node, _Node]] = field(default_factory=list)
+    pairs: list[tuple[_Node, _Node]] = []
 
 
-@dataclass(slots=True)
-class _AliasNode:
+class _AliasNode(msgspec.Struct):
     line: int
     anchor: str
     target: _Node
@@ -160,14 +155,15 @@ _Value: TypeAlias = "Scalar | list[_Value] | dict[Hashable, tuple[Scalar, _Value
 """Mappings are keyed by (type, key), because `1` and `true` are different keys in YAML and equal in Python."""
 
 
-@dataclass(slots=True)
 class _Expansion:
     """Turns nodes into values; aliases are expanded where they stand."""
 
-    duplicates: list[str] = field(default_factory=list)
-    _open_aliases: set[int] = field(default_factory=set)
-    _decoded: int = 0
-    _aliased: int = 0
+    def __init__(self) -> None:
+        #: A text for every key that its mapping had already.
+        self.duplicates: list[str] = []
+        self._open_aliases: set[int] = set()
+        self._decoded = 0
+        self._aliased = 0
 
     def value(self, node: _Node) -> _Value:
         self._count()

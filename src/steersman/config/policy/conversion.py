@@ -8,8 +8,9 @@ be expressed is a warning. Nothing is dropped silently.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from steersman.config.catalog import IN_TREE_CAPABILITIES
 from steersman.config.configuration import (
@@ -51,8 +52,7 @@ _NEWER: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class PolicyConversion:
+class PolicyConversion(msgspec.Struct, frozen=True):
     """The configuration that replaces a policy, and what its author should know about it."""
 
     configuration: SchedulerConfiguration

@@ -6,7 +6,6 @@ is not the same as an empty list.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Final
 
 from steersman.config.args_schema import RESOURCES, SHAPE
@@ -97,8 +96,7 @@ def _check_header(header: Header) -> None:
     raise DecodeAbort(DecodeKind.WRONG_KIND, text, "kind")
 
 
-@dataclass(frozen=True)
-class _Nanoseconds(Integer):
+class _Nanoseconds(Integer, frozen=True):
     """A duration as the policy writes it: a number of nanoseconds."""
 
     def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from steersman.api import NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
 from steersman.config.errors import Problem
@@ -25,15 +25,14 @@ _NO_SERVICE_AFFINITY = (
 _NOT_FOUND = "predicate type not found; use a predicate of kube-scheduler v1.22"
 
 
-@dataclass(slots=True)
-class Filters:
+class Filters(msgspec.Struct):
     """What the predicates of a policy become."""
 
-    plugins: list[str] = field(default_factory=list)
+    plugins: list[str] = []
     """In calling order."""
-    args: dict[str, PluginArgs] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    args: dict[str, PluginArgs] = {}
+    warnings: list[str] = []
+    problems: list[Problem] = []
 
 
 def filters_of(policy: Policy) -> Filters:

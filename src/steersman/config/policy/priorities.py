@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from steersman.config.args_validation import shape_errors
 from steersman.config.errors import Problem
@@ -46,15 +47,14 @@ _NO_LABEL_PREFERENCE: Final = (
 )
 
 
-@dataclass(slots=True)
-class Scores:
+class Scores(msgspec.Struct):
     """What the priorities of a policy become."""
 
-    weights: dict[str, int] = field(default_factory=dict)
+    weights: dict[str, int] = {}
     """Plugin to weight, in calling order."""
-    args: dict[str, PluginArgs] = field(default_factory=dict)
-    warnings: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
+    args: dict[str, PluginArgs] = {}
+    warnings: list[str] = []
+    problems: list[Problem] = []
 
 
 def scores_of(policy: Policy) -> Scores:

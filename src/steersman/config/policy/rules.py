@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from steersman.config.plugin_args import ScoringStrategyType
 
 
-@dataclass(frozen=True, slots=True)
-class PredicateRule:
+class PredicateRule(msgspec.Struct, frozen=True):
     """The plugins that filter for a predicate."""
 
     plugins: tuple[str, ...]
