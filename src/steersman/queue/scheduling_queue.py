@@ -93,7 +93,7 @@ class SchedulingQueue:
         hints = HintTable(profiles)
         self._attempts = Attempts(self._queues, hints, self.metrics, self._serials)
         self._requeuer = Requeuer(self._queues, PreEnqueueGate(profiles, self.metrics), self.nominator)
-        self._waker = Waker(self._queues, hints, self._requeuer)
+        self._waker = Waker(self._queues, hints, self._requeuer, self._now)
 
     @property
     def scheduling_cycle(self) -> int:
@@ -122,7 +122,7 @@ class SchedulingQueue:
         if queued.place is Place.ACTIVE:
             self._queues.active.pods.add(queued)
         elif queued.place is Place.UNSCHEDULABLE:
-            self._announce(self._waker.update(queued, old, new, self._now()))
+            self._announce(self._waker.update(queued, old, new))
         else:
             self._queues.backoff.reposition(queued)
 
@@ -223,7 +223,7 @@ class SchedulingQueue:
 
     def flush_unschedulable(self) -> None:
         """Move the pods that have been unschedulable for too long; due every 30 seconds."""
-        self._announce(self._waker.overdue(self._now()))
+        self._announce(self._waker.overdue())
 
     def next_wakeup(self) -> float | None:
         """The earliest monotonic time at which a flush will change something; None if nothing waits for time."""
@@ -316,7 +316,7 @@ class SchedulingQueue:
         return True
 
     def _move(self, event: ClusterEvent, old: object, new: object, admits: Preselection | None) -> None:
-        self._announce(self._waker.event(event, old, new, admits, self._now()))
+        self._announce(self._waker.event(event, old, new, admits))
 
     def _move_helped(self, event: ClusterEvent, old: object, new: api.Pod) -> None:
         labels = self._namespace_labels(new.metadata.namespace)

@@ -22,37 +22,43 @@ Preselection = Callable[[QueuedPodInfo], bool]
 class Waker:
     """Moves waiting pods, and keeps events for the pods in flight."""
 
-    def __init__(self, queues: SubQueues, hints: HintTable, requeuer: Requeuer) -> None:
+    def __init__(
+        self, queues: SubQueues, hints: HintTable, requeuer: Requeuer, current_time: Callable[[], int]
+    ) -> None:
         self._queues = queues
         self._hints = hints
         self._requeuer = requeuer
+        self._current_time = current_time
 
-    def event(self, event: ClusterEvent, old: object, new: object, admits: Preselection | None, now: int) -> bool:
+    def event(self, event: ClusterEvent, old: object, new: object, admits: Preselection | None) -> bool:
         """Move the pods that an event may help. An event that nobody registered for is not even remembered."""
         interest = self._hints.interest(event)
         if not interest:
             return False
         waiting = self._queues.unschedulable
         concerned = list(waiting.pods) if interest.is_wildcard else waiting.concerned(interest.plugins)
-        return self._wake(concerned if admits is None else filter(admits, concerned), interest, old, new, now)
+        return self._wake(concerned if admits is None else filter(admits, concerned), interest, old, new)
 
-    def update(self, queued: QueuedPodInfo, old: api.Pod, new: api.Pod, now: int) -> bool:
+    def update(self, queued: QueuedPodInfo, old: api.Pod, new: api.Pod) -> bool:
         """The pod itself, which waits, has changed: try the reasons in turn until one moves it."""
+        now = self._current_time()
         for event in pod_update_events(old, new):
             strategy = self._hints.interest(event).strategy(queued, old, new)
             if self._requeuer.requeue(queued, strategy, event.label, now):
                 return True
         return False
 
-    def overdue(self, now: int) -> bool:
+    def overdue(self) -> bool:
         """Move the pods that have waited for too long; gated ones included, should their gate have opened unnoticed."""
+        now = self._current_time()
         overdue = self._queues.unschedulable.overdue(now)
         for queued in overdue:
             queued.was_flushed = True
             queued.flushed_at = now
-        return bool(overdue) and self._wake(overdue, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None, now)
+        return bool(overdue) and self._wake(overdue, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None)
 
-    def _wake(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: object, new: object, now: int) -> bool:
+    def _wake(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: object, new: object) -> bool:
+        now = self._current_time()
         ready = False
         for queued in pods:
             if queued.gating_plugin and not interest.may_open_gate(queued):
