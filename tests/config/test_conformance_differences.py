@@ -40,7 +40,10 @@ def test_a_missing_validation_error_is_a_difference() -> None:
 
 
 def test_another_default_is_a_difference() -> None:
-    line = {"yaml": configuration("foo: [\n"), "stage": "decode", "decodeKind": "malformed", "errors": [{"text": ""}]}
-    assert _paths(line) == []
-    line = {"yaml": configuration("parallelism: 0\n"), "stage": "validate", "errors": [], "config": {"parallelism": 1}}
+    line: dict[str, Any] = {
+        "yaml": configuration("parallelism: 0\n"),
+        "stage": "validate",
+        "errors": [],
+        "config": {"parallelism": 1},
+    }
     assert "config.parallelism" in _paths(line)

@@ -6,6 +6,8 @@ on (the first one is reported, and wins over everything strict); a bad duration 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Final
 
@@ -62,21 +64,30 @@ class DecodeAbort(Exception):
         self.field = field
 
 
+class StrictProblem(msgspec.Struct, frozen=True):
+    """An unknown or repeated field, in kube-scheduler's words, and what may have been meant."""
+
+    text: str
+    hint: str = ""
+
+
 class DecodeLog(msgspec.Struct):
     """Collects problems of one object."""
 
-    strict: list[str] = []
+    strict: list[StrictProblem] = []
     first_mismatch: DecodeAbort | None = None
 
-    def unknown(self, place: Place) -> None:
-        self._strict(f"unknown field {quote(place.path)}")
+    def unknown(self, place: Place, name: str, known: Iterable[str]) -> None:
+        similar = get_close_matches(name, known, n=1)
+        hint = f"did you mean {quote(similar[0])}?" if similar else ""
+        self._strict(StrictProblem(f"unknown field {quote(place.path)}", hint))
 
     def duplicate(self, place: Place) -> None:
-        self._strict(f"duplicate field {quote(place.path)}")
+        self._strict(StrictProblem(f"duplicate field {quote(place.path)}"))
 
-    def _strict(self, text: str) -> None:
-        if text not in self.strict and len(self.strict) < _MOST_STRICT_ERRORS:
-            self.strict.append(text)
+    def _strict(self, problem: StrictProblem) -> None:
+        if problem not in self.strict and len(self.strict) < _MOST_STRICT_ERRORS:
+            self.strict.append(problem)
 
     def mismatch(self, place: Place, expected: str, value: JsonValue) -> None:
         """`value` has the wrong type or is out of range."""

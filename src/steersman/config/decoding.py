@@ -15,7 +15,7 @@ import msgspec
 
 from steersman.config.args_schema import ARGS
 from steersman.config.configuration import API_GROUP, API_VERSION, CONFIGURATION_KIND
-from steersman.config.decode_log import DecodeAbort, DecodeKind, DecodeLog, Place, described
+from steersman.config.decode_log import DecodeAbort, DecodeKind, DecodeLog, Place, StrictProblem, described
 from steersman.config.errors import ConfigError, ConfigStage, Problem
 from steersman.config.go_text import quote
 from steersman.config.json_tree import JsonObject, JsonValue, MalformedError, looks_like_json, parse_json, plain
@@ -74,7 +74,7 @@ def decode_errors(file: str | None) -> Iterator[None]:
     except DecodeAbort as abort:
         raise _error(abort.kind, abort.text, file, abort.field) from None
     except StrictErrors as strict:
-        problems = [Problem(text) for text in strict.texts]
+        problems = [Problem(problem.text, hint=problem.hint) for problem in strict.problems]
         raise ConfigError(ConfigStage.DECODE, problems, kind=DecodeKind.STRICT, file=file) from None
 
 
@@ -85,9 +85,9 @@ def _error(kind: DecodeKind, text: str, file: str | None, field: str = "") -> Co
 class StrictErrors(Exception):
     """Unknown and duplicate fields; nothing else is wrong. Control flow inside the decoder, never shown."""
 
-    def __init__(self, texts: list[str]) -> None:
-        super().__init__(*texts)
-        self.texts = texts
+    def __init__(self, problems: list[StrictProblem]) -> None:
+        super().__init__(*problems)
+        self.problems = problems
 
 
 def _decode(text: str) -> DecodedDocument:
@@ -108,12 +108,12 @@ def _decode(text: str) -> DecodedDocument:
     return DecodedDocument(values, internal=header.version == _INTERNAL_VERSION)
 
 
-def read_tree(text: str) -> tuple[JsonValue, list[str]]:
+def read_tree(text: str) -> tuple[JsonValue, list[StrictProblem]]:
     """The document as a tree, and the strict problem that YAML itself has with it."""
     if looks_like_json(text):
         return parse_json(text), []
     document = parse_yaml(text)
-    return document.tree, [document.duplicates] if document.duplicates else []
+    return document.tree, [StrictProblem(document.duplicates)] if document.duplicates else []
 
 
 def header_of(tree: JsonValue) -> Header:
@@ -169,7 +169,7 @@ def _table(header: Header) -> ObjectOf:
     return table if header.version == _VERSION else ObjectOf(table.make, {}, table.header)
 
 
-def decode_object(table: ObjectOf, tree: JsonValue) -> tuple[object, list[str]]:
+def decode_object(table: ObjectOf, tree: JsonValue) -> tuple[object, list[StrictProblem]]:
     """The object that a table makes of a tree, and the strict problems."""
     log = DecodeLog()
     decoded = table.decode(tree, Place(), log) if tree is not None else table.zero()
@@ -177,23 +177,28 @@ def decode_object(table: ObjectOf, tree: JsonValue) -> tuple[object, list[str]]:
     return decoded, log.strict
 
 
-def _decode_all_args(values: dict[str, Any]) -> Iterator[str]:
+def _decode_all_args(values: dict[str, Any]) -> Iterator[StrictProblem]:
     """Replaces the raw arguments in the profiles by decoded ones; yields the strict problems in them."""
     for i, profile in enumerate(values.get("profiles", ())):
         for j, entry in enumerate(profile.get("plugin_config", ())):
             try:
                 entry["args"] = _decode_args(entry.get("name", ""), entry.get("args"))
             except StrictErrors as strict:
-                yield (
-                    f"decoding .profiles[{i}].pluginConfig[{j}]: strict decoding error: decoding args for plugin "
-                    f"{entry['name']}: strict decoding error: {', '.join(strict.texts)}"
-                )
+                yield _args_problem(f"decoding .profiles[{i}].pluginConfig[{j}]", entry["name"], strict)
             except DecodeAbort as abort:
                 where = f"profiles[{i}].pluginConfig[{j}].args"
                 field = f"{where}.{abort.field}" if abort.field else where
                 raise DecodeAbort(
                     abort.kind, f"decoding .{where} for plugin {entry['name']}: {abort.text}", field
                 ) from None
+
+
+def _args_problem(where: str, plugin: str, strict: StrictErrors) -> StrictProblem:
+    """All strict problems of one argument object in one, worded as upstream nests them."""
+    texts = ", ".join(problem.text for problem in strict.problems)
+    nested = f"strict decoding error: decoding args for plugin {plugin}: strict decoding error: {texts}"
+    hints = [problem.hint for problem in strict.problems if problem.hint]
+    return StrictProblem(f"{where}: {nested}", " ".join(hints))
 
 
 def _decode_args(plugin: str, tree: JsonValue) -> object:

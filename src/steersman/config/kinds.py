@@ -57,7 +57,7 @@ class Text(msgspec.Struct, frozen=True):
     def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
         if isinstance(value, str):
             return value
-        return _reject(value, place, log, "a string")
+        return _reject(value, place, log, "a string in quotes" if isinstance(value, bool | Number) else "a string")
 
     def zero(self) -> object:
         return ""
@@ -258,7 +258,7 @@ class ObjectOf(msgspec.Struct, frozen=True):
         seen: set[str] = set()
         for key, item in value.pairs:
             if key not in self.fields and key not in self.header:
-                log.unknown(place.member(key))
+                log.unknown(place.member(key), key, self.fields)
                 continue
             if key in seen:
                 log.duplicate(place.member(key))

@@ -1,0 +1,74 @@
+"""Feature gates have v1.36 defaults and are set by a flag, within limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from steersman.config import DEFAULT_GATES, GATES, FeatureGates
+from steersman.config.other_feature_gates import OTHER_GATES
+from steersman.errors import InputError
+
+
+def test_defaults() -> None:
+    assert DEFAULT_GATES.enabled("SchedulerQueueingHints")
+    assert DEFAULT_GATES.enabled("NodeDeclaredFeatures")
+    assert not DEFAULT_GATES.enabled("GangScheduling")
+    assert DEFAULT_GATES.changed() == {}
+
+
+def test_a_flag_sets_gates() -> None:
+    gates = FeatureGates.parse("StorageCapacityScoring=true, SchedulerPopFromBackoffQ=False,")
+    assert gates.changed() == {"SchedulerPopFromBackoffQ": False, "StorageCapacityScoring": True}
+
+
+def test_a_whole_stage_can_be_set_and_single_gates_still_win() -> None:
+    gates = FeatureGates.parse("AllAlpha=true,VolumeLimitScaling=false")
+    assert gates.enabled("GangScheduling")
+    assert not gates.enabled("VolumeLimitScaling")
+    assert not FeatureGates.parse("AllBeta=false").enabled("NodeDeclaredFeatures")
+
+
+def test_gates_of_other_components_are_accepted_and_not_readable() -> None:
+    gates = FeatureGates.parse("ContainerCheckpoint=false")
+    assert gates == DEFAULT_GATES
+    with pytest.raises(KeyError):
+        gates.enabled("ContainerCheckpoint")
+
+
+@pytest.mark.parametrize(
+    ("flag", "message"),
+    [
+        ("Foo=true", "unrecognized feature gate: Foo"),
+        ("GangScheduling", "missing bool value for GangScheduling"),
+        ("GangScheduling=maybe", "invalid value of GangScheduling=maybe"),
+        ("a=b=c", "invalid value of a=b=c"),
+        (
+            "DynamicResourceAllocation=false",
+            "cannot set feature gate DynamicResourceAllocation to false, feature is locked to true",
+        ),
+        (
+            "GangScheduling=true",
+            r"GangScheduling is enabled, but depends on features that are disabled: \[GenericWorkload\]",
+        ),
+    ],
+)
+def test_a_bad_flag_is_refused_with_what_would_be_right(flag: str, message: str) -> None:
+    with pytest.raises(InputError, match=f"--feature-gates: {message}") as caught:
+        FeatureGates.parse(flag)
+    assert caught.value.hint
+
+
+def test_a_locked_gate_may_be_set_to_its_default() -> None:
+    assert FeatureGates.parse("DynamicResourceAllocation=true") == DEFAULT_GATES
+
+
+def test_no_gate_is_in_both_tables_and_every_needed_gate_is_known() -> None:
+    assert not OTHER_GATES & set(GATES)
+    assert {needed for spec in GATES.values() for needed in spec.needs} <= set(GATES)
+
+
+def test_equal_gates_are_equal_and_show_what_differs() -> None:
+    gates = FeatureGates({"VolumeLimitScaling": True})
+    assert gates == FeatureGates.parse("VolumeLimitScaling=1")
+    assert hash(gates) != hash(DEFAULT_GATES)
+    assert repr(gates) == "FeatureGates({'VolumeLimitScaling': True})"
