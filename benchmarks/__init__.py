@@ -1,0 +1,1 @@
+"""Benchmarks of the scheduler. `python -m benchmarks` prints the tables; nothing here is asserted by tests."""

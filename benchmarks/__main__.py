@@ -1,0 +1,21 @@
+"""`python -m benchmarks [hot-path|memory] [workload…]`."""
+
+from __future__ import annotations
+
+import sys
+
+from benchmarks import hot_path, memory
+
+
+def main() -> None:
+    what, names = (sys.argv[1] if len(sys.argv) > 1 else "all"), sys.argv[2:]
+    if what in ("all", "hot-path"):
+        hot_path.main(names or None)
+    if what in ("all", "memory"):
+        memory.main()
+    if what not in ("all", "hot-path", "memory"):
+        sys.exit(f"unknown benchmark {what!r}; known: hot-path, memory")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""µs per pod of the whole `schedule_one`: queue pop, filter and score of all nodes, choice, assume, bind bookkeeping."""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from benchmarks.workloads import WORKLOADS, make_nodes
+from steersman.assembly import Failure, Scheduler
+from steersman.clock import ManualClock
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status
+from steersman.rng import SeededRng
+
+NODE_COUNTS = (1000, 5000, 15000)
+WARM_UP = 200
+CHUNKS = 8
+CHUNK = 250
+
+
+class AcceptingWriter:
+    """Accepts every binding at once and counts."""
+
+    binds_at_once = True
+
+    def __init__(self) -> None:
+        self.bound = 0
+        self.failures: list[Failure] = []
+
+    def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
+        self.bound += 1
+        return None
+
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        return self.bind_nowait(pod, node_name)
+
+    def report_failure(self, failure: Failure) -> None:
+        self.failures.append(failure)
+
+    def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
+        """Counted when it was bound."""
+
+
+def no_task(coroutine: Coroutine[Any, Any, None]) -> None:
+    coroutine.close()
+    raise RuntimeError("the benchmark's pods bind at once; nothing should need a task")
+
+
+def measure(name: str, node_count: int) -> float:
+    """Median over chunks of the mean µs per pod."""
+    make_pod, objects, _ = WORKLOADS[name]
+    writer = AcceptingWriter()
+    scheduler = Scheduler(ManualClock(), SeededRng(1), writer, no_task)
+    for obj in (*make_nodes(node_count), *objects):
+        scheduler.ingest.changed(obj)
+    total = WARM_UP + CHUNKS * CHUNK
+    for index in range(total):
+        scheduler.ingest.changed(make_pod(index))
+    gc.collect()
+    gc.freeze()
+    for _ in range(WARM_UP):
+        scheduler.schedule_one()
+    chunks = [_chunk(scheduler) for _ in range(CHUNKS)]
+    gc.unfreeze()
+    if writer.bound != total:
+        raise RuntimeError(f"{name}: {writer.bound} of {total} pods were bound; first failure: {writer.failures[:1]}")
+    return statistics.median(chunks)
+
+
+def _chunk(scheduler: Scheduler) -> float:
+    start = time.perf_counter()
+    for _ in range(CHUNK):
+        scheduler.schedule_one()
+    return (time.perf_counter() - start) / CHUNK * 1e6
+
+
+def main(names: list[str] | None = None) -> None:
+    print("whole schedule_one, µs per pod (in brackets: ratio to the prototype's filter + score + pick + assume)")
+    print(f"{'workload':24}" + "".join(f"{f'{n:,} nodes':>20}" for n in NODE_COUNTS))
+    for name in names or list(WORKLOADS):
+        reference = WORKLOADS[name][2]
+        cells = []
+        for node_count, expected in zip(NODE_COUNTS, reference, strict=True):
+            micros = measure(name, node_count)
+            cells.append(f"{micros:9.1f} ({micros / expected:4.1f}×)  ")
+        print(f"{name:24}" + "".join(f"{cell:>20}" for cell in cells), flush=True)
