@@ -160,6 +160,8 @@ class Cache:
             and new.labels == old.labels
             and new.is_terminating == old.is_terminating
         ):
+            if new.priority != old.priority or new.annotations != old.annotations:
+                self.nodes.touch(node_name)
             old.pod = pod
             old.priority = new.priority
             return

@@ -22,7 +22,10 @@ class ImageOnNode:
 
 
 class ImageTable:
-    """Rows by image name. Invariant: `_rows[name]` holds exactly the rows whose node lists the name, with the size."""
+    """Rows by image name. Invariant: `_rows[name]` holds exactly the rows whose node lists the name, with the size.
+
+    As upstream, the size of an image is what the first node said of it, until no node has it any more.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[int, int]] = {}
@@ -38,8 +41,8 @@ class ImageTable:
             for image in node.status.images:
                 for name in image.names:
                     rows = self._rows.setdefault(name, {})
-                    rows[row] = image.size_bytes
-                    states[name] = ImageOnNode(image.size_bytes, rows)
+                    rows[row] = size = next(iter(rows.values()), image.size_bytes)
+                    states[name] = ImageOnNode(size, rows)
         self.epoch += 1
 
     def rows_with(self, name: str) -> Mapping[int, int]:

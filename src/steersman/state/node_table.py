@@ -190,6 +190,10 @@ class NodeTable:
         if self.nodes[row] is None:
             self._release_if_empty(row)
 
+    def touch(self, node_name: str) -> None:
+        """A pod there changed in something that no column holds, but a plugin may look at."""
+        self.log.append(self.rows[node_name])
+
     def namespaces_changed(self) -> None:
         """Namespace labels changed: what namespace selectors match may be different now."""
         self.namespaces_epoch += 1
@@ -351,9 +355,14 @@ def _same_for_scheduling(old: Node, new: Node) -> bool:
     return (
         old.metadata.labels == new.metadata.labels
         and old.metadata.annotations == new.metadata.annotations
+        and old.metadata.deletion_timestamp == new.metadata.deletion_timestamp
         and old.spec == new.spec
         and before.allocatable == after.allocatable
+        and before.capacity == after.capacity
+        and before.addresses == after.addresses
         and before.images == after.images
+        and before.volumes_attached == after.volumes_attached
+        and before.volumes_in_use == after.volumes_in_use
         and before.declared_features == after.declared_features
         and _condition_states(old) == _condition_states(new)
     )

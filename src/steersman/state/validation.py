@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from steersman.api import Node
+from steersman.api import Node, Taint
 from steersman.errors import SteersmanError
 from steersman.framework.columns import Column, IntColumn, TermKind
 from steersman.framework.pod_info import AffinityTerm, HostPort, PodInfo
@@ -156,7 +156,8 @@ def _validate_nodes(table: NodeTable) -> None:
         for resource, column in table._allocatable.items():
             _expect(place, f"allocatable {resource}", column.cell[row], offered.get(resource, 0))
         _expect(place, "unschedulable", bool(table.unschedulable[row]), node.spec.unschedulable)
-        _expect(place, "taints", table.taints.sets[table.taints.ids[row]], node.spec.taints)
+        timeless = tuple(Taint(taint.key, taint.value, taint.effect) for taint in node.spec.taints)
+        _expect(place, "taints", table.taints.sets[table.taints.ids[row]], timeless)
 
 
 def _validate_labels(table: NodeTable) -> None:
