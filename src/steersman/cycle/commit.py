@@ -8,7 +8,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import PermitResult
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status
-from steersman.runtime.faults import fault
+from steersman.runtime.faults import as_fault, fault
 from steersman.runtime.profile import Profile, RawCall
 from steersman.state.cache import Cache
 
@@ -23,7 +23,7 @@ def assume_and_reserve(cache: Cache, profile: Profile, state: CycleState, pod: P
         status = call.reserve(state, pod, node)
         if status is not None:
             unreserve_and_forget(cache, profile, state, pod, node)
-            return status
+            return status if status.is_rejected else as_fault("Reserve", call.name, status)
     return None
 
 
@@ -45,8 +45,10 @@ def permit(profile: Profile, state: CycleState, pod: PodInfo, node: str) -> tupl
         answer = _ask(call, state, pod, node)
         if answer.status.code is Code.WAIT:
             waits[call.name] = min(answer.timeout_seconds, MAX_WAIT_SECONDS)
-        elif answer.status.code is not Code.SUCCESS:
+        elif answer.status.is_rejected:
             return answer.status.of(call.name), {}
+        elif answer.status.code is not Code.SUCCESS:
+            return as_fault("Permit", call.name, answer.status), {}
     return None, waits
 
 

@@ -14,14 +14,13 @@ from steersman.runtime.profile import Profile, RawCall
 def run(
     profile: Profile, state: CycleState, pod: PodInfo, statuses: NodeStatuses
 ) -> tuple[PostFilterResult | None, Status]:
-    """The result of the plugin that succeeded, or the merged refusals of all."""
+    """The result of the plugin that succeeded or settled that nothing can help, or the merged refusals of all."""
     result: PostFilterResult | None = None
     reasons: list[str] = []
-    code = Code.UNSCHEDULABLE
     rejector = ""
     for call in profile.post_filter:
         answer, status = _ask(call, state, pod, statuses)
-        if status.code is Code.SUCCESS:
+        if status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
             return answer, status.of(call.name)
         if not status.is_rejected:
             return None, status.of(call.name)
@@ -29,9 +28,7 @@ def run(
             result = answer
         reasons += status.reasons
         rejector = rejector or call.name
-        if status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
-            code = status.code
-    return result, Status(code, tuple(reasons), rejector)
+    return result, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector)
 
 
 def _ask(
@@ -43,5 +40,8 @@ def _ask(
         return None, fault("PostFilter", call.name, cause)
     if isinstance(answer, Status):
         return None, answer
+    if not isinstance(answer, tuple) or len(answer) != 2:
+        expected = "a Status, or a PostFilterResult (or None) and a Status"
+        return None, fault("PostFilter", call.name, f"answered {answer!r}, expected {expected}")
     result, status = answer
     return result, status or Status(Code.SUCCESS)

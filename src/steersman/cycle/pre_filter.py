@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from steersman.cycle.evaluation import PreFilterOutcome
 from steersman.framework.plugin import PreFilterResult
 from steersman.framework.status import Code, Status, unresolvable
-from steersman.runtime.faults import CycleAborted, fault
+from steersman.runtime.faults import CycleAborted, as_fault
 
 Answer = tuple[PreFilterResult | None, Status | None]
 
@@ -32,7 +32,7 @@ def merge(answers: Iterable[tuple[str, Callable[[], Answer]]]) -> PreFilterOutco
             elif status.code is Code.UNSCHEDULABLE:
                 rejection = status
             else:
-                raise CycleAborted(_abort(name, status))
+                raise CycleAborted(as_fault("PreFilter", name, status))
             continue
         if result is not None:
             restricting.add(name)
@@ -58,8 +58,3 @@ def not_restricted_to(plugins: Iterable[str]) -> Status:
 def go_list(names: list[str]) -> str:
     """A list of names as upstream's messages show it."""
     return f"[{' '.join(names)}]"
-
-
-def _abort(name: str, status: Status) -> Status:
-    prefix = f'running PreFilter plugin "{name}"'
-    return status if status.message.startswith(prefix) else fault("PreFilter", name, status.message)

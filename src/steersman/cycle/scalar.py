@@ -24,7 +24,7 @@ from steersman.framework.plugin import MAX_NODE_SCORE, MIN_NODE_SCORE, NodeScore
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, is_skip
 from steersman.rng import Rng
-from steersman.runtime.faults import CycleAborted, fault
+from steersman.runtime.faults import CycleAborted, as_fault
 from steersman.runtime.profile import Profile, ScoreCall, StatusCall
 from steersman.state.plain_node import PlainNodeInfo
 
@@ -53,9 +53,7 @@ def filter_node(profile: Profile, state: CycleState, pod: PodInfo, node: NodeInf
 def require_rejection(plugin: str, status: Status) -> None:
     """A filter may only say that the pod does not fit; anything else ends the cycle."""
     if not status.is_rejected:
-        prefix = f'running Filter plugin "{plugin}"'
-        broken = status if status.message.startswith(prefix) else fault("Filter", plugin, status.message)
-        raise CycleAborted(broken)
+        raise CycleAborted(as_fault("Filter", plugin, status))
 
 
 def filter_with_nominated(
@@ -117,7 +115,7 @@ def pre_score_of(
         if is_skip(status):
             skipped.add(call.name)
         elif status is not None:
-            raise CycleAborted(fault("PreScore", call.name, status.message))
+            raise CycleAborted(as_fault("PreScore", call.name, status))
     state.skip_score = frozenset(skipped)
     return state.skip_score
 
@@ -133,7 +131,7 @@ def normalised_scores(call: ScoreCall, state: CycleState, pod: PodInfo, entries:
     if call.normalize is not None:
         status = call.normalize(state, pod, entries)
         if status is not None:
-            raise CycleAborted(fault("Score", call.name, status.message))
+            raise CycleAborted(as_fault("Score", call.name, status))
     for entry in entries:
         check_score(call.name, entry.score)
     return [entry.score for entry in entries]

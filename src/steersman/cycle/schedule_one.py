@@ -27,6 +27,7 @@ Nominations = Mapping[str, Sequence[PodInfo]]
 #: Sees every evaluation before anything is assumed: explanations, decision records, conformance.
 Observer = Callable[[PodInfo, Evaluation], None]
 
+
 class SchedulingCycle:
     """The scheduler's decision function with the state it works on."""
 
@@ -49,7 +50,7 @@ class SchedulingCycle:
             name: ColumnarEngine(
                 make_plan(profile),
                 cache.nodes,
-                Sampling(profile.percentage_of_nodes_to_score or percentage_of_nodes_to_score, start),
+                Sampling(_percentage(profile, percentage_of_nodes_to_score), start),
             )
             for name, profile in profiles.items()
         }
@@ -116,3 +117,9 @@ class SchedulingCycle:
         statuses = NodeStatuses(absent=unresolvable(NO_NODES_MESSAGE))
         diagnosis = Diagnosis(0, statuses, frozenset(), frozenset())
         return Unschedulable(pod, profile.name, diagnosis, NO_NODES_MESSAGE, CLEARED)
+
+
+def _percentage(profile: Profile, for_all_profiles: int | None) -> int | None:
+    """What the profile says goes, even if it is 0."""
+    own = profile.percentage_of_nodes_to_score
+    return for_all_profiles if own is None else own

@@ -30,7 +30,7 @@ from steersman.api import Node, Taint
 from steersman.api.selectors import Requirement, Selector
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import AffinityTerm, PodInfo
-from steersman.framework.status import Code, Status
+from steersman.framework.status import Code, CycleAborted, Status
 
 #: Row indices, or a slice for "all of them".
 Rows = NDArray[np.intp] | slice
@@ -46,13 +46,9 @@ ALL_ROWS = slice(None)
 MAX_RAW_SCORE = 1 << 24
 
 
-class KernelFault(Exception):
+class KernelFault(CycleAborted):
     """A cluster kernel finds that the plugin cannot go on: the cycle ends as it does when the scalar form says so.
     `status` is what the scalar engine would report, signed by the plugin."""
-
-    def __init__(self, status: Status) -> None:
-        super().__init__(status.message)
-        self.status = status
 
 
 ScalarT = TypeVar("ScalarT", bound=np.generic)

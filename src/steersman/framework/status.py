@@ -63,6 +63,14 @@ class Status(msgspec.Struct, frozen=True):
         return self if self.plugin == plugin else Status(self.code, self.reasons, plugin)
 
 
+class CycleAborted(Exception):
+    """An internal error of a plugin ends the cycle of this pod; the status says whose."""
+
+    def __init__(self, status: Status) -> None:
+        super().__init__(status.message)
+        self.status = status
+
+
 #: Nothing to do for this pod: the plugin is left out of the phases that follow.
 SKIP = Status(Code.SKIP)
 
