@@ -2,6 +2,9 @@
 
 A plugin makes the promise with `depends = Depends.NODE` or `Depends.NODE_PODS`, and names what it looks at in the pod with
 `fragment(pod)`. Without the promise it is asked in every cycle.
+
+Such a kernel asks about every node, also about those that another plugin rejects. A plugin that breaks there must not
+fail the pod, so faults are kept by row and matter only where the node does.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from collections.abc import Hashable
 
 import numpy as np
 
+from steersman.api import Pod
 from steersman.cycle.scalar import check_score
 from steersman.framework.columns import (
     ALL_ROWS,
@@ -38,7 +42,22 @@ def promise(plugin: object) -> Depends | None:
 def fragment(plugin: object, pod: PodInfo) -> Hashable:
     """What the plugin looks at in the pod; the whole pod when it does not say."""
     function = getattr(plugin, "fragment", None)
-    return function(pod) if callable(function) else pod.uid
+    return function(pod) if callable(function) else WholePod(pod.pod)
+
+
+class WholePod:
+    """A pod as it is now: equal only to itself, since any change of the pod makes another object."""
+
+    __slots__ = ("_pod",)
+
+    def __init__(self, pod: Pod) -> None:
+        self._pod = pod
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WholePod) and other._pod is self._pod
+
+    def __hash__(self) -> int:
+        return id(self._pod)
 
 
 class PromisedFilter(FilterKernel):
@@ -53,14 +72,16 @@ class PromisedFilter(FilterKernel):
         self._view = view
         self._statuses = statuses
         self._state = CycleState()
+        #: Rows for which the plugin broke when it was last asked. They count as rejected.
+        self.broken_rows: set[int] = set()
 
     def row(self, row: int) -> int:
         status = self._run(self._state, self._pod, self._view.info(row))
-        if status is None:
-            return 0
-        if not status.is_rejected:
-            raise CycleAborted(status)
-        return self._statuses.id_of(status)
+        if status is None or status.is_rejected:
+            self.broken_rows.discard(row)
+        else:
+            self.broken_rows.add(row)
+        return 0 if status is None else self._statuses.id_of(status)
 
     def rows(self, rows: Rows) -> ReasonColumn:
         index, alive = _indices(self._view, rows), self._view.alive
@@ -78,10 +99,17 @@ class PromisedScore(ScoreKernel):
         self._pod = pod
         self._view = view
         self._state = CycleState()
+        #: By row: what was wrong when the plugin was last asked. The row's score is 0 then.
+        self.faults: dict[int, CycleAborted] = {}
 
     def row(self, row: int) -> int:
-        score = self._run(self._state, self._pod, self._view.info(row))
-        check_score(self._name, score)
+        try:
+            score = self._run(self._state, self._pod, self._view.info(row))
+            check_score(self._name, score)
+        except CycleAborted as fault:
+            self.faults[row] = fault
+            return 0
+        self.faults.pop(row, None)
         return score
 
     def rows(self, rows: Rows) -> IntColumn:

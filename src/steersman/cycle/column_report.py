@@ -85,10 +85,11 @@ def _ask_live(
             groups.setdefault(status, []).append(table.names[row])
 
 
-def score_table(plan: Plan, entry: SignatureEntry, table: NodeTable, pod: PodInfo, feasible: Feasible) -> ScoreTable:
+def score_table(
+    plan: Plan, entry: SignatureEntry, table: NodeTable, state: CycleState, pod: PodInfo, feasible: Feasible
+) -> ScoreTable:
     rows = feasible.rows
     infos = [table.info(row) for row in rows.tolist()]
-    state = CycleState()
     live_calls = [call for call in plan.profile.pre_score if call.name in plan.live_pre_scores]
     skipped = set(scalar.pre_score_of(live_calls, state, pod, infos))
     parts = {step.name: part for step, part in entry.scores}

@@ -61,7 +61,7 @@ class ColumnarEvaluation(Evaluation):
         #: The row of the nominated node when the pod does not fit there; it was looked at, whatever PreFilter admits.
         self._refused_nomination: int | None = None
         self.pre_filter = self._pre_filter()
-        self._total: Totals | None = None
+        self._scores: ScoreTable | None = None
         if self.pre_filter.status is not None:
             self._feasible = Feasible(np.full(self._table.capacity, -1), 0)
         else:
@@ -99,6 +99,7 @@ class ColumnarEvaluation(Evaluation):
             return
         self._refused_nomination = nominated
         feasible = signature.feasible(self._outside())
+        self._ask_again_where_broken()
         feasible = self._without_crowded(feasible)
         feasible = self._without_live_rejections(feasible)
         self._feasible = self._engine.sampling.sample(feasible, self._table, signature)
@@ -115,6 +116,18 @@ class ColumnarEvaluation(Evaluation):
                 outside[row] = False
         return outside
 
+    def _ask_again_where_broken(self) -> None:
+        """CycleAborted when a plugin that made a promise breaks on a node that no plugin before it rejects."""
+        broken = {row for kernel in self._entry.promised_filters for row in kernel.broken_rows}
+        if broken:
+            for row in self._table.live_rows():
+                if row in broken and self._is_candidate(row):
+                    self._examine(row)
+
+    def _is_candidate(self, row: int) -> bool:
+        names = self.pre_filter.node_names
+        return names is None or self._table.names[row] in names or row == self._refused_nomination
+
     def _without_crowded(self, feasible: Feasible) -> Feasible:
         """Nodes to which other pods are nominated must have room for those as well."""
         if not self._nominations:
@@ -122,7 +135,7 @@ class ColumnarEvaluation(Evaluation):
         lost = np.zeros(self._table.capacity, np.bool_)
         for name in self._nominations:
             row = self._table.row_of(name)
-            if row is not None and self._has_rivals(name):
+            if row is not None and self._is_candidate(row) and self._has_rivals(name):
                 status = self._examine(row)
                 if status is not None:
                     self._overruled[row] = status
@@ -148,11 +161,16 @@ class ColumnarEvaluation(Evaluation):
         return [s for s in self._engine.plan.live_filters if s.name not in self.pre_filter.skipped]
 
     def _passes(self, row: int, feasible: Feasible) -> bool:
-        if feasible.penalty[row] != 0:
+        """Whether the nominated node fits. Kernels need not know of nodes outside of the restriction of PreFilter."""
+        inside = self._is_candidate(row)
+        if inside and feasible.penalty[row] != 0:
             return False
-        if not self._has_rivals(self._table.names[row]) and not self._engine.plan.live_filters:
+        if inside and not self._has_rivals(self._table.names[row]) and not self._engine.plan.live_filters:
             return True
-        return self._examine(row) is None
+        status = self._examine(row)
+        if status is not None:
+            self._overruled[row] = status
+        return status is None
 
     def _has_rivals(self, name: str) -> bool:
         pod = self._pod
@@ -204,9 +222,20 @@ class ColumnarEvaluation(Evaluation):
         return NodeStatuses(groups, absent)
 
     def scores(self) -> ScoreTable | None:
-        if self._feasible.count < 2:
-            return None
-        return score_table(self._engine.plan, self._entry, self._table, self._pod, self._feasible)
+        if self._scores is None and self._feasible.count > 1:
+            self._require_scores()
+            self._scores = score_table(
+                self._engine.plan, self._entry, self._table, self.state, self._pod, self._feasible
+            )
+        return self._scores
+
+    def _require_scores(self) -> None:
+        """CycleAborted when a plugin that made a promise breaks on a feasible node."""
+        for kernel in self._entry.promised_scores:
+            if kernel.faults:
+                for row in self._table.live_rows():
+                    if row in kernel.faults and self._feasible.penalty[row] == 0:
+                        raise kernel.faults[row]
 
     def choose(self, rng: Rng) -> Choice:
         names = self._table.names
@@ -219,13 +248,12 @@ class ColumnarEvaluation(Evaluation):
         return Choice(names[chosen], len(ties))
 
     def _totals(self) -> Totals:
-        total = self._entry.signature.totals(self._feasible)
-        live = self._engine.plan.live_scores
-        if not live:
-            return total
-        return self._with_live_scores(total)
+        if not self._engine.plan.live_scores:
+            self._require_scores()
+            return self._entry.signature.totals(self._feasible)
+        return self._with_live_scores()
 
-    def _with_live_scores(self, total: Totals) -> Totals:
+    def _with_live_scores(self) -> Totals:
         table = self.scores()
         assert table is not None
         column = np.full(self._table.capacity, np.iinfo(np.int64).min, np.int64)

@@ -33,11 +33,13 @@ class FilterStep:
 
     __slots__ = ("_columnar", "_promise", "call", "is_live", "statuses")
 
-    def __init__(self, call: FilterCall) -> None:
+    def __init__(self, call: FilterCall, prepared: bool) -> None:
+        """`prepared`: the plugin has PreFilter as well. Its filter may rest on what that left in the cycle's state, so
+        that no promise can be kept."""
         self.call = call
         plugin = call.plugin
         self._columnar = plugin if isinstance(plugin, ColumnarFilter) else None
-        self._promise: Depends | None = None if self._columnar else promise(plugin)
+        self._promise: Depends | None = None if self._columnar or prepared else promise(plugin)
         self.statuses: StatusTable = self._columnar.statuses if self._columnar else StatusTable()
         #: Must be asked for every node in every cycle.
         self.is_live = self._columnar is None and self._promise is None
@@ -68,11 +70,12 @@ class ScoreStep:
 
     __slots__ = ("_columnar", "_promise", "call", "is_live")
 
-    def __init__(self, call: ScoreCall) -> None:
+    def __init__(self, call: ScoreCall, prepared: bool) -> None:
+        """`prepared`: the plugin has PreFilter or PreScore as well; see `FilterStep`."""
         self.call = call
         plugin = call.plugin
         self._columnar = plugin if isinstance(plugin, ColumnarScore) else None
-        self._promise = None if self._columnar or call.normalize else promise(plugin)
+        self._promise = None if self._columnar or prepared or call.normalize else promise(plugin)
         self.is_live = self._columnar is None and self._promise is None
 
     @property
@@ -125,8 +128,10 @@ class Plan:
 
 
 def make_plan(profile: Profile) -> Plan:
-    filters = tuple(FilterStep(call) for call in profile.filter)
-    scores = tuple(ScoreStep(call) for call in profile.score)
+    pre_filters = {call.name for call in profile.pre_filter}
+    pre_scores = {call.name for call in profile.pre_score} | pre_filters
+    filters = tuple(FilterStep(call, call.name in pre_filters) for call in profile.filter)
+    scores = tuple(ScoreStep(call, call.name in pre_scores) for call in profile.score)
     steps: list[FilterStep | ScoreStep] = [*filters, *scores]
     scored_by_kernel = {s.name for s in scores if not s.is_live}
     plugins = {s.name: s.call.plugin for s in steps if not s.is_live}.values()

@@ -7,8 +7,9 @@ LRU. Both are dropped when the table's generation changes, signatures also when 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Iterator
 
+from steersman.cycle.adapters import PromisedFilter, PromisedScore
 from steersman.cycle.plan import FilterStep, Plan, ScoreStep
 from steersman.cycle.pre_filter import Answer
 from steersman.framework.columns import (
@@ -34,7 +35,7 @@ ScorePart = ScoreColumn | ClusterScoreKernel | None
 class SignatureEntry:
     """A signature with its parts in configured order, for diagnosis and reports."""
 
-    __slots__ = ("filters", "pre_filter_answers", "scores", "signature")
+    __slots__ = ("filters", "pre_filter_answers", "promised_filters", "promised_scores", "scores", "signature")
 
     def __init__(
         self,
@@ -51,6 +52,13 @@ class SignatureEntry:
         #: What PreFilter of the columnar plugins says; it depends on the signature alone, except that cluster kernels
         #: may say Skip as well.
         self.pre_filter_answers = pre_filter_answers
+        #: Kernels of scalar plugins: these may have faults.
+        self.promised_filters = [k for k in _kernels(filters) if isinstance(k, PromisedFilter)]
+        self.promised_scores = [k for k in _kernels(scores) if isinstance(k, PromisedScore)]
+
+
+def _kernels(parts: Iterable[tuple[object, FilterPart | ScorePart]]) -> Iterator[FilterKernel | ScoreKernel]:
+    return (part.kernel for _, part in parts if isinstance(part, FragmentColumn))
 
 
 class Signatures:
@@ -79,8 +87,7 @@ class Signatures:
             if table.generation != self._generation or table.label_key_count() != self._label_key_count:
                 return self.of(pod)
             self._entries[identity] = entry
-            if len(self._entries) > _MOST_SIGNATURES:
-                self._entries.popitem(last=False)
+            self._make_room()
         else:
             self._entries.move_to_end(identity)
         return entry
@@ -88,12 +95,22 @@ class Signatures:
     def __len__(self) -> int:
         return len(self._entries)
 
+    def _make_room(self) -> None:
+        if len(self._entries) > _MOST_SIGNATURES:
+            self._entries.popitem(last=False)
+        if len(self._filter_columns) + len(self._score_columns) > _MOST_FRAGMENTS:
+            self._forget_columns()
+
+    def _forget_columns(self) -> None:
+        """Signatures keep the columns that they have."""
+        self._filter_columns.clear()
+        self._score_columns.clear()
+
     def _start_afresh(self) -> None:
         table = self._table
         self._entries.clear()
-        if table.generation != self._generation or len(self._filter_columns) > _MOST_FRAGMENTS:
-            self._filter_columns.clear()
-            self._score_columns.clear()
+        if table.generation != self._generation:
+            self._forget_columns()
         self._generation = table.generation
         self._label_keys = table.referenced_label_keys()
         self._label_key_count = table.label_key_count()
