@@ -1,16 +1,18 @@
 """PodTopologySpread: keeps the pods that a constraint speaks of evenly spread over topology domains.
 
 This module is the plugin with its extension points; `constraints` finds what the pod demands, `filtering` and `scoring`
-hold the counts and the rules, `hints` says which events matter.
+hold the counts and the rules, `hints` says which events matter. The vector form, kernels for all nodes at once, is in
+`filtering_columns` and `scoring_columns`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Final
 
 from steersman.config import DefaultingType, PodTopologySpreadArgs
 from steersman.errors import InputError
+from steersman.framework.columns import ColumnarFilter, ColumnarScore, NodesView, PerPodFragment, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.handle import Handle
@@ -24,7 +26,7 @@ from steersman.framework.plugin import (
     ScorePlugin,
 )
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import SKIP, Status, error
+from steersman.framework.status import SKIP, Status, error, fault
 from steersman.plugins.pod_topology_spread.constraints import (
     DO_NOT_SCHEDULE,
     SCHEDULE_ANYWAY,
@@ -32,8 +34,11 @@ from steersman.plugins.pod_topology_spread.constraints import (
     ConstraintSource,
 )
 from steersman.plugins.pod_topology_spread.filtering import DomainCounts
+from steersman.plugins.pod_topology_spread.filtering_columns import HardConstraintsKernel, RefusedPodKernel
 from steersman.plugins.pod_topology_spread.hints import SpreadHints
+from steersman.plugins.pod_topology_spread.known_selectors import KnownSelectors
 from steersman.plugins.pod_topology_spread.scoring import DomainScores
+from steersman.plugins.pod_topology_spread.scoring_columns import SoftConstraintsKernel, UnusableConstraintsKernel
 
 PRE_FILTER_KEY: Final = "PreFilterPodTopologySpread"
 PRE_SCORE_KEY: Final = "PreScorePodTopologySpread"
@@ -45,23 +50,35 @@ _POD_CHANGES: Final = (
 _NODE_CHANGES: Final = ActionType.ADD | ActionType.DELETE | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_TAINT
 
 
-class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class PodTopologySpread(
+    PreFilterPlugin,
+    FilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    EnqueueExtensions,
+    ColumnarFilter,
+    ColumnarScore,
+    PerPodFragment,
+):
     """Rejects nodes that would make a domain too full; prefers nodes in emptier domains."""
 
     name = "PodTopologySpread"
+    filters_by_cluster = True
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         self._system_defaults = args.defaulting_type == DefaultingType.SYSTEM
         defaults = SYSTEM_DEFAULT_CONSTRAINTS if self._system_defaults else args.default_constraints
         self._source = ConstraintSource(defaults, handle.objects, handle.gates)
+        self._default_selectors = KnownSelectors(handle.objects) if defaults else None
         self._hints = SpreadHints(self._source)
         self._handle = handle
+        self.statuses = StatusTable()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         try:
             constraints = self._source.constraints(pod.pod, DO_NOT_SCHEDULE)
         except InputError as wrong:
-            return error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {wrong}")
+            return _wrong_hard_constraints(wrong)
         if not constraints:
             return SKIP
         counts = DomainCounts(constraints, self._comparison_operators)
@@ -90,12 +107,10 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         try:
             constraints = self._source.constraints(pod.pod, SCHEDULE_ANYWAY)
         except InputError as wrong:
-            return error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {wrong}")
+            return _wrong_soft_constraints(wrong)
         if not constraints:
             return SKIP
-        # The system's own defaults spread over hostnames even where nodes have no zone.
-        own = bool(pod.spec.topology_spread_constraints)
-        scores = DomainScores(constraints, nodes, require_all_keys=own or not self._system_defaults)
+        scores = DomainScores(constraints, nodes, require_all_keys=self._requires_all_keys(pod))
         scores.count(pod.pod, self._handle.nodes.all(), self._comparison_operators)
         state.write(PRE_SCORE_KEY, scores)
         return None
@@ -111,12 +126,63 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         domains.normalize(scores)
         return None
 
+    def pod_fragment(self, pod: PodInfo) -> Hashable:
+        """The labels that `matchLabelKeys` adds to the pod's own selectors, or the selector of default constraints."""
+        own = pod.shape.spec.topology_spread_constraints
+        if own:
+            labels = pod.labels
+            return tuple([labels.get(key) for constraint in own for key in constraint.match_label_keys])
+        return None if self._default_selectors is None else self._default_selectors.of(pod)
+
+    def filter_fragment(self, pod: PodInfo) -> None:
+        """Kernels are not shared: they cost little beside their tables, which are."""
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> HardConstraintsKernel | RefusedPodKernel | None:
+        try:
+            constraints = self._source.constraints(pod.pod, DO_NOT_SCHEDULE)
+        except InputError as wrong:
+            return RefusedPodKernel(_wrong_hard_constraints(wrong), view, self.statuses)
+        if not constraints:
+            return None
+        operators = self._comparison_operators
+        return HardConstraintsKernel(constraints, pod, view, self.statuses, comparison_operators=operators)
+
+    def score_fragment(self, pod: PodInfo) -> None:
+        """As `filter_fragment`."""
+
+    def score_kernel(self, pod: PodInfo, view: NodesView) -> SoftConstraintsKernel | UnusableConstraintsKernel | None:
+        try:
+            constraints = self._source.constraints(pod.pod, SCHEDULE_ANYWAY)
+        except InputError as wrong:
+            return UnusableConstraintsKernel(fault("PreScore", self.name, _wrong_soft_constraints(wrong).message))
+        if not constraints:
+            return None
+        return SoftConstraintsKernel(
+            constraints,
+            pod.pod,
+            view,
+            require_all_keys=self._requires_all_keys(pod),
+            comparison_operators=self._comparison_operators,
+        )
+
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         return (
             ClusterEventWithHint(ClusterEvent(EventResource.POD, _POD_CHANGES), self._hints.after_pod_event),
             ClusterEventWithHint(ClusterEvent(EventResource.NODE, _NODE_CHANGES), self._hints.after_node_event),
         )
 
+    def _requires_all_keys(self, pod: PodInfo) -> bool:
+        """The system's own defaults spread over hostnames even where nodes have no zone."""
+        return bool(pod.spec.topology_spread_constraints) or not self._system_defaults
+
     @property
     def _comparison_operators(self) -> bool:
         return self._handle.gates.enabled("TaintTolerationComparisonOperators")
+
+
+def _wrong_hard_constraints(wrong: InputError) -> Status:
+    return error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {wrong}")
+
+
+def _wrong_soft_constraints(wrong: InputError) -> Status:
+    return error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {wrong}")

@@ -8,6 +8,7 @@ are not drowned by those of many small ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from steersman.api import Pod
@@ -89,6 +90,7 @@ def _domains(constraint: SpreadConstraint, scored: Sequence[NodeInfo]) -> dict[s
     return {node.labels.get(constraint.topology_key, ""): 0 for node in scored}
 
 
+@lru_cache(maxsize=1 << 14)
 def topology_weight(domains: int) -> float:
     return go_log(float(domains + 2))
 

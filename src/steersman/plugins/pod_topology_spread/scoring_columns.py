@@ -1,0 +1,90 @@
+"""Soft constraints for all nodes at once: the vector form of `scoring`.
+
+`state` keeps the matching pods counted, per row and per domain. `row_scores` makes scores of them row by row,
+`score_classes` the same once per class of equal rows, which is what usually happens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from steersman.api import Pod
+from steersman.framework.columns import (
+    AnyIntColumn,
+    ClusterScoreKernel,
+    Feasible,
+    IntColumn,
+    KernelFault,
+    NodesView,
+)
+from steersman.framework.status import Status
+from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint
+from steersman.plugins.pod_topology_spread.row_scores import RowScores
+from steersman.plugins.pod_topology_spread.score_classes import ScoreClasses
+from steersman.plugins.pod_topology_spread.soft_constraints import SoftConstraints
+
+
+class SoftConstraintsKernel(ClusterScoreKernel):
+    """All soft constraints of one pod. Nothing is counted before nodes are scored for the first time: pods that fit on one
+    node only, those of a DaemonSet for example, never get there."""
+
+    def __init__(
+        self,
+        constraints: Sequence[SpreadConstraint],
+        pod: Pod,
+        view: NodesView,
+        *,
+        require_all_keys: bool,
+        comparison_operators: bool,
+    ) -> None:
+        self._given = constraints
+        self._pod = pod
+        self._view = view
+        self._require_all_keys = require_all_keys
+        self._comparison_operators = comparison_operators
+
+    def skipped(self, feasible: Feasible) -> bool:
+        return False
+
+    def raw(self, feasible: Feasible) -> IntColumn:
+        return self._by_row.raw(feasible)
+
+    def normalized(self, feasible: Feasible) -> AnyIntColumn | None:
+        classes = self._by_class
+        inhabited = classes.inhabited(feasible)
+        return self._by_row.normalized(feasible) if inhabited is None else classes.column(inhabited)
+
+    @cached_property
+    def _constraints(self) -> SoftConstraints:
+        return SoftConstraints(
+            self._given,
+            self._pod,
+            self._view,
+            require_all_keys=self._require_all_keys,
+            comparison_operators=self._comparison_operators,
+        )
+
+    @cached_property
+    def _by_row(self) -> RowScores:
+        return RowScores(self._constraints)
+
+    @cached_property
+    def _by_class(self) -> ScoreClasses:
+        return ScoreClasses(self._constraints)
+
+
+class UnusableConstraintsKernel(ClusterScoreKernel):
+    """Of a pod whose constraints cannot be understood. It becomes a fault only when there are nodes to score."""
+
+    def __init__(self, status: Status) -> None:
+        self._status = status
+
+    def skipped(self, feasible: Feasible) -> bool:
+        raise KernelFault(self._status)
+
+    def raw(self, feasible: Feasible) -> IntColumn:
+        raise KernelFault(self._status)
+
+    def normalized(self, feasible: Feasible) -> AnyIntColumn | None:
+        raise KernelFault(self._status)

@@ -1,0 +1,160 @@
+"""A cluster in the columns of `state`, and the comparison of PodTopologySpread's kernels with its scalar form there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from tests.plugins.handles import FakeHandle
+
+from steersman import api
+from steersman.config import PodTopologySpreadArgs
+from steersman.framework.columns import (
+    BoolColumn,
+    ClusterFilterKernel,
+    ClusterScoreKernel,
+    Depends,
+    Feasible,
+    FilterKernel,
+    NodesView,
+    ReasonColumn,
+    Rows,
+)
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import NodeScore
+from steersman.framework.pod_info import PodInfo, PodShapes
+from steersman.framework.status import is_skip
+from steersman.plugins.pod_topology_spread import PodTopologySpread
+from steersman.state.fragment_columns import FragmentColumn
+from steersman.state.node_table import NodeTable
+from steersman.state.objects import ObjectStore
+from steersman.state.signature import Signature
+from steersman.testing import NodeBuilder, PodBuilder
+
+
+class SpreadCluster:
+    """Nodes, pods, services and controllers that come, change and go."""
+
+    def __init__(self, capacity: int = 2) -> None:
+        self.table = NodeTable(lambda name: {}, capacity)
+        self.objects = ObjectStore()
+        self._shapes = PodShapes()
+        self._where: dict[str, tuple[PodInfo, str]] = {}
+
+    def set_node(self, node: NodeBuilder) -> None:
+        self.table.set_node(node.obj())
+
+    def remove_node(self, name: str) -> None:
+        if self.table.row_of(name) is not None:
+            self.table.remove_node(name)
+
+    def set_pod(self, pod: PodBuilder) -> None:
+        """On the node that `spec.nodeName` says; a pod of that name is replaced."""
+        info = self._shapes.info(pod.obj())
+        self.remove_pod(info.name)
+        self.table.add_pod(info, info.node_name)
+        self._where[info.name] = info, info.node_name
+
+    def remove_pod(self, name: str) -> None:
+        if name in self._where:
+            self.table.remove_pod(*self._where.pop(name))
+
+    def set_object(self, obj: api.Object) -> None:
+        self.objects.put(obj)
+
+    def remove_object(self, obj: api.Object) -> None:
+        self.objects.remove(obj)
+
+    def live_rows(self) -> list[int]:
+        return list(self.table.live_rows())
+
+    def nodes(self, rows: Sequence[int]) -> list[NodeInfo]:
+        return [self.table.info(row) for row in rows]
+
+    def plugin(self, args: PodTopologySpreadArgs) -> PodTopologySpread:
+        handle = FakeHandle(nodes=self.nodes(self.live_rows()))
+        handle.objects = self.objects
+        return PodTopologySpread(args, handle)
+
+
+class Crowded(FilterKernel):
+    """Rejects nodes with two pods or more: a filter whose answers change as pods come and go."""
+
+    depends = Depends.NODE_PODS
+
+    def __init__(self, view: NodesView) -> None:
+        self._pod_count = view.pod_count
+
+    def rows(self, rows: Rows) -> ReasonColumn:
+        return (self._pod_count.values[rows] >= 2).astype(np.int32)
+
+    def row(self, row: int) -> int:
+        return int(self._pod_count.cell[row] >= 2)
+
+
+class Probe:
+    """A pod whose kernels are kept as long as they may be, and compared with the scalar form."""
+
+    def __init__(self, pod: PodInfo, cluster: SpreadCluster, args: PodTopologySpreadArgs) -> None:
+        self._pod = pod
+        self._cluster = cluster
+        self._args = args
+        self._columnar = cluster.plugin(args)
+        self._valid_for: object = None
+
+    def compare(self) -> None:
+        """With the kernels that are there, and with fresh ones."""
+        table = self._cluster.table
+        valid_for = (table.generation, self._columnar.pod_fragment(self._pod))
+        if self._valid_for != valid_for:
+            self._valid_for = valid_for
+            self._kept = self._kernels()
+            self._uncrowded = Signature(table, [FragmentColumn(Crowded(table), table)], [], [], [], False)
+        self._compare(*self._kept)
+        self._compare(*self._kernels())
+
+    def _kernels(self) -> tuple[ClusterFilterKernel | None, ClusterScoreKernel | None]:
+        table = self._cluster.table
+        return self._columnar.filter_kernel(self._pod, table), self._columnar.score_kernel(self._pod, table)
+
+    def _compare(self, filter_kernel: ClusterFilterKernel | None, score_kernel: ClusterScoreKernel | None) -> None:
+        scalar = self._cluster.plugin(self._args)
+        self._compare_filter(scalar, filter_kernel)
+        every_second = np.arange(self._cluster.table.capacity) % 2 == 0
+        rejected = None if filter_kernel is None else filter_kernel.rejected()
+        for excluded in (None, rejected, every_second):
+            for feasible in (self._uncrowded.feasible(excluded), self._all_nodes(excluded)):
+                if feasible.count:
+                    self._compare_score(scalar, score_kernel, feasible)
+
+    def _all_nodes(self, excluded: BoolColumn | None) -> Feasible:
+        chosen = self._cluster.table.alive if excluded is None else self._cluster.table.alive & ~excluded
+        return Feasible(np.where(chosen, np.int32(0), np.int32(-(1 << 28))), int(np.count_nonzero(chosen)))
+
+    def _compare_filter(self, scalar: PodTopologySpread, kernel: ClusterFilterKernel | None) -> None:
+        live, state = self._cluster.live_rows(), CycleState()
+        status = scalar.pre_filter(state, self._pod, self._cluster.nodes(live))
+        assert (kernel is None or kernel.skipped()) == is_skip(status)
+        if kernel is None or status is not None:
+            assert kernel is None or kernel.refusal() == status
+            return
+        rejected, reasons = kernel.rejected(), kernel.reasons()
+        for row in live:
+            expected = scalar.filter(state, self._pod, self._cluster.table.info(row))
+            assert (self._columnar.statuses[reasons[row]] if reasons[row] else None) == expected
+            assert (rejected is not None and bool(rejected[row])) == (expected is not None)
+
+    def _compare_score(self, scalar: PodTopologySpread, kernel: ClusterScoreKernel | None, feasible: Feasible) -> None:
+        rows = feasible.rows.tolist()
+        nodes, state = self._cluster.nodes(rows), CycleState()
+        skips = is_skip(scalar.pre_score(state, self._pod, nodes))
+        assert (kernel is None) == skips
+        if kernel is None:
+            return
+        raw = kernel.raw(feasible)[rows].tolist()
+        assert raw == [scalar.score(state, self._pod, node) for node in nodes]
+        entries = [NodeScore(node.name, score) for node, score in zip(nodes, raw, strict=True)]
+        assert scalar.normalize_scores(state, self._pod, entries) is None
+        scaled = kernel.normalized(feasible)
+        assert ([0] * len(rows) if scaled is None else scaled[rows].tolist()) == [entry.score for entry in entries]
