@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.config.documents import configuration
 from tests.config.failures import failure
+
+from steersman.config import ConfigError, build, load
 
 
 def test_one_problem_is_one_line_with_file_and_field() -> None:
@@ -33,3 +36,11 @@ def test_several_problems_are_several_lines() -> None:
 def test_a_text_of_several_lines_becomes_one() -> None:
     (line,) = failure(configuration("parallelism: 1\nparallelism: 2\n")).lines
     assert line == 'sched.yaml: yaml: unmarshal errors: line 4: key "parallelism" already set in map'
+
+
+def test_an_error_without_a_file_can_be_given_one() -> None:
+    with pytest.raises(ConfigError) as caught:
+        build(load(configuration("profiles: [{plugins: {bind: {disabled: [{name: '*'}]}}}]\n")))
+    placed = caught.value.located(file="sched.yaml")
+    assert placed.lines == [f"sched.yaml: {caught.value.lines[0]}"]
+    assert placed.stage is caught.value.stage

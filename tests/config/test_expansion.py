@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.config.documents import with_plugins
 
-from steersman.config import Capabilities, ExtensionPoint, Profile, effective_profiles, load
+from steersman.config import IN_TREE_CAPABILITIES, Capabilities, ExtensionPoint, Profile, effective_profiles, load
 from steersman.config.configuration import Plugin, Plugins, PluginSet
 from steersman.config.expansion import effective_profile
 
@@ -79,8 +79,6 @@ def test_only_plugins_that_run_have_arguments() -> None:
 
 
 def test_plugins_of_others_run_when_they_are_registered() -> None:
-    from steersman.config import IN_TREE_CAPABILITIES
-
     capabilities = {**IN_TREE_CAPABILITIES, "Mine": frozenset((ExtensionPoint.SCORE,))}
     (profile,) = effective_profiles(
         load(with_plugins("multiPoint: {enabled: [{name: Mine, weight: 9}]}\n")), capabilities

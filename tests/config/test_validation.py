@@ -6,7 +6,7 @@ import pytest
 from tests.config.documents import configuration
 from tests.config.failures import validation_texts
 
-from steersman.config import SchedulerConfiguration, validate
+from steersman.config import SchedulerConfiguration, default_configuration, validate
 from steersman.config.validation import configuration_errors
 
 
@@ -57,6 +57,4 @@ def test_a_configuration_made_by_a_program_needs_profiles() -> None:
 
 
 def test_a_valid_configuration_passes() -> None:
-    from steersman.config import default_configuration
-
     validate(default_configuration())

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from functools import partial
+from typing import Any
 
 import msgspec
 
@@ -57,6 +59,10 @@ class ConfigError(InputError):
         self.kind = kind
         self.errors: Sequence[Problem] = tuple(problems)
         super().__init__(_summary(self.errors), file=file)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies are made from stage and problems; the message alone, which exceptions keep, is not enough."""
+        return partial(ConfigError, kind=self.kind, file=self.file), (self.stage, self.errors), self.__dict__
 
     @property
     def lines(self) -> list[str]:

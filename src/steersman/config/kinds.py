@@ -246,6 +246,8 @@ class Field(msgspec.Struct, frozen=True):
 
 
 class ObjectOf(msgspec.Struct, frozen=True):
+    """A mapping with known fields, made into an object by `make`."""
+
     make: Callable[..., object]
     fields: Mapping[str, Field]
     header: Mapping[str, str] = {}
