@@ -12,7 +12,7 @@ from steersman.clock import ManualClock
 from steersman.conformance.scenarios import evaluation_document
 from steersman.conformance.setting import NoBinder
 from steersman.cycle.diagnosis import diagnose
-from steersman.cycle.evaluation import Evaluation, best
+from steersman.cycle.evaluation import Evaluation
 from steersman.cycle.schedule_one import SchedulingCycle
 from steersman.framework.pod_info import PodInfo
 from steersman.rng import SeededRng
@@ -99,5 +99,5 @@ def _choice(evaluation: Evaluation) -> Document:
     """Engines may draw differently among equals: what counts is that the drawn one is among the best, and their number."""
     choice = evaluation.choose(SeededRng(1))
     table = None if evaluation.nominated_path else evaluation.scores()
-    top = evaluation.feasible() if table is None else best(dict(zip(table.nodes, table.total, strict=True)))
+    top = evaluation.feasible() if table is None else table.best()
     return {"ties": choice.ties, "top": sorted(top), "among the best": choice.node in top}

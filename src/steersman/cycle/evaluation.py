@@ -7,7 +7,7 @@ the signatures of `state` and is fast. Everything after Filter and Score (diagno
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from steersman.framework.cycle_state import CycleState
@@ -51,6 +51,16 @@ class ScoreTable:
     skipped: frozenset[str]
     total: Sequence[int]
 
+    def best(self) -> list[str]:
+        """The names with the greatest total, sorted."""
+        greatest = max(self.total)
+        return sorted(name for name, total in zip(self.nodes, self.total, strict=True) if total == greatest)
+
+    def top(self, chosen: str, count: int = 3) -> list[tuple[str, int]]:
+        """The best nodes with their totals, best first; among equals the chosen one, then by name."""
+        ranked = sorted(zip(self.nodes, self.total, strict=True), key=lambda e: (-e[1], e[0] != chosen, e[0]))
+        return ranked[:count]
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:
@@ -59,8 +69,6 @@ class Choice:
     node: str
     #: Number of nodes with the best total, the chosen one included.
     ties: int
-    #: Up to three best nodes with their totals, best first; empty when there was only one feasible node.
-    top: Sequence[tuple[str, int]] = ()
 
 
 class NodeStatuses:
@@ -119,9 +127,3 @@ class Evaluation(ABC):
     def evaluated_count(self) -> int:
         """Nodes looked at."""
         return self.feasible_count + len(self.statuses())
-
-
-def best(totals: Mapping[str, int]) -> list[str]:
-    """The names with the greatest total, sorted."""
-    greatest = max(totals.values())
-    return sorted(name for name, total in totals.items() if total == greatest)

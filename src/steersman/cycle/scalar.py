@@ -15,7 +15,6 @@ from steersman.cycle.evaluation import (
     PluginScores,
     PreFilterOutcome,
     ScoreTable,
-    best,
 )
 from steersman.cycle.pre_filter import merge, not_restricted_to
 from steersman.framework.cycle_state import CycleState
@@ -215,11 +214,9 @@ class ScalarEvaluation(Evaluation):
         table = self.scores()
         if table is None:
             return Choice(self._feasible[0].name, 1)
-        totals = dict(zip(table.nodes, table.total, strict=True))
-        names = best(totals)
+        names = table.best()
         chosen = names[rng.randrange(len(names))] if len(names) > 1 else names[0]
-        ranked = sorted(totals.items(), key=lambda item: (item[0] != chosen, -item[1], item[0]))
-        return Choice(chosen, len(names), ranked[:3])
+        return Choice(chosen, len(names))
 
 
 def _grouped(statuses: Mapping[str, Status]) -> dict[Status, list[str]]:
