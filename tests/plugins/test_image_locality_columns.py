@@ -79,3 +79,15 @@ def test_an_image_that_comes_to_one_node_concerns_all_nodes() -> None:
 
     assert kernel.epoch() != before[0]
     assert kernel.row(0) < before[1]
+
+
+def test_an_image_that_the_pod_does_not_use_concerns_no_other_node() -> None:
+    cluster = ChangingCluster()
+    for name in ("a", "b"):
+        cluster.apply(make_node(name).image("web:latest", size=2**30).obj())
+    kernel = plugin_of(cluster).score_kernel(make_pod().image("web").info(), cluster.table)
+    before = kernel.epoch()
+
+    cluster.apply(make_node("b").image("web:latest", size=2**30).image("db:v1", size=5).obj())
+
+    assert kernel.epoch() == before

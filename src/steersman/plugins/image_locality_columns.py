@@ -1,7 +1,7 @@
 """The vector form of ImageLocality: for each image of the pod, the rows that have it.
 
-How much an image counts depends on how many nodes there are and how many of them have it, so that any change of images
-or of the number of nodes concerns all rows: the kernel's epoch.
+How much an image counts depends on how many nodes there are and how many of them have it. When either changes, all rows
+are concerned: the kernel's epoch. Other changes of images concern only the rows where they happen.
 """
 
 from __future__ import annotations
@@ -26,9 +26,23 @@ class PresentImages(ScoreKernel):
         self._images = tuple(images.items())
         self._min = min_threshold
         self._max = max_threshold
+        self._image_epoch = view.image_epoch
+        #: Number of nodes, and of those that have each image; None when none has any: then nothing depends on it.
+        self._spread = self._current_spread()
+        self._epoch = 0
 
     def epoch(self) -> int:
-        return self._view.image_epoch
+        if self._image_epoch != self._view.image_epoch:
+            self._image_epoch = self._view.image_epoch
+            spread = self._current_spread()
+            if spread != self._spread:
+                self._spread = spread
+                self._epoch += 1
+        return self._epoch
+
+    def _current_spread(self) -> tuple[int, ...] | None:
+        holders = [len(self._view.rows_with_image(name)) for name, _ in self._images]
+        return (self._view.node_count, *holders) if any(holders) else None
 
     def rows(self, rows: Rows) -> IntColumn:
         totals = np.zeros(self._view.capacity, np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -19,10 +19,10 @@ class TakenPorts(FilterKernel):
         self._view = view
         self._info = view.info
         self._reason = reason
-        #: In conflict when in use exactly like this: the wanted ports, and the same on every address.
-        self._blocking = wanted | {(ANY_ADDRESS, protocol, port) for _, protocol, port in wanted}
-        #: In conflict when in use on any address.
-        self._wanted_everywhere = {(protocol, port) for ip, protocol, port in wanted if ip == ANY_ADDRESS}
+        #: Addresses and protocols by port number: most ports in use are none of the wanted ones.
+        self._wanted: dict[int, list[tuple[str, str]]] = {}
+        for address, protocol, port in wanted:
+            self._wanted.setdefault(port, []).append((address, protocol))
 
     def rows(self, rows: Rows) -> ReasonColumn:
         reasons = np.zeros(self._view.capacity, np.int32)
@@ -35,8 +35,13 @@ class TakenPorts(FilterKernel):
         used = self._info(row).used_ports
         return self._reason if used and self._conflicts(used) else 0
 
-    def _conflicts(self, used: Mapping[HostPort, int]) -> bool:
-        if not self._blocking.isdisjoint(used):
-            return True
-        everywhere = self._wanted_everywhere
-        return bool(everywhere) and any((protocol, port) in everywhere for _, protocol, port in used)
+    def _conflicts(self, used: Iterable[HostPort]) -> bool:
+        wanted = self._wanted
+        for address, protocol, port in used:
+            if port in wanted:
+                for wanted_address, wanted_protocol in wanted[port]:
+                    if protocol == wanted_protocol and (
+                        address == wanted_address or ANY_ADDRESS in (address, wanted_address)
+                    ):
+                        return True
+        return False
