@@ -18,7 +18,7 @@ from steersman.state.topology import TopologyColumn
 class AffinityTermTable:
     """Implements `framework.columns.TermTable`."""
 
-    __slots__ = ("_topology", "cell", "counts", "term", "total")
+    __slots__ = ("__weakref__", "_topology", "cell", "counts", "term", "total")
 
     def __init__(self, term: AffinityTerm, topology: TopologyColumn) -> None:
         self.term = term

@@ -2,11 +2,13 @@
 
 Filled from node labels by `NodeTable`; read by count tables and by the kernels of PodTopologySpread and InterPodAffinity.
 Host names get the id `row + 1` as long as no two nodes share one, so that a per-domain table *is* a per-row column.
+The id of a domain that has lost its last row is given to the next new domain: nodes may come and go for years.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from weakref import WeakMethod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,21 +24,26 @@ class TopologyColumn:
 
     def __init__(self, key: str, capacity: int) -> None:
         self.key = key
-        #: intp[capacity]: domain id by row, 0 without label. Written by `set`.
+        #: intp[capacity]: domain id by row, 0 without label. Written by `set` and `clear`.
         self.domain: NDArray[np.intp] = np.zeros(capacity, np.intp)
         self.cell = self.domain.data
+        #: Domains that have a row: id by label value, value by id, and the number of rows by id.
         self._ids: dict[str, int] = {}
+        self._values: dict[int, str] = {}
+        self._row_count: dict[int, int] = {}
         self._by_row = key == HOSTNAME_KEY
         self._next_id = capacity + 1 if self._by_row else 1
+        #: Ids below `_next_id` that no domain has, apart from those of rows.
+        self._free_ids: list[int] = []
         self.size = self._next_id + (0 if self._by_row else _HEADROOM)
-        self._row_ids_taken: set[int] = set()
         #: Rows with a node whose domain id is not `row + 1`.
         self._irregular: set[int] = set()
-        self._on_grow: list[Callable[[int], None]] = []
+        self._on_grow: list[WeakMethod[Callable[[int], None]]] = []
 
     def on_grow(self, callback: Callable[[int], None]) -> None:
-        """`callback(size)` is called when per-domain tables must become longer."""
-        self._on_grow.append(callback)
+        """The method is called with the new size when per-domain tables must become longer, as long as its table is
+        in use."""
+        self._on_grow.append(WeakMethod(callback))
 
     @property
     def one_row_per_domain(self) -> bool:
@@ -48,8 +55,10 @@ class TopologyColumn:
 
     def set(self, row: int, value: str | None) -> None:
         """The row's node has that label value; None: it lacks the label."""
-        domain = 0 if value is None else self._id_of(value, row)
-        self.cell[row] = domain
+        domain = self.cell[row]
+        if self._values.get(domain) != value:
+            self._leave(row)
+            domain = 0 if value is None else self._enter(row, value)
         if domain == row + 1:
             self._irregular.discard(row)
         else:
@@ -57,7 +66,7 @@ class TopologyColumn:
 
     def clear(self, row: int) -> None:
         """There is no node in the row any more."""
-        self.cell[row] = 0
+        self._leave(row)
         self._irregular.discard(row)
 
     def gather(self, table: NDArray[ScalarT]) -> NDArray[ScalarT]:
@@ -65,22 +74,45 @@ class TopologyColumn:
             return table[1 : len(self.domain) + 1]
         return table.take(self.domain)
 
-    def _id_of(self, value: str, row: int) -> int:
-        known = self._ids.get(value)
-        if known is not None:
-            return known
-        if self._by_row and row + 1 not in self._row_ids_taken:
-            fresh = row + 1
-            self._row_ids_taken.add(fresh)
-        else:
-            fresh = self._next_id
-            self._next_id += 1
-            if fresh >= self.size:
-                self._grow(fresh)
-        self._ids[value] = fresh
+    def _enter(self, row: int, value: str) -> int:
+        domain = self._ids.get(value)
+        if domain is None:
+            domain = self._ids[value] = self._unused_id(row)
+            self._values[domain] = value
+            self._row_count[domain] = 0
+        self._row_count[domain] += 1
+        self.cell[row] = domain
+        return domain
+
+    def _leave(self, row: int) -> None:
+        domain = self.cell[row]
+        if not domain:
+            return
+        self.cell[row] = 0
+        self._row_count[domain] -= 1
+        if not self._row_count[domain]:
+            del self._ids[self._values.pop(domain)], self._row_count[domain]
+            if not self._is_id_of_row(domain):
+                self._free_ids.append(domain)
+
+    def _unused_id(self, row: int) -> int:
+        if self._by_row and row + 1 not in self._values:
+            return row + 1
+        if self._free_ids:
+            return self._free_ids.pop()
+        fresh = self._next_id
+        self._next_id += 1
+        if fresh >= self.size:
+            self._grow(fresh)
         return fresh
+
+    def _is_id_of_row(self, domain: int) -> bool:
+        return self._by_row and domain <= len(self.domain)
 
     def _grow(self, needed: int) -> None:
         self.size = max(needed + 1, self.size + self.size // 2) + _HEADROOM
-        for callback in self._on_grow:
-            callback(self.size)
+        self._on_grow = [reference for reference in self._on_grow if reference() is not None]
+        for reference in self._on_grow:
+            callback = reference()
+            if callback is not None:
+                callback(self.size)
