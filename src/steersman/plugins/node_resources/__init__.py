@@ -1,7 +1,7 @@
 """NodeResourcesFit and NodeResourcesBalancedAllocation: room on the node, and how it would be used.
 
-`fit` (with `insufficient`, `strategies`, `fit_hints`) and `balanced_allocation` are the two plugins; `allocation` is
-what both of them score.
+`fit` (with `insufficient`, `strategies`, `fit_hints`) and `balanced_allocation` (with `balance`) are the two plugins;
+`allocation` is what both of them score. The modules named `…_columns` are the vector forms.
 """
 
 from steersman.plugins.node_resources.balanced_allocation import NodeResourcesBalancedAllocation

@@ -6,13 +6,14 @@ Score rate the node by the configured strategy (`strategies`). The hints are in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from steersman.api import Pod
 from steersman.config import NodeResourcesFitArgs
 from steersman.errors import InputError
+from steersman.framework.columns import ColumnarFilter, ColumnarScore, FilterKernel, NodesView, ScoreKernel, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.handle import Handle
@@ -20,15 +21,18 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.pod_resources import pod_requests, scoring_requests
-from steersman.framework.status import Code, Status, error, unresolvable
+from steersman.framework.status import Status, error, unresolvable
 from steersman.plugins.node_resources import fit_hints
-from steersman.plugins.node_resources.allocation import (
-    ERR_NO_RESOURCES,
-    allocation,
-    requested_with_minimum_on,
+from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES, allocation, requested_with_minimum_on
+from steersman.plugins.node_resources.fit_columns import fit_kernel
+from steersman.plugins.node_resources.insufficient import (
+    CheckedRequest,
+    checked_requests,
+    insufficient_resources,
+    rejection,
 )
-from steersman.plugins.node_resources.insufficient import insufficient_resources
 from steersman.plugins.node_resources.strategies import strategy_function
+from steersman.plugins.node_resources.strategy_columns import strategy_kernel
 
 ERR_SIDECARS_DISABLED: Final = "Pod has a restartable init container and the SidecarContainers feature is disabled"
 ERR_NO_STRATEGY: Final = "scoring strategy not specified"
@@ -38,9 +42,9 @@ PRE_SCORE_KEY: Final = "PreScoreNodeResourcesFit"
 
 @dataclass(frozen=True, slots=True)
 class FilterRequests:
-    """From PreFilter to Filter: what the pod requests, by resource."""
+    """From PreFilter to Filter: what the node must have enough of."""
 
-    by_resource: dict[str, int]
+    checked: tuple[CheckedRequest, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +54,9 @@ class ScoreRequests:
     amounts: tuple[int, ...]
 
 
-class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions):
+class NodeResourcesFit(
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, ColumnarFilter, ColumnarScore
+):
     """Rejects nodes without room for the pod; scores the others by how full they would be."""
 
     name = "NodeResourcesFit"
@@ -60,26 +66,36 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         if args.scoring_strategy is None:
             raise InputError(ERR_NO_STRATEGY)
+        self._strategy = args.scoring_strategy
         self._resources = args.scoring_strategy.resources
         self._score_allocation = strategy_function(args.scoring_strategy)
         self._gates = handle.gates
+        self.statuses = StatusTable()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         if has_sidecar(pod.pod) and not self._gates.enabled("SidecarContainers"):
             return unresolvable(ERR_SIDECARS_DISABLED)
-        state.write(PRE_FILTER_KEY, FilterRequests(pod_requests(pod.pod, status=False)))
+        state.write(PRE_FILTER_KEY, FilterRequests(self._checked_requests(pod)))
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         requests = state.read(PRE_FILTER_KEY, FilterRequests)
         if requests is None:
             return error(f'error reading "{PRE_FILTER_KEY}" from cycleState: not found')
-        lacking = insufficient_resources(requests.by_resource, node, self._ignored_resources, self._ignored_groups)
+        lacking = insufficient_resources(requests.checked, node)
         if not lacking:
             return None
-        hopeless = any(resource.unresolvable for resource in lacking)
-        code = Code.UNSCHEDULABLE_AND_UNRESOLVABLE if hopeless else Code.UNSCHEDULABLE
-        return Status(code, tuple(resource.reason for resource in lacking))
+        return rejection((resource.reason for resource in lacking), any(resource.unresolvable for resource in lacking))
+
+    def filter_fragment(self, pod: PodInfo) -> Hashable:
+        return self._checked_requests(pod)
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel:
+        return fit_kernel(self._checked_requests(pod), view, self.statuses)
+
+    def _checked_requests(self, pod: PodInfo) -> tuple[CheckedRequest, ...]:
+        requests = pod_requests(pod.pod, status=False)
+        return checked_requests(requests, self._ignored_resources, self._ignored_groups)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         state.write(PRE_SCORE_KEY, self._score_requests(pod))
@@ -90,6 +106,14 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
             return error(ERR_NO_RESOURCES)
         requests = state.read(PRE_SCORE_KEY, ScoreRequests) or self._score_requests(pod)
         return self._score_allocation(*allocation(self._resources, node, requests.amounts, requested_with_minimum_on))
+
+    def score_fragment(self, pod: PodInfo) -> Hashable:
+        return self._score_requests(pod)
+
+    def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel:
+        if not self._resources:
+            raise InputError(ERR_NO_RESOURCES)
+        return strategy_kernel(self._strategy, self._score_requests(pod).amounts, view)
 
     def _score_requests(self, pod: PodInfo) -> ScoreRequests:
         """Containers count with the scheduler's minimum; pod-level requests and resizes under way do not count."""

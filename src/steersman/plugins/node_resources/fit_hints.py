@@ -8,7 +8,7 @@ from steersman.api import DeviceClass, Node, Pod
 from steersman.framework.events import QueueingHint
 from steersman.framework.hints import changed, deleted
 from steersman.framework.pod_resources import pod_requests
-from steersman.plugins.node_resources.insufficient import EmptyNode, insufficient_resources
+from steersman.plugins.node_resources.insufficient import EmptyNode, checked_requests, insufficient_resources
 
 #: A request of this name plus the name of a device class asks for a device of that class.
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
@@ -29,7 +29,7 @@ def after_node_event(waiting: Pod, old: object, new: object) -> QueueingHint:
     """A node was added, or what it offers changed: it helps if the pod fits on it empty, thanks to the change."""
     before, after = changed(Node, old, new)
     requests = pod_requests(waiting, status=False)
-    if insufficient_resources(requests, EmptyNode(after)):
+    if insufficient_resources(checked_requests(requests), EmptyNode(after)):
         return QueueingHint.SKIP
     return _queue_if(before is None or _offers_more(requests, EmptyNode(before), EmptyNode(after)))
 

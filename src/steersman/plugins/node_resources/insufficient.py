@@ -7,6 +7,7 @@ from typing import Final, NamedTuple, Protocol
 
 from steersman.api import Node
 from steersman.framework.pod_resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended, node_allocatable
+from steersman.framework.status import Code, Status
 
 REASON_TOO_MANY_PODS: Final = "Too many pods"
 #: Checked, and named in reasons, in this order; all other resources follow.
@@ -27,6 +28,13 @@ class InsufficientResource(NamedTuple):
     capacity: int
     #: The pod asks for more than the node has in total: removing other pods cannot help.
     unresolvable: bool = False
+
+
+class CheckedRequest(NamedTuple):
+    """An amount of which the node must have enough left."""
+
+    resource: str
+    amount: int
 
 
 class Amounts(Protocol):
@@ -57,21 +65,31 @@ class EmptyNode:
         return 0
 
 
-def insufficient_resources(
-    requests: Mapping[str, int],
-    node: Amounts,
-    ignored_resources: Collection[str] = (),
-    ignored_groups: Collection[str] = (),
-) -> list[InsufficientResource]:
+def insufficient_resources(requests: Iterable[CheckedRequest], node: Amounts) -> list[InsufficientResource]:
     """Everything that the node has too little of; empty when the pod fits."""
     lacking = [] if node.pod_count < node.allowed_pods else [_too_many_pods(node)]
-    for resource in _checked_resources(requests):
-        wanted, offered, used = requests[resource], node.allocatable(resource), node.requested(resource)
-        if wanted <= offered - used or is_ignored(resource, ignored_resources, ignored_groups):
-            continue
-        reason = insufficient_reason(resource)
-        lacking.append(InsufficientResource(resource, reason, wanted, used, offered, unresolvable=wanted > offered))
+    for resource, wanted in requests:
+        offered, used = node.allocatable(resource), node.requested(resource)
+        if wanted > offered - used:
+            reason = insufficient_reason(resource)
+            lacking.append(InsufficientResource(resource, reason, wanted, used, offered, unresolvable=wanted > offered))
     return lacking
+
+
+def rejection(reasons: Iterable[str], unresolvable: bool) -> Status:
+    return Status(Code.UNSCHEDULABLE_AND_UNRESOLVABLE if unresolvable else Code.UNSCHEDULABLE, tuple(reasons))
+
+
+def checked_requests(
+    requests: Mapping[str, int], ignored_resources: Collection[str] = (), ignored_groups: Collection[str] = ()
+) -> tuple[CheckedRequest, ...]:
+    """The requests that are checked, in the order of the reasons. One of zero fits even an overcommitted node."""
+    ordered = (*CORE_RESOURCES, *sorted(requests.keys() - CORE_RESOURCES))
+    return tuple(
+        CheckedRequest(resource, requests[resource])
+        for resource in ordered
+        if requests.get(resource, 0) > 0 and not is_ignored(resource, ignored_resources, ignored_groups)
+    )
 
 
 def is_ignored(resource: str, ignored_resources: Collection[str], ignored_groups: Collection[str]) -> bool:
@@ -79,12 +97,6 @@ def is_ignored(resource: str, ignored_resources: Collection[str], ignored_groups
     if not is_extended(resource):
         return False
     return resource in ignored_resources or resource.split("/", 1)[0] in ignored_groups
-
-
-def _checked_resources(requests: Mapping[str, int]) -> Iterable[str]:
-    """The resources that the pod requests something of. A request of zero fits even an overcommitted node."""
-    ordered = (*CORE_RESOURCES, *sorted(requests.keys() - CORE_RESOURCES))
-    return (resource for resource in ordered if requests.get(resource, 0) > 0)
 
 
 def _too_many_pods(node: Amounts) -> InsufficientResource:

@@ -11,12 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from steersman.config import (
-    ResourceSpec,
-    ScoringStrategy,
-    ScoringStrategyType,
-    UtilizationShapePoint,
-)
+from steersman.config import ResourceSpec, ScoringStrategy, ScoringStrategyType
 from steersman.errors import InputError
 from steersman.framework.go_math import go_round
 from steersman.framework.plugin import MAX_NODE_SCORE
@@ -35,8 +30,7 @@ def strategy_function(strategy: ScoringStrategy) -> ScoreNode:
         case ScoringStrategyType.MOST_ALLOCATED:
             return weighted_average(strategy.resources, most_requested_score)
         case ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO:
-            ratio = strategy.requested_to_capacity_ratio
-            return requested_to_capacity_ratio(strategy.resources, ratio.shape if ratio is not None else ())
+            return requested_to_capacity_ratio(strategy.resources, shape_line(strategy))
         case _:
             raise InputError(f"scoring strategy {strategy.type} is not supported")
 
@@ -66,9 +60,8 @@ def most_requested_score(requested: int, capacity: int) -> int:
     return min(requested, capacity) * MAX_NODE_SCORE // capacity
 
 
-def requested_to_capacity_ratio(resources: Sequence[ResourceSpec], shape: Sequence[UtilizationShapePoint]) -> ScoreNode:
+def requested_to_capacity_ratio(resources: Sequence[ResourceSpec], line: Callable[[int], int]) -> ScoreNode:
     """Scores the utilisation by a broken line. Resources that score 0 do not count in the average."""
-    line = broken_line([(p.utilization, p.score * (MAX_NODE_SCORE // MAX_SHAPE_SCORE)) for p in shape])
 
     def score(requested: Sequence[int], allocated: Sequence[int], allocatable: Sequence[int]) -> int:
         node_score = weight_sum = 0
@@ -82,6 +75,13 @@ def requested_to_capacity_ratio(resources: Sequence[ResourceSpec], shape: Sequen
         return go_round(float(node_score) / float(weight_sum)) if weight_sum else 0
 
     return score
+
+
+def shape_line(strategy: ScoringStrategy) -> Callable[[int], int]:
+    """The configured shape as a function from a utilisation in percent to a score of 0..100."""
+    ratio = strategy.requested_to_capacity_ratio
+    shape = ratio.shape if ratio is not None else ()
+    return broken_line([(p.utilization, p.score * (MAX_NODE_SCORE // MAX_SHAPE_SCORE)) for p in shape])
 
 
 def broken_line(points: Sequence[tuple[int, int]]) -> Callable[[int], int]:

@@ -1,0 +1,122 @@
+"""The vector form of `balance`: the score kernel of NodeResourcesBalancedAllocation.
+
+The float operations and their order are those of the scalar form, so that the scores are equal to the last bit. Two
+resources, the default, have a `row` of their own without loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from steersman.config import ResourceSpec
+from steersman.framework.columns import IntColumn, NodesView, ScoreKernel
+from steersman.framework.plugin import MAX_NODE_SCORE
+from steersman.plugins.node_resources.allocation_columns import (
+    AllocationKernel,
+    FloatColumn,
+    ScoredResource,
+    filled,
+    requested_column,
+    scored_resources,
+)
+from steersman.plugins.node_resources.balance import balance_score
+
+_HALF: Final = MAX_NODE_SCORE // 2
+#: Python divides integers up to here as floats; the quotient of greater ones it rounds only once.
+_EXACT_AS_FLOAT: Final = 1 << 53
+
+
+def balance_kernel(specs: Sequence[ResourceSpec], requests: Sequence[int], view: NodesView) -> ScoreKernel:
+    """The kernel for a pod with these requests, which stand in the order of the configured resources."""
+    resources = scored_resources(specs, requests, view, requested_column)
+    return BalanceOfTwo(resources, view) if len(resources) == 2 else Balance(resources, view)
+
+
+class Balance(AllocationKernel):
+    """How much more evenly the resources are used with the pod."""
+
+    def row(self, row: int) -> int:
+        offered = [cell[row] for _, _, cell, _ in self.cells]
+        allocated = [cell[row] for _, _, _, cell in self.cells]
+        requested = [amount + wanted for amount, (_, wanted, _, _) in zip(allocated, self.cells, strict=True)]
+        return balance_score(requested, allocated, offered)
+
+    def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
+        wanted = [resource.wanted for resource in self.resources]
+        shares = [filled(u, w, o) / np.maximum(o, 1) for u, w, o in zip(used, wanted, offered, strict=True)]
+        score = _balance(shares, offered)
+        shares = [np.minimum(u, o) / np.maximum(o, 1) for u, o in zip(used, offered, strict=True)]
+        score -= _balance(shares, offered)
+        score += _HALF
+        score >>= 1
+        score += _HALF
+        return score
+
+
+class BalanceOfTwo(Balance):
+    """The same for two resources."""
+
+    def __init__(self, resources: Sequence[ScoredResource], view: NodesView) -> None:
+        super().__init__(resources, view)
+        first, second = self.cells
+        _, self._wanted_1, self._offered_1, self._used_1 = first
+        _, self._wanted_2, self._offered_2, self._used_2 = second
+
+    def row(self, row: int) -> int:
+        whole_1, whole_2 = self._offered_1[row], self._offered_2[row]
+        if not (0 < whole_1 < _EXACT_AS_FLOAT and 0 < whole_2 < _EXACT_AS_FLOAT):
+            return super().row(row)
+        used_1, used_2 = self._used_1[row], self._used_2[row]
+        share_1, share_2 = used_1 / whole_1, used_2 / whole_2
+        if share_1 > 1.0:
+            share_1 = 1.0
+        if share_2 > 1.0:
+            share_2 = 1.0
+        before = int((1 - abs((share_1 - share_2) / 2)) * 100)
+        share_1, share_2 = (used_1 + self._wanted_1) / whole_1, (used_2 + self._wanted_2) / whole_2
+        if share_1 > 1.0:
+            share_1 = 1.0
+        if share_2 > 1.0:
+            share_2 = 1.0
+        return 50 + (50 + int((1 - abs((share_1 - share_2) / 2)) * 100) - before) // 2
+
+
+def _balance(shares: Sequence[FloatColumn], offered: Sequence[IntColumn]) -> IntColumn:
+    """50..100: the evener the used shares of the resources, the higher. Where one is not offered, its share is 0."""
+    balance = _deviation_of_two(shares, offered) if len(shares) == 2 else _deviation(shares, offered)
+    np.subtract(1, balance, out=balance)
+    balance *= MAX_NODE_SCORE
+    return balance.astype(np.int64)
+
+
+def _deviation_of_two(shares: Sequence[FloatColumn], offered: Sequence[IntColumn]) -> FloatColumn:
+    """The standard deviation; 0 for rows that offer only one of the resources, or none."""
+    deviation = shares[0] - shares[1]
+    deviation /= 2
+    np.abs(deviation, out=deviation)
+    deviation *= np.minimum(offered[0], offered[1]) != 0
+    return deviation
+
+
+def _deviation(shares: Sequence[FloatColumn], offered: Sequence[IntColumn]) -> FloatColumn:
+    """The same for any number of resources."""
+    size = len(shares[0])
+    number, total, squares = np.zeros(size), np.zeros(size), np.zeros(size)
+    least, greatest = np.ones(size), np.zeros(size)
+    for share, whole in zip(shares, offered, strict=True):
+        number += np.minimum(whole, 1)
+        total += share
+        np.minimum(share, least, out=least, where=whole != 0)
+        np.maximum(share, greatest, out=greatest)
+    np.maximum(number, 1, out=number)
+    mean = total / number
+    for share, whole in zip(shares, offered, strict=True):
+        distance = share - mean
+        distance *= distance
+        distance *= whole != 0
+        squares += distance
+    squares /= number
+    return np.where(number > 2, np.sqrt(squares), (greatest - least) / 2 * (number == 2))

@@ -1,0 +1,140 @@
+"""The vector form of the filter of NodeResourcesFit: which rows have room, and what the others lack.
+
+What a row lacks is a set of bits, the *shortage*: one for the number of pods, one per checked resource in the order of
+their reasons, and one that says that removing pods would not help. Every shortage that occurs has a reason id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steersman.framework.columns import Column, Depends, FilterKernel, NodesView, ReasonColumn, Rows, StatusTable
+from steersman.plugins.node_resources.insufficient import (
+    REASON_TOO_MANY_PODS,
+    CheckedRequest,
+    insufficient_reason,
+    rejection,
+)
+
+#: Pods that request more resources than this have no table of shortages; rows that they do not fit are looked at singly.
+_MOST_TABULATED: Final = 12
+_TOO_MANY_PODS: Final = 1
+
+
+class _Need(NamedTuple):
+    """A checked resource with its columns and its bit in a shortage."""
+
+    bit: int
+    wanted: int
+    offered: Column
+    used: Column
+
+
+def fit_kernel(requests: Sequence[CheckedRequest], view: NodesView, statuses: StatusTable) -> FilterKernel:
+    """The kernel for a pod with these requests."""
+    kind = FitOfTwo if len(requests) == 2 else Fit
+    return kind(requests, view, statuses)
+
+
+class Fit(FilterKernel):
+    """Whether there is enough left of every requested resource, and one more pod allowed."""
+
+    depends = Depends.NODE_PODS
+
+    def __init__(self, requests: Sequence[CheckedRequest], view: NodesView, statuses: StatusTable) -> None:
+        self._requests = requests
+        self._statuses = statuses
+        self._row_numbers = np.arange(view.capacity)
+        self._pods, self._allowed = view.pod_count, view.allowed_pods
+        self._pods_cell, self._allowed_cell = self._pods.cell, self._allowed.cell
+        self._needs = tuple(
+            _Need(2 << i, r.amount, view.allocatable(r.resource), view.requested(r.resource))
+            for i, r in enumerate(requests)
+        )
+        #: The same for one row.
+        self._cells = tuple((need.bit, need.wanted, need.offered.cell, need.used.cell) for need in self._needs)
+        self._hopeless = 2 << len(requests)
+        self._ids: dict[int, int] = {}
+        #: Reason ids by shortage; 0 for one that has not occurred yet.
+        self._id_table = np.zeros(2 * self._hopeless if len(requests) <= _MOST_TABULATED else 0, np.int32)
+
+    def row(self, row: int) -> int:
+        if self._pods_cell[row] < self._allowed_cell[row]:
+            for _, wanted, offered, used in self._cells:
+                if wanted > offered[row] - used[row]:
+                    break
+            else:
+                return 0
+        return self._id_of(self._shortage(row))
+
+    def rows(self, rows: Rows) -> ReasonColumn:
+        lacking = self._pods.values[rows] >= self._allowed.values[rows]
+        for _, wanted, offered, used in self._needs:
+            lacking |= wanted > offered.values[rows] - used.values[rows]
+        reasons = np.zeros(len(lacking), np.int32)
+        crowded = lacking.nonzero()[0]
+        if len(crowded):
+            reasons[crowded] = self._ids_of(self._row_numbers[rows][crowded])
+        return reasons
+
+    def _ids_of(self, rows: NDArray[np.intp]) -> ReasonColumn:
+        """Reason ids of rows on which something lacks."""
+        if not len(self._id_table):
+            return np.fromiter(map(self.row, rows.tolist()), np.int32, len(rows))
+        shortages = self._shortages(rows)
+        ids = self._id_table[shortages]
+        if not ids.all():
+            for shortage in set(shortages[ids == 0].tolist()):
+                self._id_table[shortage] = self._id_of(shortage)
+            ids = self._id_table[shortages]
+        return ids
+
+    def _shortages(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        shortages = np.multiply(self._pods.values[rows] >= self._allowed.values[rows], _TOO_MANY_PODS, dtype=np.intp)
+        hopeless = np.zeros(len(rows), np.bool_)
+        for bit, wanted, offered_column, used in self._needs:
+            offered = offered_column.values[rows]
+            lacking = wanted > offered - used.values[rows]
+            shortages += np.multiply(lacking, bit, dtype=np.intp)
+            hopeless |= lacking & (wanted > offered)
+        return shortages + np.multiply(hopeless, self._hopeless, dtype=np.intp)
+
+    def _shortage(self, row: int) -> int:
+        """The same for one row."""
+        shortage = 0 if self._pods_cell[row] < self._allowed_cell[row] else _TOO_MANY_PODS
+        for bit, wanted, offered, used in self._cells:
+            if wanted > offered[row] - used[row]:
+                shortage |= bit if wanted <= offered[row] else bit | self._hopeless
+        return shortage
+
+    def _id_of(self, shortage: int) -> int:
+        known = self._ids.get(shortage)
+        if known is None:
+            reasons = [REASON_TOO_MANY_PODS] if shortage & _TOO_MANY_PODS else []
+            reasons += [insufficient_reason(r.resource) for i, r in enumerate(self._requests) if shortage & 2 << i]
+            status = rejection(reasons, unresolvable=bool(shortage & self._hopeless))
+            known = self._ids[shortage] = self._statuses.id_of(status)
+        return known
+
+
+class FitOfTwo(Fit):
+    """The same for two resources, as most pods request: its `row` has no loop."""
+
+    def __init__(self, requests: Sequence[CheckedRequest], view: NodesView, statuses: StatusTable) -> None:
+        super().__init__(requests, view, statuses)
+        first, second = self._cells
+        _, self._wanted_1, self._offered_1, self._used_1 = first
+        _, self._wanted_2, self._offered_2, self._used_2 = second
+
+    def row(self, row: int) -> int:
+        if (
+            self._wanted_1 <= self._offered_1[row] - self._used_1[row]
+            and self._wanted_2 <= self._offered_2[row] - self._used_2[row]
+            and self._pods_cell[row] < self._allowed_cell[row]
+        ):
+            return 0
+        return self._id_of(self._shortage(row))

@@ -1,0 +1,166 @@
+"""The vector form of `strategies`: score kernels of NodeResourcesFit, one class per strategy.
+
+Shares are computed in float64 where that is exact, else in int64. The average of two resources, the default, has a
+`row` of its own without loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from steersman.config import ScoringStrategy, ScoringStrategyType
+from steersman.framework.columns import IntColumn, NodesView, ScoreKernel
+from steersman.framework.go_math import go_round
+from steersman.framework.plugin import MAX_NODE_SCORE
+from steersman.plugins.node_resources.allocation_columns import (
+    AllocationKernel,
+    FloatColumn,
+    ScoredResource,
+    filled,
+    requested_with_minimum_column,
+    scored_resources,
+)
+from steersman.plugins.node_resources.strategies import FULL, shape_line
+
+#: Below, 100 times a capacity is exact in float64, and a quotient that is no integer is too far from the next one to be
+#: rounded to it: 1/2**46 at least, while floats up to 100 are closer than that.
+_EXACT_AS_FLOAT: Final = 1 << 46
+
+
+def strategy_kernel(strategy: ScoringStrategy, requests: Sequence[int], view: NodesView) -> ScoreKernel:
+    """The kernel of `strategy.type` for a pod with these requests, which stand in the order of the resources."""
+    resources = scored_resources(strategy.resources, requests, view, requested_with_minimum_column)
+    match strategy.type:
+        case ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO:
+            return RequestedToCapacityRatio(resources, view, strategy)
+        case ScoringStrategyType.MOST_ALLOCATED:
+            return MostAllocated(resources, view)
+        case _:
+            return LeastAllocatedOfTwo(resources, view) if len(resources) == 2 else LeastAllocated(resources, view)
+
+
+class LeastAllocated(AllocationKernel):
+    """The average free share."""
+
+    def row(self, row: int) -> int:
+        node_score = weight_sum = 0
+        for weight, wanted, offered, used in self.cells:
+            capacity = offered[row]
+            if capacity:
+                free = capacity - used[row] - wanted
+                if free >= 0:
+                    node_score += free * MAX_NODE_SCORE // capacity * weight
+                weight_sum += weight
+        return node_score // weight_sum if weight_sum else 0
+
+    def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
+        shares = []
+        for resource, capacity, allocated in zip(self.resources, offered, used, strict=True):
+            free = np.maximum(capacity - allocated, resource.wanted)
+            free -= resource.wanted
+            shares.append(percent(free, capacity, largest))
+        return _average(self.resources, shares, offered)
+
+
+class LeastAllocatedOfTwo(LeastAllocated):
+    """The same for two resources."""
+
+    def __init__(self, resources: Sequence[ScoredResource], view: NodesView) -> None:
+        super().__init__(resources, view)
+        first, second = self.cells
+        self._weight_1, self._wanted_1, self._offered_1, self._used_1 = first
+        self._weight_2, self._wanted_2, self._offered_2, self._used_2 = second
+        self._weight_sum = self._weight_1 + self._weight_2
+
+    def row(self, row: int) -> int:
+        capacity_1, capacity_2 = self._offered_1[row], self._offered_2[row]
+        if capacity_1 <= 0 or capacity_2 <= 0:
+            return super().row(row)
+        free_1 = capacity_1 - self._used_1[row] - self._wanted_1
+        free_2 = capacity_2 - self._used_2[row] - self._wanted_2
+        node_score = free_1 * 100 // capacity_1 * self._weight_1 if free_1 > 0 else 0
+        if free_2 > 0:
+            node_score += free_2 * 100 // capacity_2 * self._weight_2
+        return node_score // self._weight_sum
+
+
+class MostAllocated(AllocationKernel):
+    """The average used share."""
+
+    def row(self, row: int) -> int:
+        node_score = weight_sum = 0
+        for weight, wanted, offered, used in self.cells:
+            capacity = offered[row]
+            if capacity:
+                node_score += min(used[row] + wanted, capacity) * MAX_NODE_SCORE // capacity * weight
+                weight_sum += weight
+        return node_score // weight_sum if weight_sum else 0
+
+    def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
+        shares = [
+            percent(filled(allocated, resource.wanted, capacity), capacity, largest)
+            for resource, capacity, allocated in zip(self.resources, offered, used, strict=True)
+        ]
+        return _average(self.resources, shares, offered)
+
+
+class RequestedToCapacityRatio(AllocationKernel):
+    """The utilisation scored by a broken line; resources that score 0 do not count in the average."""
+
+    def __init__(self, resources: Sequence[ScoredResource], view: NodesView, strategy: ScoringStrategy) -> None:
+        super().__init__(resources, view)
+        self._line = shape_line(strategy)
+        self._line_cell = [self._line(utilization) for utilization in range(FULL + 1)]
+        self._line_values = np.array(self._line_cell, np.float64)
+
+    def row(self, row: int) -> int:
+        node_score = weight_sum = 0
+        for weight, wanted, offered, used in self.cells:
+            capacity = offered[row]
+            if capacity:
+                utilization = min(used[row] + wanted, capacity) * FULL // capacity
+                score = self._line_cell[utilization] if 0 <= utilization <= FULL else self._line(utilization)
+                if score > 0:
+                    node_score += score * weight
+                    weight_sum += weight
+        return go_round(float(node_score) / float(weight_sum)) if weight_sum else 0
+
+    def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
+        node_score, weight_sum = np.zeros(len(offered[0])), np.zeros(len(offered[0]))
+        for resource, capacity, allocated in zip(self.resources, offered, used, strict=True):
+            utilization = percent(filled(allocated, resource.wanted, capacity), capacity, largest)
+            score = self._line_values[utilization.astype(np.intp)]
+            score *= capacity != 0
+            node_score += score * resource.weight
+            weight_sum += np.multiply(score > 0, resource.weight)
+        average = node_score / np.maximum(weight_sum, 1)
+        whole = np.floor(average)
+        whole += average - whole >= 0.5
+        return whole.astype(np.int64)
+
+
+def percent(part: IntColumn, whole: IntColumn, largest: int) -> FloatColumn:
+    """100 · part / whole rounded down, for 0 ≤ part ≤ whole ≤ largest; 0 where the whole is 0."""
+    hundredfold, divisor = part * FULL, np.maximum(whole, 1)
+    if largest >= _EXACT_AS_FLOAT:
+        return (hundredfold // divisor).astype(np.float64)
+    quotient = hundredfold / divisor
+    np.floor(quotient, out=quotient)
+    return quotient
+
+
+def _average(
+    resources: Sequence[ScoredResource], scores: Sequence[FloatColumn], offered: Sequence[IntColumn]
+) -> IntColumn:
+    """By the weights of the resources that the node offers, rounded down. Resources that it does not offer score 0."""
+    node_score, weight_sum = np.zeros(len(scores[0])), np.zeros(len(scores[0]))
+    for resource, score, capacity in zip(resources, scores, offered, strict=True):
+        counts = np.minimum(capacity, 1)
+        node_score += score if resource.weight == 1 else score * resource.weight
+        weight_sum += counts if resource.weight == 1 else counts * resource.weight
+    np.maximum(weight_sum, 1, out=weight_sum)
+    node_score /= weight_sum
+    return node_score.astype(np.int64)
