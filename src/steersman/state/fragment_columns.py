@@ -6,7 +6,7 @@ One column per plugin and fragment, shared by every signature with that fragment
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from steersman.state.dirty_log import DirtyLog
 from steersman.state.node_table import NodeTable
 
 #: Up to this many changed rows, single cells are cheaper than a vector operation.
-FEW = 24
+FEW = 56
 
 KernelT = TypeVar("KernelT", bound=FilterKernel | ScoreKernel)
 
@@ -25,11 +25,13 @@ KernelT = TypeVar("KernelT", bound=FilterKernel | ScoreKernel)
 class FragmentColumn(Generic[KernelT]):
     """The answers of one kernel for every row. Exact after `sync()` for all rows that have a node."""
 
-    __slots__ = ("_epoch", "_log", "_position", "_table", "cell", "kernel", "values")
+    __slots__ = ("_epoch", "_has_epoch", "_log", "_nodes", "_position", "_row", "cell", "kernel", "values")
 
     def __init__(self, kernel: KernelT, table: NodeTable) -> None:
         self.kernel = kernel
-        self._table = table
+        self._row: Callable[[int], int] = kernel.row
+        self._has_epoch = has_epoch(kernel)
+        self._nodes = table.nodes
         self._log: DirtyLog = table.log if kernel.depends is Depends.NODE_PODS else table.node_log
         #: Position in the log and the kernel's epoch at which the column was exact.
         self._position = self._log.end
@@ -40,9 +42,16 @@ class FragmentColumn(Generic[KernelT]):
 
     def sync(self) -> None:
         log = self._log
-        if self._position != log.end:
+        behind = log.end - self._position
+        if behind == 1:
+            # The usual case after placing a pod: one row to look at.
+            row = log.rows[-1]
+            if self._nodes[row] is not None:
+                self.cell[row] = self._row(row)
+            self._position = log.end
+        elif behind:
             self._catch_up(log)
-        if self._epoch != self.kernel.epoch():
+        if self._has_epoch and self._epoch != self.kernel.epoch():
             self._recompute()
 
     def _catch_up(self, log: DirtyLog) -> None:
@@ -57,11 +66,16 @@ class FragmentColumn(Generic[KernelT]):
         self._position = log.end
 
     def _update_few(self, rows: Collection[int]) -> None:
-        nodes, row_of, cell = self._table.nodes, self.kernel.row, self.cell
+        nodes, answer, cell = self._nodes, self._row, self.cell
         for row in rows:
             if nodes[row] is not None:
-                cell[row] = row_of(row)
+                cell[row] = answer(row)
 
     def _recompute(self) -> None:
         self.values[:] = self.kernel.rows(ALL_ROWS)
         self._epoch = self.kernel.epoch()
+
+
+def has_epoch(kernel: FilterKernel | ScoreKernel) -> bool:
+    """Whether the kernel's answers may change for a reason that is not in the row."""
+    return type(kernel).epoch not in (FilterKernel.epoch, ScoreKernel.epoch)

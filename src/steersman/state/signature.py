@@ -29,7 +29,7 @@ from steersman.framework.columns import (
     Normalize,
     ScoreKernel,
 )
-from steersman.state.fragment_columns import FEW, FragmentColumn
+from steersman.state.fragment_columns import FEW, FragmentColumn, has_epoch
 from steersman.state.node_table import NodeTable
 
 #: Subtracted from the total of a row that does not pass. Greater than any total of 32-bit profiles.
@@ -76,9 +76,7 @@ class Signature:
         self._cluster_filters = cluster_filters
         self._cluster_scores = cluster_scores
         self._columns: list[FilterColumn | ScoreColumn] = [*filters, *(s.column for s in scores)]
-        self._with_epoch = [
-            c for c in self._columns if type(c.kernel).epoch not in (FilterKernel.epoch, ScoreKernel.epoch)
-        ]
+        self._with_epoch = [c for c in self._columns if has_epoch(c.kernel)]
         self._local_cells = [f.cell for f in self._local_filters]
         self._score_cells = [(s.weight, s.column.cell) for s in self._local_scores]
         self._synced_on_change: list[FilterColumn | ScoreColumn] = [
