@@ -1,0 +1,61 @@
+"""The embedded cluster: an in-process store with the list and watch semantics of a kube-apiserver.
+
+    store = Store(clock, admission=KubeAdmission())
+    feed(store, ingest)                                   # the scheduler hears of every object, at once
+    kubelets = Kubelets(store, timers)                    # pods that are bound run
+    store.create(pod)
+    Pods(store).bind("default", "web-0", pod.metadata.uid, "n1")
+
+Simulations and tests run the scheduler on it. Writers call `Store`, `Pods` and `evict`; readers list, `watch` or `subscribe`.
+"""
+
+from steersman.embedded.admission import KubeAdmission, in_creation_order
+from steersman.embedded.errors import (
+    AlreadyExists,
+    ApiError,
+    Conflict,
+    Expired,
+    Forbidden,
+    Invalid,
+    NotFound,
+    Timeout,
+    TooManyRequests,
+)
+from steersman.embedded.eviction import evict
+from steersman.embedded.feed import SCHEDULER_KINDS, Ear, feed
+from steersman.embedded.history import EventType
+from steersman.embedded.kubelet import RUN_SECONDS, Kubelets, Timers
+from steersman.embedded.pods import Pods
+from steersman.embedded.store import Admission, ClusterView, Store
+from steersman.embedded.subscriptions import Listener, Subscription
+from steersman.embedded.watch import Watch, WatchEvent
+
+__all__ = [
+    "RUN_SECONDS",
+    "SCHEDULER_KINDS",
+    "Admission",
+    "AlreadyExists",
+    "ApiError",
+    "ClusterView",
+    "Conflict",
+    "Ear",
+    "EventType",
+    "Expired",
+    "Forbidden",
+    "Invalid",
+    "KubeAdmission",
+    "Kubelets",
+    "Listener",
+    "NotFound",
+    "Pods",
+    "Store",
+    "Subscription",
+    "Timeout",
+    "Timers",
+    "TooManyRequests",
+    "Watch",
+    "WatchEvent",
+    "evict",
+    "feed",
+    "in_creation_order",
+]

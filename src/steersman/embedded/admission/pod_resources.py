@@ -1,0 +1,65 @@
+"""Pod-level resources, completed from those of the containers once these have their own defaults."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from steersman.api import Container, Pod, PodSpec, ResourceList, ResourceRequirements, quantity
+from steersman.embedded.admission.containers import with_rounded_amounts
+from steersman.framework.pod_resources import CPU, MEMORY, Amounts, request_amounts
+
+_HUGE_PAGES: Final = "hugepages-"
+
+_replace = msgspec.structs.replace
+
+
+def completed(spec: PodSpec) -> PodSpec:
+    """Nothing is added to a pod that states no resources at pod level."""
+    stated = spec.resources
+    if stated is None or not (stated.limits or stated.requests):
+        return spec
+    resources = _with_huge_page_limits(stated, spec)
+    if resources.limits:
+        resources = _with_requests(resources, spec)
+    resources = with_rounded_amounts(resources)
+    return spec if resources is stated else _replace(spec, resources=resources)
+
+
+def _with_huge_page_limits(stated: ResourceRequirements, spec: PodSpec) -> ResourceRequirements:
+    """Huge pages that containers are limited to, unless the pod says something about them."""
+    limits = {
+        name: quantity.canonical(amount)
+        for name, amount in _container_limits(spec).items()
+        if name.startswith(_HUGE_PAGES) and name not in stated.requests and name not in stated.limits
+    }
+    return _replace(stated, limits=stated.limits | limits) if limits else stated
+
+
+def _with_requests(stated: ResourceRequirements, spec: PodSpec) -> ResourceRequirements:
+    """What the containers request together, else what the pod is limited to."""
+    requests: ResourceList = dict(stated.requests)
+    for name, amount in _container_requests(spec).items():
+        if name in (CPU, MEMORY):
+            requests.setdefault(name, quantity.canonical(amount))
+    for name, limit in stated.limits.items():
+        if name in (CPU, MEMORY) or name.startswith(_HUGE_PAGES):
+            requests.setdefault(name, limit)
+    return stated if requests == stated.requests else _replace(stated, requests=requests)
+
+
+def _container_requests(spec: PodSpec) -> Amounts:
+    alone = PodSpec(containers=spec.containers, init_containers=spec.init_containers)
+    return request_amounts(Pod(spec=alone), status=False)
+
+
+def _container_limits(spec: PodSpec) -> Amounts:
+    """Limits add up as requests do."""
+    containers = tuple(map(_limits_as_requests, spec.containers))
+    init_containers = tuple(map(_limits_as_requests, spec.init_containers))
+    return _container_requests(PodSpec(containers=containers, init_containers=init_containers))
+
+
+def _limits_as_requests(container: Container) -> Container:
+    return _replace(container, resources=ResourceRequirements(requests=container.resources.limits))

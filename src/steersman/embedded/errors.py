@@ -1,0 +1,109 @@
+"""What the embedded cluster refuses, in the terms of a Kubernetes `Status`: code, reason and message.
+
+Raised by the store and everything on top of it. Messages are worded as a kube-apiserver words them.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from steersman.api import Object
+from steersman.errors import SteersmanError
+
+MODIFIED_SINCE: Final = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+class ApiError(SteersmanError):
+    """Base of all refusals."""
+
+    code: ClassVar[int] = 500
+    reason: ClassVar[str] = "InternalError"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class NotFound(ApiError):
+    code = 404
+    reason = "NotFound"
+
+    def __init__(self, kind: type[Object], name: str) -> None:
+        super().__init__(f'{resource(kind)} "{bare_name(name)}" not found')
+
+
+class AlreadyExists(ApiError):
+    code = 409
+    reason = "AlreadyExists"
+
+    def __init__(self, kind: type[Object], name: str) -> None:
+        super().__init__(f'{resource(kind)} "{bare_name(name)}" already exists')
+
+
+class Conflict(ApiError):
+    """The object is not what the writer took it for."""
+
+    code = 409
+    reason = "Conflict"
+
+    def __init__(self, kind: type[Object], name: str, why: str = MODIFIED_SINCE, subresource: str = "") -> None:
+        target = f"{resource(kind)}/{subresource}" if subresource else resource(kind)
+        super().__init__(f'Operation cannot be fulfilled on {target} "{bare_name(name)}": {why}')
+
+
+class Expired(ApiError):
+    """History no longer reaches back to the resource version; the watcher must list again."""
+
+    code = 410
+    reason = "Expired"
+
+    def __init__(self, asked: int, oldest: int) -> None:
+        super().__init__(f"too old resource version: {asked} ({oldest})")
+
+
+class Timeout(ApiError):
+    """The resource version lies in the future."""
+
+    code = 504
+    reason = "Timeout"
+
+    def __init__(self, asked: int, current: int) -> None:
+        super().__init__(f"Too large resource version: {asked}, current: {current}")
+
+
+class Invalid(ApiError):
+    """The object breaks a rule of the API; `why` names field and rule."""
+
+    code = 422
+    reason = "Invalid"
+
+    def __init__(self, kind: type[Object], name: str, why: str) -> None:
+        super().__init__(f'{kind.KIND} "{bare_name(name)}" is invalid: {why}')
+
+
+class Forbidden(ApiError):
+    """Admission says no."""
+
+    code = 403
+    reason = "Forbidden"
+
+    def __init__(self, kind: type[Object], name: str, why: str) -> None:
+        super().__init__(f'{resource(kind)} "{bare_name(name)}" is forbidden: {why}')
+
+
+class TooManyRequests(ApiError):
+    """Not now, perhaps later."""
+
+    code = 429
+    reason = "TooManyRequests"
+
+
+def resource(kind: type[Object]) -> str:
+    """What messages call a kind: the plural, with the API group unless it is the core one."""
+    group, _, _ = kind.API_VERSION.rpartition("/")
+    return f"{kind.PLURAL}.{group}" if group else kind.PLURAL
+
+
+def bare_name(key: str) -> str:
+    """`web-0` of `default/web-0`."""
+    return key.rpartition("/")[2]

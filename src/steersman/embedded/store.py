@@ -1,0 +1,298 @@
+"""The embedded cluster's store: typed objects by kind and key, versioned as a kube-apiserver versions them.
+
+Manifests, the simulated kubelets and the scheduler's bindings write here; the scheduler's ingest listens through
+`subscribe`, everybody else lists and watches. Plain synchronous code: a write is done, logged (`history`) and told to
+listeners (`subscriptions`) when the call returns. What an API server adds to an object before it stores it is the
+business of `admission`, subresources of pods that of `pods`.
+
+Differences to a real API server, on purpose: uid, creation time, generation and status of a created object are kept where
+given, so that dumps of real clusters load as they are, and a deletion does not wait for finalizers, because the controllers
+that would remove them do not run here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, Protocol, TypeAlias, TypeVar, cast
+
+import msgspec
+
+from steersman import api
+from steersman.api import Namespace, Object, ObjectMeta, key, timestamps
+from steersman.api.selectors import Selector
+from steersman.clock import Clock
+from steersman.embedded.errors import AlreadyExists, Conflict, Invalid, NotFound
+from steersman.embedded.history import ADDED, DELETED, MODIFIED, Commit, EventType, History
+from steersman.embedded.naming import assigned_uid, generated_name
+from steersman.embedded.subscriptions import Listener, Subscription, Subscriptions
+from steersman.embedded.watch import Filter, Watch
+
+T = TypeVar("T", bound=Object)
+_Objects: TypeAlias = list[Object]
+
+DEFAULT_NAMESPACE: Final = "default"
+HISTORY_LENGTH: Final = 4096
+"""So many writes, at least, a watch may lag behind."""
+FIRST_VERSION: Final = 1
+"""The version of an empty store. Not 0, which asks a watch for the current objects first."""
+NO_NAME: Final = "metadata.name: Required value: name or generateName is required"
+NOT_A_VERSION: Final = "resourceVersion: Invalid value"
+
+COUNTED_GENERATIONS: Final[frozenset[type[Object]]] = frozenset(
+    {
+        api.DaemonSet,
+        api.Deployment,
+        api.DeviceClass,
+        api.Job,
+        api.Pod,
+        api.PodDisruptionBudget,
+        api.PriorityClass,
+        api.ReplicaSet,
+        api.ReplicationController,
+        api.ResourceSlice,
+        api.StatefulSet,
+    }
+)
+"""The kinds whose changes of spec an API server counts."""
+
+_replace = msgspec.structs.replace
+
+
+class ClusterView(Protocol):
+    """What admission may look at: the store without its writing half."""
+
+    def find(self, kind: type[T], key: str) -> T | None: ...
+
+    def objects(self, kind: type[T]) -> Mapping[str, T]: ...
+
+    def timestamp(self) -> str: ...
+
+
+class Admission(Protocol):
+    """Completes or refuses an object before it is stored; `old` is None for a new one."""
+
+    def __call__(self, obj: T, old: T | None, view: ClusterView) -> T: ...
+
+
+class Store:
+    """See the module's text. With `admission`, missing namespaces are created along with the first object in them."""
+
+    def __init__(self, clock: Clock, *, admission: Admission | None = None, history: int = HISTORY_LENGTH) -> None:
+        self.clock = clock
+        self._admission = admission
+        self._objects: dict[type[Object], dict[str, Object]] = {}
+        self._version = FIRST_VERSION
+        self._history = History(history, FIRST_VERSION)
+        self._subscriptions = Subscriptions()
+        self._second = -1
+        self._timestamp = ""
+
+    # -- reading -----------------------------------------------------------------------------------------------------
+
+    @property
+    def resource_version(self) -> str:
+        """The version of the latest write."""
+        return str(self._version)
+
+    def find(self, kind: type[T], key: str) -> T | None:
+        """The object, or None."""
+        return cast("T | None", self._of_kind(kind).get(key))
+
+    def get(self, kind: type[T], key: str) -> T:
+        """The object; raises `NotFound`."""
+        found = self._of_kind(kind).get(key)
+        if found is None:
+            raise NotFound(kind, key)
+        return cast("T", found)
+
+    def objects(self, kind: type[T]) -> Mapping[str, T]:
+        """A live view of all objects of a kind by key, in the order of their creation."""
+        return MappingProxyType(cast("dict[str, T]", self._of_kind(kind)))
+
+    def list(
+        self, kind: type[T], namespace: str | None = None, selector: Selector | None = None
+    ) -> tuple[Sequence[T], str]:
+        """The objects in the order of their keys, and the version from which a watch goes on."""
+        wanted, objects = Filter(namespace, selector), self._of_kind(kind)
+        matching = [objects[name] for name in sorted(objects) if wanted.matches(objects[name])]
+        return cast("Sequence[T]", matching), self.resource_version
+
+    def watch(
+        self,
+        kinds: Iterable[type[Object]],
+        since: str = "",
+        *,
+        namespace: str | None = None,
+        selector: Selector | None = None,
+        bookmarks: bool = False,
+    ) -> Watch:
+        """All writes after the version `since`; without one, or "0", the current objects come first, as added.
+
+        Raises `Expired` for a version before the history. With `bookmarks` the watcher also learns of versions in
+        which nothing of interest happened.
+        """
+        kinds = tuple(kinds)
+        initial: _Objects = []
+        version = self._version
+        if since in ("", "0"):
+            initial = self._current_objects(kinds)
+        else:
+            version = self._parsed(since, kinds[0])
+            self._history.since(version)
+        return Watch(self._history, kinds, version, initial, Filter(namespace, selector), bookmarks)
+
+    def subscribe(self, listener: Listener, kinds: Iterable[type[Object]]) -> Subscription:
+        """Calls the listener for every object there is, as added, kind after kind, then for every write."""
+        kinds = tuple(kinds)
+        return self._subscriptions.add(listener, kinds, self._version, self._current_objects(kinds))
+
+    def timestamp(self) -> str:
+        """Now, as objects write it."""
+        now = self.clock.now()
+        second = int(now)
+        if second != self._second:
+            self._second, self._timestamp = second, timestamps.render(now)
+        return self._timestamp
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def create(self, obj: T) -> T:
+        """Stores a new object, completed with name, namespace, uid, version and time; raises `AlreadyExists`."""
+        obj = self._named(obj)
+        name = key(obj)
+        objects = self._of_kind(type(obj))
+        if name in objects:
+            raise AlreadyExists(type(obj), name)
+        if self._admission is not None:
+            obj = self._admission(obj, None, self)
+            self._provide_namespace(obj)
+        version = self._version + 1
+        meta = obj.metadata
+        metadata = _replace(
+            meta,
+            uid=meta.uid or assigned_uid(obj, version),
+            resource_version=str(version),
+            generation=meta.generation or int(type(obj) in COUNTED_GENERATIONS),
+            creation_timestamp=meta.creation_timestamp or self.timestamp(),
+        )
+        stored = objects[name] = _replace(obj, metadata=metadata)
+        self._record(type(obj), ADDED, None, stored)
+        return stored
+
+    def update(self, obj: T) -> T:
+        """Writes everything but the status. With a resource version, only onto that version; raises `Conflict`."""
+        old = self._current(obj)
+        if hasattr(old, "status"):
+            obj = _replace(obj, status=old.status)
+        return self._written(old, self._admitted(old, obj))
+
+    def update_status(self, obj: T) -> T:
+        """Writes the status and nothing else."""
+        old = self._current(obj)
+        return self._written(old, _replace(old, status=getattr(obj, "status", None)))
+
+    def replace(self, obj: T) -> T:
+        """Writes spec and status at once, which no client of an API server could; for those who play all parts."""
+        old = self._current(obj)
+        return self._written(old, self._admitted(old, obj))
+
+    def delete(self, kind: type[T], key: str, uid: str = "") -> T:
+        """Removes the object at once and gives it back as it was last; raises `Conflict` when it has another uid."""
+        old = self.get(kind, key)
+        check_uid(old, uid)
+        metadata = _replace(old.metadata, resource_version=str(self._version + 1))
+        gone = _replace(old, metadata=metadata)
+        del self._objects[kind][key]
+        self._record(kind, DELETED, gone, None)
+        return gone
+
+    def rewrite(self, old: T, new: T) -> T:
+        """The write under all updates: `new`, as it is, takes the place of the stored `old`, as the next version."""
+        metadata = _replace(new.metadata, resource_version=str(self._version + 1))
+        stored = self._objects[type(old)][key(old)] = _replace(new, metadata=metadata)
+        self._record(type(old), MODIFIED, old, stored)
+        return stored
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _of_kind(self, kind: type[Object]) -> dict[str, Object]:
+        objects = self._objects.get(kind)
+        if objects is None:
+            objects = self._objects[kind] = {}
+        return objects
+
+    def _current_objects(self, kinds: Iterable[type[Object]]) -> _Objects:
+        return [obj for kind in kinds for obj in self._of_kind(kind).values()]
+
+    def _record(self, kind: type[Object], what: EventType, old: Object | None, new: Object | None) -> None:
+        self._version += 1
+        commit = Commit(self._version, kind, what, old, new)
+        self._history.append(commit)
+        self._subscriptions.publish(commit)
+
+    def _named(self, obj: T) -> T:
+        """With the namespace and name under which it is to be stored."""
+        meta = obj.metadata
+        name = meta.name
+        if not name:
+            if not meta.generate_name:
+                raise Invalid(type(obj), name, NO_NAME)
+            name = generated_name(meta.generate_name, self._version + 1)
+        namespace = (meta.namespace or DEFAULT_NAMESPACE) if obj.NAMESPACED else ""
+        if name == meta.name and namespace == meta.namespace:
+            return obj
+        return _replace(obj, metadata=_replace(meta, name=name, namespace=namespace))
+
+    def _provide_namespace(self, obj: Object) -> None:
+        if obj.NAMESPACED and obj.metadata.namespace not in self._of_kind(Namespace):
+            self.create(Namespace(metadata=ObjectMeta(name=obj.metadata.namespace)))
+
+    def _current(self, obj: T) -> T:
+        """The stored object that `obj` is to replace, if it is the one that the writer has seen."""
+        old = self.get(type(obj), key(self._named(obj)))
+        check_uid(old, obj.metadata.uid)
+        seen = obj.metadata.resource_version
+        if seen and seen != old.metadata.resource_version:
+            raise Conflict(type(obj), key(old))
+        return old
+
+    def _admitted(self, old: T, new: T) -> T:
+        return new if self._admission is None else self._admission(new, old, self)
+
+    def _written(self, old: T, new: T) -> T:
+        """Stores `new` unless it says nothing new; what only the server may set stays as it is."""
+        kept = old.metadata
+        metadata = _replace(
+            new.metadata,
+            name=kept.name,
+            namespace=kept.namespace,
+            uid=kept.uid,
+            resource_version=kept.resource_version,
+            generation=kept.generation,
+            creation_timestamp=kept.creation_timestamp,
+            deletion_timestamp=kept.deletion_timestamp,
+            deletion_grace_period_seconds=kept.deletion_grace_period_seconds,
+        )
+        new = _replace(new, metadata=metadata)
+        if new == old:
+            return old
+        if kept.generation and _spec(new) != _spec(old):
+            new = _replace(new, metadata=_replace(new.metadata, generation=kept.generation + 1))
+        return self.rewrite(old, new)
+
+    def _parsed(self, version: str, kind: type[Object]) -> int:
+        if not version.isdecimal():
+            raise Invalid(kind, "", f'{NOT_A_VERSION}: "{version}"')
+        return int(version)
+
+
+def check_uid(obj: Object, uid: str) -> None:
+    """Raises `Conflict` unless `uid` is empty or the object's."""
+    if uid and uid != obj.metadata.uid:
+        why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {obj.metadata.uid}"
+        raise Conflict(type(obj), key(obj), why)
+
+
+def _spec(obj: Object) -> object:
+    return getattr(obj, "spec", None)
