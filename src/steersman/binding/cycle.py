@@ -27,9 +27,6 @@ from steersman.state.cache import Cache
 OnFailure = Callable[[QueuedPodInfo, Unschedulable | Failed], None]
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
-DEFAULT_BINDER = "DefaultBinder"
-
-
 class Writer(Protocol):
     """The part of `assembly.ApiWriter` that binding needs."""
 
@@ -63,7 +60,7 @@ class BindingCycle:
     def start(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         if decision.waits:
             self._waiting_pods.add(WaitingPod(decision.pod, decision.node, decision.waits))
-        elif not profile.pre_bind and self._writer.binds_at_once and _binds_by_default(profile):
+        elif self._writer.binds_at_once and not profile.pre_bind and profile.binds_by_default:
             self._bind_now(queued, decision, profile)
             return
         self._spawn(self._run(queued, decision, profile))
@@ -183,7 +180,3 @@ async def _await_status(point: str, call: RawCall, decision: Scheduled) -> Statu
     if isinstance(answer, Status):
         return None if answer.code is Code.SUCCESS else answer.of(call.name)
     return fault(point, call.name, f"answered {answer!r}, expected None or a Status")
-
-
-def _binds_by_default(profile: Profile) -> bool:
-    return len(profile.bind) == 1 and profile.bind[0].name == DEFAULT_BINDER

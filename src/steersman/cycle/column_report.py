@@ -90,12 +90,12 @@ def score_table(
 ) -> ScoreTable:
     rows = feasible.rows
     infos = [table.info(row) for row in rows.tolist()]
-    live_calls = [call for call in plan.profile.pre_score if call.name in plan.live_pre_scores]
-    skipped = set(scalar.pre_score_of(live_calls, state, pod, infos))
     parts = {step.name: part for step, part in entry.scores}
+    live = plan.live_pre_scores - parts.keys()
+    skipped = set(scalar.pre_score_of([c for c in plan.profile.pre_score if c.name in live], state, pod, infos))
     plugins: list[PluginScores] = []
     for step in plan.scores:
-        if step.is_live:
+        if step.name not in parts:
             if step.name not in skipped:
                 plugins.append(scalar.scores_of(step.call, state, pod, infos))
             continue

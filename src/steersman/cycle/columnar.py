@@ -39,7 +39,6 @@ class ColumnarEngine:
         self.table = table
         self.signatures = Signatures(plan, table)
         self.sampling = sampling
-        self._static_pre_filter = not plan.live_pre_filters
 
     def evaluate(self, pod: PodInfo, nominations: Nominations) -> ColumnarEvaluation:
         return ColumnarEvaluation(self, pod, nominations)
@@ -55,24 +54,34 @@ class ColumnarEvaluation(Evaluation):
         self._entry: SignatureEntry = engine.signatures.of(pod)
         self._nominations = nominations
         self.state = CycleState()
+        self._outcome: PreFilterOutcome | None = None
         self._scalar_state: CycleState | None = None
         #: Statuses of single nodes that overrule the kernels: live plugins and nominated pods.
         self._overruled: dict[int, Status] = {}
         #: The row of the nominated node when the pod does not fit there; it was looked at, whatever PreFilter admits.
         self._refused_nomination: int | None = None
-        self.pre_filter = self._pre_filter()
         self._scores: ScoreTable | None = None
-        if self.pre_filter.status is not None:
+        if (
+            self._entry.is_plain
+            and not nominations
+            and not pod.pod.status.nominated_node_name
+            and engine.sampling.looks_at_all
+        ):
+            self._feasible = self._entry.signature.feasible()
+        elif self.pre_filter.status is not None:
             self._feasible = Feasible(np.full(self._table.capacity, -1), 0)
         else:
             self._filter()
 
     # -- PreFilter and Filter ----------------------------------------------------------------------------------------
 
-    def _pre_filter(self) -> PreFilterOutcome:
-        outcome = merge((call.name, lambda name=call.name: self._answer(name)) for call in self._profile.pre_filter)  # type: ignore[misc]
-        self.state.skip_filter = outcome.skipped
-        return outcome
+    @property
+    def pre_filter(self) -> PreFilterOutcome:
+        if self._outcome is None:
+            calls = self._profile.pre_filter
+            self._outcome = merge((call.name, lambda name=call.name: self._answer(name)) for call in calls)  # type: ignore[misc]
+            self.state.skip_filter = self._outcome.skipped
+        return self._outcome
 
     @property
     def _profile(self) -> Profile:
@@ -158,14 +167,14 @@ class ColumnarEvaluation(Evaluation):
         return self._entry.signature.without(lost, feasible) if lost.any() else feasible
 
     def _live_filters(self) -> list[FilterStep]:
-        return [s for s in self._engine.plan.live_filters if s.name not in self.pre_filter.skipped]
+        return [s for s in self._entry.live_filters if s.name not in self.pre_filter.skipped]
 
     def _passes(self, row: int, feasible: Feasible) -> bool:
         """Whether the nominated node fits. Kernels need not know of nodes outside of the restriction of PreFilter."""
         inside = self._is_candidate(row)
         if inside and feasible.penalty[row] != 0:
             return False
-        if inside and not self._has_rivals(self._table.names[row]) and not self._engine.plan.live_filters:
+        if inside and not self._has_rivals(self._table.names[row]) and not self._entry.live_filters:
             return True
         status = self._examine(row)
         if status is not None:
@@ -248,7 +257,7 @@ class ColumnarEvaluation(Evaluation):
         return Choice(names[chosen], len(ties))
 
     def _totals(self) -> Totals:
-        if not self._engine.plan.live_scores:
+        if not self._entry.live_scores:
             self._require_scores()
             return self._entry.signature.totals(self._feasible)
         return self._with_live_scores()

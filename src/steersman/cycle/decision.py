@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from steersman.cycle.diagnosis import Diagnosis
 from steersman.cycle.evaluation import Choice
@@ -11,8 +11,7 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 
 
-@dataclass(frozen=True, slots=True)
-class Scheduled:
+class Scheduled(msgspec.Struct, frozen=True):
     """A node was found; the pod is assumed there, reserved and permitted (or waits for its permission)."""
 
     pod: PodInfo
@@ -21,15 +20,14 @@ class Scheduled:
     feasible_nodes: int
     state: CycleState
     #: Plugins that the pod waits for before it may be bound, with the seconds each of them allows.
-    waits: dict[str, float] = field(default_factory=dict)
+    waits: dict[str, float] = {}
 
     @property
     def node(self) -> str:
         return self.choice.node
 
 
-@dataclass(frozen=True, slots=True)
-class Nomination:
+class Nomination(msgspec.Struct, frozen=True):
     """What becomes of the pod's nomination: a node name, or "" for none."""
 
     node: str
@@ -39,8 +37,7 @@ class Nomination:
 CLEARED = Nomination("")
 
 
-@dataclass(frozen=True, slots=True)
-class Unschedulable:
+class Unschedulable(msgspec.Struct, frozen=True):
     """No node fits, or a later phase rejected the chosen one."""
 
     pod: PodInfo
@@ -51,8 +48,7 @@ class Unschedulable:
     nomination: Nomination | None
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
+class Failed(msgspec.Struct, frozen=True):
     """Something is broken; the pod is tried again after the error backoff."""
 
     pod: PodInfo
@@ -64,8 +60,7 @@ class Failed:
         return self.status.message
 
 
-@dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(msgspec.Struct, frozen=True):
     """Nothing to schedule: the pod is being deleted, is assumed already, or names no profile of this scheduler."""
 
     pod: PodInfo

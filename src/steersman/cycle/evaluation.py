@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import Status
 from steersman.rng import Rng
@@ -62,8 +64,7 @@ class ScoreTable:
         return ranked[:count]
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """The chosen node and what it was chosen from."""
 
     node: str
@@ -94,11 +95,14 @@ class NodeStatuses:
 class Evaluation(ABC):
     """One pod against the cluster at one moment. Valid until the state changes."""
 
-    pre_filter: PreFilterOutcome
     #: Only the nominated node was looked at, and it passed.
     nominated_path: bool = False
     #: What PreFilter and PreScore plugins wrote that are asked in every cycle; handed on to Reserve and later phases.
     state: CycleState
+
+    @property
+    @abstractmethod
+    def pre_filter(self) -> PreFilterOutcome: ...
 
     @abstractmethod
     def scalar_state(self) -> CycleState:

@@ -161,9 +161,9 @@ class ScalarEvaluation(Evaluation):
         self._table: ScoreTable | None = None
         self._statuses = NodeStatuses()
         self._feasible: list[NodeInfo] = []
-        self.pre_filter = pre_filter(profile, self.state, pod, list(nodes.values()))
-        if self.pre_filter.status is not None:
-            self._statuses = NodeStatuses(absent=self.pre_filter.status)
+        self._outcome = pre_filter(profile, self.state, pod, list(nodes.values()))
+        if self._outcome.status is not None:
+            self._statuses = NodeStatuses(absent=self._outcome.status)
         else:
             self._filter(nodes, nominations)
 
@@ -176,9 +176,9 @@ class ScalarEvaluation(Evaluation):
                 self.nominated_path = True
                 return
         absent: Status | None = None
-        allowed = self.pre_filter.node_names
+        allowed = self._outcome.node_names
         if allowed is not None:
-            absent = not_restricted_to(self.pre_filter.restricting)
+            absent = not_restricted_to(self._outcome.restricting)
             nodes = {name: node for name, node in nodes.items() if name in allowed}
         self._examine(nodes.values(), nominations, statuses)
         self._statuses = NodeStatuses(_grouped(statuses), absent)
@@ -191,6 +191,10 @@ class ScalarEvaluation(Evaluation):
                 self._feasible.append(node)
             else:
                 statuses[node.name] = status
+
+    @property
+    def pre_filter(self) -> PreFilterOutcome:
+        return self._outcome
 
     @property
     def feasible_count(self) -> int:

@@ -19,8 +19,9 @@ from steersman.framework.columns import (
     ScoreKernel,
 )
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.plugin import ConcernsSomePods
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import is_skip
+from steersman.framework.status import SKIP, is_skip
 from steersman.state.fragment_columns import FragmentColumn
 from steersman.state.node_table import NodeTable
 from steersman.state.signature import FilterColumn, ScoreColumn, Signature, WeightedColumn
@@ -35,7 +36,17 @@ ScorePart = ScoreColumn | ClusterScoreKernel | None
 class SignatureEntry:
     """A signature with its parts in configured order, for diagnosis and reports."""
 
-    __slots__ = ("filters", "pre_filter_answers", "promised_filters", "promised_scores", "scores", "signature")
+    __slots__ = (
+        "filters",
+        "is_plain",
+        "live_filters",
+        "live_scores",
+        "pre_filter_answers",
+        "promised_filters",
+        "promised_scores",
+        "scores",
+        "signature",
+    )
 
     def __init__(
         self,
@@ -43,6 +54,7 @@ class SignatureEntry:
         filters: list[tuple[FilterStep, FilterPart]],
         scores: list[tuple[ScoreStep, ScorePart]],
         pre_filter_answers: dict[str, Answer],
+        plan: Plan,
     ) -> None:
         self.signature = signature
         #: Without the steps that are skipped for every pod of the signature, and without live ones.
@@ -55,6 +67,19 @@ class SignatureEntry:
         #: Kernels of scalar plugins: these may have faults.
         self.promised_filters = [k for k in _kernels(filters) if isinstance(k, PromisedFilter)]
         self.promised_scores = [k for k in _kernels(scores) if isinstance(k, PromisedScore)]
+        #: Steps that must be asked for every feasible node.
+        skipped = {name for name, (_, status) in pre_filter_answers.items() if is_skip(status)}
+        self.live_filters = [step for step in plan.live_filters if step.name not in skipped]
+        scored = {step.name for step, _ in scores}
+        self.live_scores = [step for step in plan.live_scores if step.name not in scored]
+        #: Kernels alone decide: PreFilter has nothing against the pod and restricts nothing, and nobody else is asked.
+        self.is_plain = (
+            all(result is None and (status is None or is_skip(status)) for result, status in pre_filter_answers.values())
+            and all(c.name in pre_filter_answers or c.name in plan.cluster_filters for c in plan.profile.pre_filter)
+            and not any(isinstance(p, ClusterFilterKernel) and p.refusal() is not None for _, p in filters)
+            and not self.live_filters
+            and not self.promised_filters
+        )
 
 
 def _kernels(parts: Iterable[tuple[object, FilterPart | ScorePart]]) -> Iterator[FilterKernel | ScoreKernel]:
@@ -80,7 +105,7 @@ class Signatures:
             self._start_afresh()
         keys = self._label_keys
         labels = tuple([item for item in pod.labels.items() if item[0] in keys]) if keys else ()
-        identity = (pod.shape, labels, self._plan.label_part(pod))
+        identity = (pod.shape, labels, pod.pod.spec.node_name, self._plan.label_part(pod))
         entry = self._entries.get(identity)
         if entry is None:
             entry = self._make(pod)
@@ -122,6 +147,7 @@ class Signatures:
             (s, self._filter_part(s, pod)) for s in self._plan.filters if not s.is_live and s.name not in skipped
         ]
         scores = [(s, self._score_part(s, pod)) for s in self._plan.scores if not s.is_live]
+        scores += [(s, None) for s in self._plan.live_scores if not _concerns(s.call.plugin, pod)]
         signature = Signature(
             self._table,
             [part for _, part in filters if isinstance(part, FragmentColumn)],
@@ -130,15 +156,18 @@ class Signatures:
             [(s.weight, part) for s, part in scores if isinstance(part, ClusterScoreKernel)],
             self._plan.wide,
         )
-        return SignatureEntry(signature, filters, scores, answers)
+        return SignatureEntry(signature, filters, scores, answers, self._plan)
 
     def _pre_filter_answers(self, pod: PodInfo) -> dict[str, Answer]:
-        """PreFilter of columnar plugins looks at the pod alone; where it does not, a cluster kernel answers instead."""
-        return {
-            call.name: call.run(CycleState(), pod, ())
-            for call in self._plan.profile.pre_filter
-            if call.name not in self._plan.live_pre_filters and call.name not in self._plan.cluster_filters
-        }
+        """PreFilter of columnar plugins looks at the pod alone; where it does not, a cluster kernel answers instead. A
+        plugin that the pod does not concern says Skip."""
+        answers: dict[str, Answer] = {}
+        for call in self._plan.profile.pre_filter:
+            if not _concerns(call.plugin, pod):
+                answers[call.name] = (None, SKIP)
+            elif call.name not in self._plan.live_pre_filters and call.name not in self._plan.cluster_filters:
+                answers[call.name] = call.run(CycleState(), pod, ())
+        return answers
 
     def _filter_part(self, step: FilterStep, pod: PodInfo) -> FilterPart:
         fragment = step.fragment(pod)
@@ -165,3 +194,7 @@ class Signatures:
         if fragment is not None:
             self._score_columns[step.name, fragment] = column
         return column
+
+
+def _concerns(plugin: object, pod: PodInfo) -> bool:
+    return not isinstance(plugin, ConcernsSomePods) or plugin.concerns(pod)

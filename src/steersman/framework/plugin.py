@@ -36,13 +36,14 @@ and `score(self, state, pod, node)` are both fine.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import msgspec
 
 from steersman.framework.status import Code, Status
 
 if TYPE_CHECKING:
+    from steersman.framework.pod_info import PodInfo
     from steersman.framework.events import ClusterEventWithHint
 
 MAX_NODE_SCORE = 100
@@ -53,6 +54,17 @@ class Plugin:
     """What every plugin has: a unique name, used in configuration, messages and metrics."""
 
     name: ClassVar[str] = ""
+
+
+@runtime_checkable
+class ConcernsSomePods(Protocol):
+    """May be implemented by a PreFilter or PreScore plugin that has nothing to do for most pods.
+
+    `concerns(pod)` must depend on nothing but the pod's shape (namespace and scheduling-relevant spec). False: PreFilter
+    and PreScore would say Skip for every such pod, so they are not even asked.
+    """
+
+    def concerns(self, pod: PodInfo) -> bool: ...
 
 
 class PreEnqueuePlugin(Plugin):

@@ -6,7 +6,7 @@ The vector form is in `node_name_columns`.
 
 from __future__ import annotations
 
-from steersman.framework.columns import ColumnarFilter, FilterKernel, NodesView, PerPodFragment, StatusTable
+from steersman.framework.columns import ColumnarFilter, FilterKernel, NodesView, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.node_info import NodeInfo
@@ -18,7 +18,7 @@ from steersman.plugins.node_name_columns import OtherNodes
 ERR_REASON = "node(s) didn't match the requested node name"
 
 
-class NodeName(FilterPlugin, ColumnarFilter, PerPodFragment, EnqueueExtensions):
+class NodeName(FilterPlugin, ColumnarFilter, EnqueueExtensions):
     """Rejects every node but the one that the pod asks for."""
 
     name = "NodeName"
@@ -29,10 +29,6 @@ class NodeName(FilterPlugin, ColumnarFilter, PerPodFragment, EnqueueExtensions):
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         wanted = pod.spec.node_name
         return None if wanted in ("", node.name) else unresolvable(ERR_REASON)
-
-    def pod_fragment(self, pod: PodInfo) -> str:
-        """The node name is not part of a pod's shape: it would make every running pod one of its own."""
-        return pod.pod.spec.node_name
 
     def filter_fragment(self, pod: PodInfo) -> str:
         return pod.spec.node_name

@@ -27,6 +27,7 @@ from steersman.runtime.methods import (
     status_method,
 )
 
+DEFAULT_BINDER = "DefaultBinder"
 _REJECTING_POINTS = ("preEnqueue", "preFilter", "filter", "postFilter", "reserve", "permit")
 
 
@@ -122,6 +123,8 @@ class Profile:
     post_bind: tuple[StatusCall, ...]
     #: Events that may make a pod schedulable again, by the plugin that rejected it.
     hints: tuple[HintRow, ...]
+    #: DefaultBinder is the only Bind plugin.
+    binds_by_default: bool
 
 
 def build(spec: ProfileSpec, instances: Mapping[str, object]) -> Profile:
@@ -147,6 +150,7 @@ def build(spec: ProfileSpec, instances: Mapping[str, object]) -> Profile:
         bind=wire.raw_calls("bind", "bind"),
         post_bind=wire.status_calls("postBind", "PostBind", "post_bind", 3),
         hints=tuple(wire.hints()),
+        binds_by_default=[ref.name for ref, _ in wire.at("bind")] == [DEFAULT_BINDER],
     )
 
 

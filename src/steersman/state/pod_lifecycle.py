@@ -6,12 +6,12 @@ event does to it is in the table too; anything else is a fault and raises with t
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import StrEnum
 
 from steersman.errors import SteersmanError
 
 
-class PodState(Enum):
+class PodState(StrEnum):
     ABSENT = "absent"
     ASSUMED = "assumed"
     #: Bound as far as we know, but the watch has not shown it yet. May expire.
@@ -19,7 +19,7 @@ class PodState(Enum):
     ADDED = "added"
 
 
-class PodEvent(Enum):
+class PodEvent(StrEnum):
     ASSUME = "assume"
     FINISH_BINDING = "finish binding"
     FORGET = "forget"
