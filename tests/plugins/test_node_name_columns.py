@@ -32,7 +32,7 @@ def test_pods_of_one_shape_are_told_apart_by_the_node_that_they_name() -> None:
     one, other = shapes.info(make_pod().node("a").obj()), shapes.info(make_pod().node("b").obj())
 
     assert one.shape is other.shape
-    assert NodeName().pod_fragment(one) != NodeName().pod_fragment(other)
+    assert NodeName().filter_fragment(one) != NodeName().filter_fragment(other)
 
 
 def test_no_column_is_kept_for_pods_that_name_no_node() -> None:
