@@ -6,13 +6,16 @@ argument struct of an in-tree plugin, or the mapping that the configuration hold
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Protocol, TypeVar
+from collections.abc import Collection, Coroutine, Iterable, Sequence
+from typing import Any, Protocol, TypeVar
 
+from steersman import api
 from steersman.clock import Clock
+from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
+from steersman.rng import Rng
 
 K = TypeVar("K")
 
@@ -74,3 +77,73 @@ class Handle(Protocol):
 
     def nominated_pods(self, node_name: str) -> Sequence[PodInfo]:
         """Pods that wait for that node to become free, for example after a preemption."""
+
+
+class WhatIf(Protocol):
+    """Asks the profile's filters about a node that is not as it is: with pods added or removed.
+
+    `state` is a clone of the cycle's state, changed along with the node; a plugin that breaks raises `CycleAborted`.
+    """
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """The first objection, pods nominated to the node considered as in every cycle; None: the pod fits."""
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Tells the plugins that `added` is on the node now."""
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None: ...
+
+
+class PreemptibleWait(Protocol):
+    """A pod that waits for permission."""
+
+    def preempt(self, plugin: str, message: str) -> bool:
+        """Ends the wait; the pod is tried again. False when the wait was already over."""
+
+
+class PodInPreBind(Protocol):
+    """A pod whose PreBind work is under way."""
+
+    def cancel(self, message: str) -> bool:
+        """Stops that work; the pod is tried again. False when it is too late: the pod is being bound."""
+
+
+class PodAccess(Protocol):
+    """Other pods, as the scheduler knows them and as the API server keeps them.
+
+    The coroutines return when the API server has answered: False when there is no such pod any more. A refusal raises.
+    """
+
+    def get(self, key: str) -> api.Pod | None:
+        """The pod with that ``namespace/name`` as the API server last showed it, if it is not finished."""
+
+    def waiting(self, uid: str) -> PreemptibleWait | None: ...
+
+    def in_pre_bind(self, uid: str) -> PodInPreBind | None: ...
+
+    def activate(self, pods: Iterable[api.Pod]) -> None:
+        """Pending pods are tried again at once, whatever they wait for."""
+
+    async def patch_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool: ...
+
+    async def delete(self, pod: api.Pod) -> bool:
+        """Gracefully, with the pod's own period."""
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        """Records an event on the victim."""
+
+
+class PostFilterHandle(Handle, Protocol):
+    """What PostFilter plugins get besides: they ask what would help, and set it in motion."""
+
+    @property
+    def rng(self) -> Rng: ...
+    @property
+    def what_if(self) -> WhatIf: ...
+    @property
+    def pods(self) -> PodAccess: ...
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
+        """Runs the work off the cycle, which does not wait for it."""
