@@ -43,8 +43,8 @@ import msgspec
 from steersman.framework.status import Code, Status
 
 if TYPE_CHECKING:
-    from steersman.framework.pod_info import PodInfo
     from steersman.framework.events import ClusterEventWithHint
+    from steersman.framework.pod_info import PodInfo
 
 MAX_NODE_SCORE = 100
 MIN_NODE_SCORE = 0

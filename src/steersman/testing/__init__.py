@@ -4,11 +4,12 @@
     node = make_node("n1").capacity(cpu="4").label("zone", "a").info(make_pod("web-1").label("app", "web"))
     MyPlugin(None, handle).filter(CycleState(), pod.info(), node)
 
-Nothing else in the package imports this one.
+`Harness` runs a whole scheduler with a plugin enabled. Nothing else in the package imports this one.
 """
 
 from steersman.testing.building import Builder
 from steersman.testing.clusters import node_infos
+from steersman.testing.harness import Harness, NotPlacedError
 from steersman.testing.nodes import NodeBuilder, make_node
 from steersman.testing.objects import (
     DisruptionBudgetBuilder,
@@ -39,8 +40,10 @@ __all__ = [
     "Builder",
     "DisruptionBudgetBuilder",
     "Expression",
+    "Harness",
     "NamespaceBuilder",
     "NodeBuilder",
+    "NotPlacedError",
     "PodBuilder",
     "ReplicasBuilder",
     "ReplicationControllerBuilder",

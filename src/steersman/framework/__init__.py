@@ -1,0 +1,84 @@
+"""The contract: all that a plugin may import besides `steersman.api` and numpy.
+
+A plugin derives from the extension points it takes part in (`plugin`), answers with `Status` values (`status`), sees pods
+and nodes through `PodInfo` and `NodeInfo`, names the events that may help a pod it rejected (`events`), and may have a
+vector form (`columns`).
+"""
+
+from steersman.framework.columns import Depends
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import (
+    ActionType,
+    ClusterEvent,
+    ClusterEventWithHint,
+    EventResource,
+    QueueingHint,
+)
+from steersman.framework.handle import Handle
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import (
+    MAX_NODE_SCORE,
+    MIN_NODE_SCORE,
+    BindPlugin,
+    ConcernsSomePods,
+    EnqueueExtensions,
+    FilterPlugin,
+    NodeScore,
+    PermitPlugin,
+    PermitResult,
+    Plugin,
+    PostBindPlugin,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreBindPlugin,
+    PreEnqueuePlugin,
+    PreFilterPlugin,
+    PreFilterResult,
+    PreScorePlugin,
+    QueueSortPlugin,
+    ReservePlugin,
+    ScorePlugin,
+    default_normalize_score,
+)
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import SKIP, Code, Status, unresolvable, unschedulable
+
+__all__ = [
+    "MAX_NODE_SCORE",
+    "MIN_NODE_SCORE",
+    "SKIP",
+    "ActionType",
+    "BindPlugin",
+    "ClusterEvent",
+    "ClusterEventWithHint",
+    "Code",
+    "ConcernsSomePods",
+    "CycleState",
+    "Depends",
+    "EnqueueExtensions",
+    "EventResource",
+    "FilterPlugin",
+    "Handle",
+    "NodeInfo",
+    "NodeScore",
+    "PermitPlugin",
+    "PermitResult",
+    "Plugin",
+    "PodInfo",
+    "PostBindPlugin",
+    "PostFilterPlugin",
+    "PostFilterResult",
+    "PreBindPlugin",
+    "PreEnqueuePlugin",
+    "PreFilterPlugin",
+    "PreFilterResult",
+    "PreScorePlugin",
+    "QueueSortPlugin",
+    "QueueingHint",
+    "ReservePlugin",
+    "ScorePlugin",
+    "Status",
+    "default_normalize_score",
+    "unresolvable",
+    "unschedulable",
+]
