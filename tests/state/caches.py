@@ -1,0 +1,30 @@
+"""Caches on a clock that stands still, for the tests of this package."""
+
+from __future__ import annotations
+
+from steersman.clock import ManualClock
+from steersman.framework.pod_info import PodInfo
+from steersman.state.cache import Cache
+from steersman.state.objects import ObjectStore
+from steersman.testing import PodBuilder
+
+TTL = 30.0
+
+
+class Caches:
+    """A cache with what it was made of."""
+
+    def __init__(self, ttl: float | None = None) -> None:
+        self.clock = ManualClock()
+        self.objects = ObjectStore()
+        self.cache = Cache(self.clock, self.objects, ttl)
+
+    def assume(self, pod: PodBuilder, node: str) -> PodInfo:
+        info = self.cache.shapes.info(pod.obj())
+        self.cache.assume(info, node)
+        return info
+
+    def requested(self, node: str, resource: str = "cpu") -> int:
+        """Of a row, with or without a node."""
+        table = self.cache.nodes
+        return 0 if node not in table.rows else table.info(table.rows[node]).requested(resource)

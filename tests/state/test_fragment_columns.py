@@ -1,0 +1,126 @@
+"""Columns of kernel answers that catch up with the dirty-row log."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tests.state.kernels import Broken, CountedFromOutside, MostPods, PodCount, Schedulable
+from tests.state.tables import Tables, usual_node
+
+from steersman.framework.columns import FilterKernel
+from steersman.state.fragment_columns import FEW, FragmentColumn
+from steersman.testing import make_pod
+
+
+def many_nodes(count: int) -> Tables:
+    tables = Tables(capacity=count)
+    for index in range(count):
+        tables.add_node(f"n{index}")
+    return tables
+
+
+def test_a_new_column_is_exact() -> None:
+    tables = many_nodes(3)
+    tables.add(make_pod("p"), "n1")
+    column = FragmentColumn[FilterKernel](MostPods(tables.table, 1), tables.table)
+    assert column.values.tolist() == [0, 1, 0]
+
+
+def test_only_changed_rows_are_asked_for_again() -> None:
+    tables = many_nodes(8)
+    kernel = MostPods(tables.table, 1)
+    column = FragmentColumn(kernel, tables.table)
+    tables.add(make_pod("p"), "n2")
+    tables.add(make_pod("q"), "n2")
+    column.sync()
+    assert kernel.asked == [2]
+    assert column.values.tolist() == [0, 0, 1, 0, 0, 0, 0, 0]
+    column.sync()
+    assert kernel.asked == [2], "nothing has changed since"
+
+
+def test_a_kernel_that_depends_on_nodes_is_not_bothered_with_pods() -> None:
+    tables = many_nodes(8)
+    kernel = Schedulable(tables.table)
+    column = FragmentColumn(kernel, tables.table)
+    tables.add(make_pod("p"), "n2")
+    column.sync()
+    assert kernel.asked == []
+    tables.add_node(usual_node("n3").unschedulable())
+    column.sync()
+    assert kernel.asked == [3]
+    assert column.values[3] == 1
+
+
+def test_many_changed_rows_are_asked_for_at_once() -> None:
+    tables = many_nodes(4 * FEW)
+    kernel = MostPods(tables.table, 1)
+    column = FragmentColumn(kernel, tables.table)
+    for index in range(FEW + 1):
+        tables.add(make_pod(f"p{index}"), f"n{index}")
+    column.sync()
+    assert kernel.asked == []
+    assert kernel.asked_for_many == 2
+    assert column.values.tolist() == [1] * (FEW + 1) + [0] * (3 * FEW - 1)
+
+
+def test_when_most_rows_changed_everything_is_asked_for_again() -> None:
+    tables = many_nodes(4)
+    kernel = MostPods(tables.table, 1)
+    column = FragmentColumn(kernel, tables.table)
+    for index in range(3):
+        tables.add(make_pod(f"p{index}"), f"n{index}")
+    column.sync()
+    assert kernel.asked == []
+    assert column.values.tolist() == [1, 1, 1, 0]
+
+
+def test_a_column_that_fell_too_far_behind_starts_afresh() -> None:
+    tables = many_nodes(8)
+    column = FragmentColumn[FilterKernel](MostPods(tables.table, 1), tables.table)
+    pod = tables.add(make_pod("p"), "n5")
+    tables.table.log._limit = 4
+    for _ in range(6):
+        tables.table.remove_pod(pod, "n5")
+        tables.table.add_pod(pod, "n5")
+    column.sync()
+    assert column.values.tolist() == [0, 0, 0, 0, 0, 1, 0, 0]
+
+
+def test_rows_without_a_node_are_not_asked_for() -> None:
+    tables = many_nodes(8)
+    kernel = MostPods(tables.table, 1)
+    column = FragmentColumn(kernel, tables.table)
+    tables.table.remove_node("n2")
+    column.sync()
+    assert kernel.asked == []
+
+
+def test_a_new_epoch_recomputes_all_rows() -> None:
+    tables = many_nodes(3)
+    kernel = CountedFromOutside(tables.table)
+    column = FragmentColumn(kernel, tables.table)
+    kernel.number = 5
+    column.sync()
+    assert column.values.tolist() == [5, 5, 5]
+
+
+def test_a_kernel_may_answer_with_a_column_of_the_table() -> None:
+    tables = many_nodes(8)
+    column = FragmentColumn(PodCount(tables.table), tables.table)
+    assert not np.shares_memory(column.values, tables.table.pod_count.values)
+    column.values[0] = 99
+    assert tables.table.pod_count.values[0] == 0
+
+
+def test_a_kernel_that_raised_is_asked_again() -> None:
+    tables = many_nodes(8)
+    kernel = Broken(tables.table)
+    column = FragmentColumn(kernel, tables.table)
+    tables.add(make_pod("p"), "n1")
+    kernel.raises = True
+    with pytest.raises(RuntimeError):
+        column.sync()
+    kernel.raises = False
+    column.sync()
+    assert column.values[1] == 1

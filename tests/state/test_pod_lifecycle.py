@@ -1,0 +1,65 @@
+"""The life of a pod in the cache: every state meets every event."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from steersman.state.pod_lifecycle import TRANSITIONS, CacheError, PodEvent, PodState, extend_story, next_state
+
+A, B, D, N = PodState.ASSUMED, PodState.BINDING_FINISHED, PodState.ADDED, PodState.ABSENT
+
+#: Row by row what upstream's cache does; None: it complains.
+EXPECTED: dict[PodEvent, dict[PodState, PodState | None]] = {
+    PodEvent.ASSUME: {N: A, A: None, B: None, D: None},
+    PodEvent.FINISH_BINDING: {N: None, A: B, B: B, D: None},
+    PodEvent.FORGET: {N: None, A: N, B: N, D: None},
+    PodEvent.EXPIRE: {N: None, A: None, B: N, D: None},
+    PodEvent.ADD: {N: D, A: D, B: D, D: None},
+    PodEvent.UPDATE: {N: None, A: None, B: None, D: D},
+    PodEvent.REMOVE: {N: None, A: N, B: N, D: N},
+}
+PAIRS = list(itertools.product(PodState, PodEvent))
+
+
+@pytest.mark.parametrize(("state", "event"), PAIRS)
+def test_every_event_has_its_effect_or_is_refused(state: PodState, event: PodEvent) -> None:
+    expected = EXPECTED[event][state]
+    if expected is None:
+        with pytest.raises(CacheError, match=f'"{event.value}" cannot happen to a pod that is {state.value}'):
+            next_state("default/web", state, event, "")
+    else:
+        assert next_state("default/web", state, event, "") is expected
+
+
+def test_the_table_has_no_other_entries() -> None:
+    legal = {pair for pair in PAIRS if EXPECTED[pair[1]][pair[0]] is not None}
+    assert TRANSITIONS.keys() == legal
+
+
+def test_every_state_can_be_left_for_good() -> None:
+    leaving = {state for (state, _), following in TRANSITIONS.items() if following is PodState.ABSENT}
+    assert leaving == set(PodState) - {PodState.ABSENT}
+
+
+def test_a_refusal_tells_the_story() -> None:
+    story = extend_story(extend_story("", PodEvent.ASSUME), PodEvent.ADD)
+    with pytest.raises(CacheError) as refusal:
+        next_state("default/web", PodState.ADDED, PodEvent.ASSUME, story)
+    assert str(refusal.value) == ('pod default/web: "assume" cannot happen to a pod that is added, after: assume → add')
+
+
+def test_equal_stories_are_one_string() -> None:
+    first = extend_story(extend_story("", PodEvent.ADD), PodEvent.UPDATE)
+    second = extend_story(extend_story("", PodEvent.ADD), PodEvent.UPDATE)
+    assert first is second
+
+
+def test_a_long_story_loses_its_beginning() -> None:
+    story = extend_story("", PodEvent.ADD)
+    for _ in range(50):
+        story = extend_story(story, PodEvent.UPDATE)
+    assert story.startswith("… → update")
+    assert "add" not in story
+    assert story.count("update") == 12

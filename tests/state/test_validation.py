@@ -1,0 +1,227 @@
+"""`validate_state()` notices every column that has gone wrong, and says where and why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.state.caches import Caches
+from tests.state.matching import Untainted, app
+from tests.state.tables import HOSTNAME, ZONE, usual_node
+
+from steersman.api.selectors import Operator, Requirement
+from steersman.framework.columns import TermKind
+from steersman.state.cache import Cache
+from steersman.state.node_table import NodeTable
+from steersman.state.pod_lifecycle import PodState
+from steersman.state.validation import StateInvariantError, validate
+from steersman.testing import make_pod
+
+SSD = Requirement("disk", Operator.IN, ("ssd",))
+
+
+@pytest.fixture
+def cache() -> Cache:
+    """Something of everything: two nodes, a pod with all kinds of demands, one of a missing node, an assumed one."""
+    caches = Caches()
+    cache = caches.cache
+    cache.set_node(usual_node("n1").label("disk", "ssd").image("web:v1", size=5).taint("gpu").obj())
+    cache.set_node(usual_node("n2", "b").obj())
+    web = make_pod("web").label("app", "web").req(cpu="1").host_port(80).pvc("data")
+    cache.add_pod(web.anti_affinity(ZONE, {"app": "web"}).node("n1").obj())
+    cache.add_pod(make_pod("ghost").node("missing").obj())
+    caches.assume(make_pod("assumed"), "n2")
+    table = cache.nodes
+    table.allocatable("cpu")
+    table.requirement(SSD)
+    counts = table.matching(app("web"))
+    counts.by_domain(table.topology(ZONE))
+    counts.by_domain(table.topology(HOSTNAME), Untainted(table))
+    validate(cache)
+    return cache
+
+
+def first_row(table: NodeTable) -> int:
+    return table.rows["n1"]
+
+
+def spoil_requested(table: NodeTable) -> None:
+    table.requested("cpu").cell[first_row(table)] += 1
+
+
+def spoil_requested_of_a_free_row(table: NodeTable) -> None:
+    table.requested("cpu").cell[table._free[0]] += 1
+
+
+def spoil_nonzero(table: NodeTable) -> None:
+    table.nonzero_requested("memory").cell[first_row(table)] -= 1
+
+
+def spoil_pod_count(table: NodeTable) -> None:
+    table.pod_count.cell[first_row(table)] += 1
+
+
+def spoil_allocatable(table: NodeTable) -> None:
+    table.allocatable("cpu").cell[first_row(table)] += 1
+
+
+def spoil_allowed_pods(table: NodeTable) -> None:
+    table.allowed_pods.cell[first_row(table)] += 1
+
+
+def spoil_alive(table: NodeTable) -> None:
+    table.alive[first_row(table)] = False
+
+
+def spoil_node_count(table: NodeTable) -> None:
+    table.node_count += 1
+
+
+def spoil_free_rows(table: NodeTable) -> None:
+    table._free.append(first_row(table))
+
+
+def spoil_twins(table: NodeTable) -> None:
+    table.pod_count.values = table.pod_count.values.copy()
+
+
+def spoil_unschedulable(table: NodeTable) -> None:
+    table.unschedulable[first_row(table)] = True
+
+
+def spoil_taints(table: NodeTable) -> None:
+    table.taints.ids[first_row(table)] = 0
+
+
+def spoil_requirement(table: NodeTable) -> None:
+    table.requirement(SSD)[first_row(table)] = False
+
+
+def spoil_images(table: NodeTable) -> None:
+    table.images._rows["web:v1"][table.rows["n2"]] = 5
+
+
+def spoil_ports(table: NodeTable) -> None:
+    table.used_ports[table.rows["n2"]] = table.used_ports[first_row(table)]
+
+
+def spoil_claims(table: NodeTable) -> None:
+    table.claim_users.clear()
+
+
+def spoil_affinity_pods(table: NodeTable) -> None:
+    table.affinity_pods.clear()
+
+
+def spoil_domain(table: NodeTable) -> None:
+    zones = table.topology(ZONE)
+    zones.cell[first_row(table)] = zones.cell[table.rows["n2"]]
+
+
+def spoil_regularity(table: NodeTable) -> None:
+    table.topology(HOSTNAME)._irregular.add(first_row(table))
+
+
+def spoil_matching_pods(table: NodeTable) -> None:
+    table.matching(app("web")).per_row.cell[first_row(table)] += 1
+
+
+def spoil_domain_counts(table: NodeTable) -> None:
+    counts = table.matching(app("web")).by_domain(table.topology(ZONE))
+    counts.cell[table.topology(ZONE).cell[first_row(table)]] += 1
+
+
+def spoil_eligible_rows(table: NodeTable) -> None:
+    counts = table.matching(app("web")).by_domain(table.topology(HOSTNAME), Untainted(table))
+    counts.eligible_rows[0] += 1
+
+
+def spoil_domain_total(table: NodeTable) -> None:
+    table.matching(app("web")).by_domain(table.topology(ZONE)).total += 1
+
+
+def spoil_terms(table: NodeTable) -> None:
+    term = table.terms(TermKind.REQUIRED_ANTI_AFFINITY)[0]
+    term.cell[table.topology(ZONE).cell[first_row(table)]] += 1
+
+
+def spoil_term_total(table: NodeTable) -> None:
+    table.terms(TermKind.REQUIRED_ANTI_AFFINITY)[0].total -= 1
+
+
+def spoil_label_class(table: NodeTable) -> None:
+    pod = next(iter(table.pods_on[first_row(table)].values()))
+    pod.label_class = None
+
+
+def spoil_referenced_keys(table: NodeTable) -> None:
+    table.counts.referenced_keys.clear()
+
+
+def spoil_log(table: NodeTable) -> None:
+    table.log.end += 1
+
+
+@pytest.mark.parametrize(
+    ("spoil", "story"),
+    [
+        (spoil_requested, r"row 0 \(node n1\): requested cpu is 1001, expected 1000 \(pods there: default/web\)"),
+        (spoil_requested_of_a_free_row, r"row 31 \(free\): requested cpu is 1, expected 0"),
+        (spoil_nonzero, "nonzero requested memory"),
+        (spoil_pod_count, "number of pods is 2, expected 1"),
+        (spoil_allocatable, "allocatable cpu is 4001, expected 4000"),
+        (spoil_allowed_pods, "allowed pods is 111, expected 110"),
+        (spoil_alive, "alive is False, expected True"),
+        (spoil_node_count, "number of nodes is 3, expected 2"),
+        (spoil_free_rows, "free rows"),
+        (spoil_twins, "column pod count: one array with its twin"),
+        (spoil_unschedulable, "unschedulable is True"),
+        (spoil_taints, "taints"),
+        (spoil_requirement, "requirement disk=ssd is False, expected True"),
+        (spoil_images, "images: rows by name"),
+        (spoil_ports, "used ports by row"),
+        (spoil_claims, "claim users by row"),
+        (spoil_affinity_pods, "pods with affinity by row"),
+        (spoil_domain, "topology topology.kubernetes.io/zone"),
+        (spoil_regularity, "one row per domain is False, expected True"),
+        (spoil_matching_pods, "matching pods is 2, expected 1"),
+        (spoil_domain_counts, "by topology.kubernetes.io/zone: matching pods by domain"),
+        (spoil_eligible_rows, "by kubernetes.io/hostname: eligible rows by domain"),
+        (spoil_domain_total, "total is 2, expected 1"),
+        (spoil_terms, "required anti-affinity term .*: pods by domain"),
+        (spoil_term_total, "total is 0, expected 1"),
+        (spoil_label_class, "pod default/web: label class"),
+        (spoil_referenced_keys, "label keys referred to"),
+        (spoil_log, "dirty-row log: end"),
+    ],
+)
+def test_a_spoilt_column_is_noticed(cache: Cache, spoil: Callable[[NodeTable], None], story: str) -> None:
+    spoil(cache.nodes)
+    with pytest.raises(StateInvariantError, match=f"^state is inconsistent: .*{story}"):
+        cache.validate_state()
+
+
+def test_a_record_without_its_pod_on_the_row_is_noticed(cache: Cache) -> None:
+    record = next(cache.pods())
+    record.node_name = "n2"
+    with pytest.raises(StateInvariantError, match=r"pod default/web: pod on the row of node n2 is None.*story: add"):
+        cache.validate_state()
+
+
+def test_a_record_in_the_wrong_state_is_noticed(cache: Cache) -> None:
+    record = next(cache.pods())
+    record.state = PodState.ASSUMED
+    with pytest.raises(StateInvariantError, match="pod default/web: assumed is False, expected True"):
+        cache.validate_state()
+
+
+def test_a_pod_on_a_row_without_a_record_is_noticed(cache: Cache) -> None:
+    cache.nodes.add_pod(cache.shapes.info(make_pod("smuggled").obj()), "n1")
+    with pytest.raises(StateInvariantError, match="number of pods on rows is 4, expected 3"):
+        cache.validate_state()
+
+
+def test_a_sound_state_stays_as_it_is(cache: Cache) -> None:
+    generation, end = cache.nodes.generation, cache.nodes.log.end
+    cache.validate_state()
+    assert (cache.nodes.generation, cache.nodes.log.end) == (generation, end)
