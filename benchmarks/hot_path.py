@@ -9,6 +9,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from benchmarks.workloads import WORKLOADS, make_nodes
+from steersman import api
 from steersman.assembly import Failure, Scheduler
 from steersman.clock import ManualClock
 from steersman.framework.pod_info import PodInfo
@@ -36,6 +37,17 @@ class AcceptingWriter:
 
     async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
         return self.bind_nowait(pod, node_name)
+
+    async def patch_pod_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        raise RuntimeError(f"the benchmark's pods preempt nobody, but {api.key(pod)} was to be patched")
+
+    async def delete_pod(self, pod: api.Pod) -> bool:
+        raise RuntimeError(f"the benchmark's pods preempt nobody, but {api.key(pod)} was to be deleted")
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        raise RuntimeError(f"the benchmark's pods preempt nobody, but {api.key(victim)} was preempted")
 
     def report_failure(self, failure: Failure) -> None:
         self.failures.append(failure)

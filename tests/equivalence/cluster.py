@@ -5,26 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import msgspec
-
-from steersman import api, config
+from steersman import api
 from steersman.clock import ManualClock
 from steersman.conformance.scenarios import evaluation_document
-from steersman.conformance.setting import NoBinder
+from steersman.conformance.setting import Setting
 from steersman.cycle.diagnosis import diagnose
 from steersman.cycle.evaluation import Evaluation
 from steersman.cycle.schedule_one import SchedulingCycle
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import CycleAborted
 from steersman.rng import SeededRng
-from steersman.runtime.faults import CycleAborted
-from steersman.runtime.handle import ProfileHandle, TableNodes
-from steersman.runtime.profiles import build_profiles
-from steersman.runtime.registry import Registry
-from steersman.state.cache import Cache
-from steersman.state.objects import ObjectStore
 
 PROFILE = "default-scheduler"
-ASSUMED_TTL = 30.0
 
 Document = dict[str, Any]
 
@@ -33,16 +25,9 @@ class Cluster:
     """The state that events change, with two long-lived cycles of one profile over it."""
 
     def __init__(self, configuration: Mapping[str, Any] | None = None) -> None:
-        self.clock = ManualClock()
-        self.objects = ObjectStore()
-        self.cache = Cache(self.clock, self.objects, ASSUMED_TTL)
+        setting = Setting(configuration, ManualClock(), SeededRng(0), scalar=False)
+        self.cache, self.objects, self.profiles = setting.cache, setting.objects, setting.profiles
         self.nominated: dict[str, list[PodInfo]] = {}
-        loaded = (
-            config.default_configuration()
-            if configuration is None
-            else config.load(msgspec.json.encode(configuration).decode(), "profile")
-        )
-        self.profiles = build_profiles(config.build(loaded).profiles, Registry(), self._handle)
         self.scalar = self.cycle(scalar=True)
         self.columnar = self.cycle(scalar=False)
 
@@ -67,17 +52,6 @@ class Cluster:
     def _node_names(self) -> list[str]:
         table = self.cache.nodes
         return [table.names[row] for row in table.live_rows()]
-
-    def _handle(self, profile: str) -> ProfileHandle:
-        return ProfileHandle(
-            profile_name=profile,
-            objects=self.objects,
-            nodes=TableNodes(self.cache.nodes),
-            clock=self.clock,
-            gates=config.DEFAULT_GATES,
-            binder=NoBinder(),
-            nominated=lambda node: self.nominated.get(node, ()),
-        )
 
 
 def _document(evaluation: Evaluation, nodes: Sequence[str], node_count: int) -> Document:

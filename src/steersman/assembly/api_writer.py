@@ -26,7 +26,7 @@ class Failure:
 
 
 class ApiWriter(Protocol):
-    """Nothing here blocks: a writer that speaks to a server queues what it is told."""
+    """Nothing but coroutines waits: a writer that speaks to a server queues what it is told."""
 
     def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
         """Binds at once; None: done. Only for writers that can (`binds_at_once`)."""
@@ -36,6 +36,18 @@ class ApiWriter(Protocol):
 
     @property
     def binds_at_once(self) -> bool: ...
+
+    async def patch_pod_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        """Sets one condition, the nominated node, or both, once the server has answered. False: the pod is gone; raises
+        when the server refuses."""
+
+    async def delete_pod(self, pod: api.Pod) -> bool:
+        """Gracefully, with the pod's own period. As `patch_pod_status`."""
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        """An event on the victim: type Normal, reason Preempted, action Preempting, the preemptor as related object."""
 
     def report_failure(self, failure: Failure) -> None: ...
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from steersman import api, config
 from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure
+from steersman.assembly.pod_access import SchedulerPods
 from steersman.binding.cycle import BindingCycle
 from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
@@ -34,6 +35,7 @@ from steersman.queue import (
 from steersman.rng import Rng
 from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.handle import ProfileHandle, TableNodes
+from steersman.runtime.pods_in_pre_bind import PodsInPreBind
 from steersman.runtime.profile import Profile
 from steersman.runtime.profiles import build_profiles
 from steersman.runtime.registry import Registry
@@ -64,15 +66,19 @@ class Scheduler:
         options = options or SchedulerOptions()
         self.options = options
         self.clock = clock
+        self._rng = rng
         self._writer = writer
+        self._spawn = spawn
         self.objects = ObjectStore()
         self.cache = Cache(clock, self.objects)
         self._infos = PendingInfos(self.cache.shapes)
         self.waiting_pods = WaitingPods()
+        self.pods_in_pre_bind = PodsInPreBind()
         #: Every pod that is not finished, by namespace/name, as the API server last showed it.
         self.pods: dict[str, api.Pod] = {}
+        self._pod_access = SchedulerPods(self.pods, self.waiting_pods, self.pods_in_pre_bind, writer)
         self.profiles = self._build_profiles()
-        self.queue = self._build_queue()
+        self.queue = self._pod_access.queue = self._build_queue()
         self.ingest = Ingest(self.cache, self.objects, self.queue, self.profiles, self.pods, self._reject_deleted)
         percentage = options.configuration.percentage_of_nodes_to_score
         self.cycle = SchedulingCycle(self.cache, self.profiles, self.nominations, rng, percentage, options.scalar)
@@ -172,6 +178,10 @@ class Scheduler:
             gates=self.options.gates,
             binder=self._writer,
             nominated=self._nominated_to,
+            rng=self._rng,
+            pods=self._pod_access,
+            cycle_what_if=lambda: self.cycle.what_if(profile),
+            spawn_task=self._spawn,
         )
 
     def _nominated_to(self, node_name: str) -> list[PodInfo]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -10,6 +11,7 @@ import msgspec
 from steersman import api, config
 from steersman.clock import Clock
 from steersman.cycle.schedule_one import SchedulingCycle
+from steersman.framework.handle import PodInPreBind, PreemptibleWait
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.rng import Rng
@@ -30,11 +32,45 @@ class NoBinder:
         raise RuntimeError(f"a scenario does not bind, but {pod.key} was to be bound to {node_name}")
 
 
+class NoApi:
+    """Scenarios decide and nothing else: whatever a plugin wants to write to a pod, the pod is gone already, and the
+    expected outcome is applied instead. Implements `framework.handle.PodAccess`."""
+
+    def __init__(self) -> None:
+        self.pods: dict[str, api.Pod] = {}
+
+    def get(self, key: str) -> api.Pod | None:
+        return self.pods.get(key)
+
+    def waiting(self, uid: str) -> PreemptibleWait | None:
+        return None
+
+    def in_pre_bind(self, uid: str) -> PodInPreBind | None:
+        return None
+
+    def activate(self, pods: Iterable[api.Pod]) -> None:
+        """There is no queue."""
+
+    async def patch_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        return False
+
+    async def delete(self, pod: api.Pod) -> bool:
+        return False
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        """Nobody reads events here."""
+
+
 class Setting:
     """One scenario's cluster and scheduler."""
 
     def __init__(self, document: Mapping[str, Any] | None, clock: Clock, rng: Rng, scalar: bool) -> None:
         self._clock = clock
+        self._rng = rng
+        #: The pods that get cycles, as the scheduler sees them at the API server.
+        self.api = NoApi()
         self.objects = ObjectStore()
         self.cache = Cache(clock, self.objects)
         self._nominated: dict[str, tuple[api.Pod, str]] = {}
@@ -106,6 +142,10 @@ class Setting:
             gates=config.DEFAULT_GATES,
             binder=NoBinder(),
             nominated=lambda node: self._nominations().get(node, ()),
+            rng=self._rng,
+            pods=self.api,
+            cycle_what_if=lambda: self.cycle.what_if(profile),
+            spawn_task=asyncio.run,
         )
 
 

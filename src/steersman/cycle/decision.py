@@ -6,6 +6,7 @@ import msgspec
 
 from steersman.cycle.diagnosis import Diagnosis
 from steersman.cycle.evaluation import Choice
+from steersman.cycle.post_filter import PostFilterOutcome
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
@@ -46,6 +47,8 @@ class Unschedulable(msgspec.Struct, frozen=True):
     message: str
     #: None: the nomination stays as it is.
     nomination: Nomination | None
+    #: None: no PostFilter plugin was asked.
+    post_filter: PostFilterOutcome | None = None
 
 
 class Failed(msgspec.Struct, frozen=True):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from steersman.framework.cycle_state import CycleState
+from steersman.framework.cycle_state import CycleState, DeferredState
 from steersman.framework.status import Status
 from steersman.rng import Rng
 
@@ -107,6 +107,10 @@ class Evaluation(ABC):
     @abstractmethod
     def scalar_state(self) -> CycleState:
         """With what every PreFilter plugin writes, for what-if questions about single nodes (preemption)."""
+
+    def deferred_state(self) -> CycleState:
+        """The same, made when somebody looks at it."""
+        return DeferredState(self.scalar_state)
 
     @property
     @abstractmethod

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from steersman.cycle.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import PostFilterResult
@@ -11,9 +13,16 @@ from steersman.runtime.faults import fault
 from steersman.runtime.profile import Profile, RawCall
 
 
-def run(
-    profile: Profile, state: CycleState, pod: PodInfo, statuses: NodeStatuses
-) -> tuple[PostFilterResult | None, Status]:
+@dataclass(frozen=True, slots=True)
+class PostFilterOutcome:
+    """What the phase as a whole says."""
+
+    #: None: the pod's nomination stays as it is.
+    result: PostFilterResult | None
+    status: Status
+
+
+def run(profile: Profile, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterOutcome:
     """The result of the plugin that succeeded or settled that nothing can help, or the merged refusals of all."""
     result: PostFilterResult | None = None
     reasons: list[str] = []
@@ -21,14 +30,14 @@ def run(
     for call in profile.post_filter:
         answer, status = _ask(call, state, pod, statuses)
         if status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
-            return answer, status.of(call.name)
+            return PostFilterOutcome(answer, status if status.code is Code.SUCCESS else status.of(call.name))
         if not status.is_rejected:
-            return None, status.of(call.name)
+            return PostFilterOutcome(None, status.of(call.name))
         if answer is not None and answer.nominated_node is not None:
             result = answer
         reasons += status.reasons
         rejector = rejector or call.name
-    return result, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector)
+    return PostFilterOutcome(result, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector))
 
 
 def _ask(

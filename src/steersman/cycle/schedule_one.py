@@ -16,6 +16,7 @@ from steersman.cycle.evaluation import Evaluation, NodeStatuses
 from steersman.cycle.plan import make_plan
 from steersman.cycle.sampling import Sampling, SearchStart
 from steersman.cycle.scalar import ScalarEvaluation
+from steersman.cycle.what_if import ProfileWhatIf
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unresolvable
 from steersman.rng import Rng
@@ -54,6 +55,7 @@ class SchedulingCycle:
             )
             for name, profile in profiles.items()
         }
+        self._what_ifs = {name: ProfileWhatIf(profile, self._nominated_to) for name, profile in profiles.items()}
 
     def schedule_one(self, pod: PodInfo, observer: Observer | None = None) -> Decision:
         profile = self.profiles.get(pod.scheduler_name)
@@ -78,6 +80,10 @@ class SchedulingCycle:
             profile, pod, Scheduled(pod, profile.name, choice, evaluation.feasible_count, evaluation.state)
         )
 
+    def what_if(self, profile: str) -> ProfileWhatIf:
+        """For questions about nodes that are not as they are now."""
+        return self._what_ifs[profile]
+
     def evaluate(self, profile: Profile, pod: PodInfo) -> Evaluation:
         """The pod against all nodes as they are now. CycleAborted when a plugin is broken."""
         if self._scalar:
@@ -86,15 +92,18 @@ class SchedulingCycle:
             return ScalarEvaluation(profile, pod, nodes, self._nominations())
         return self._engines[profile.name].evaluate(pod, self._nominations())
 
+    def _nominated_to(self, node: str) -> Sequence[PodInfo]:
+        return self._nominations().get(node, ())
+
     def _unschedulable(self, profile: Profile, pod: PodInfo, evaluation: Evaluation) -> Unschedulable:
         diagnosis = diagnose(evaluation, self._cache.nodes.node_count)
-        nomination: Nomination | None = CLEARED
-        if profile.post_filter:
-            result, status = post_filter.run(profile, evaluation.scalar_state(), pod, diagnosis.statuses)
-            diagnosis.post_filter_message = status.message
-            nominated = result.nominated_node if result is not None else None
-            nomination = None if nominated is None else Nomination(nominated)
-        return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), nomination)
+        if not profile.post_filter:
+            return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), CLEARED)
+        outcome = post_filter.run(profile, evaluation.deferred_state(), pod, diagnosis.statuses)
+        diagnosis.post_filter_message = outcome.status.message
+        nominated = outcome.result.nominated_node if outcome.result is not None else None
+        nomination = None if nominated is None else Nomination(nominated)
+        return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), nomination, outcome)
 
     def _commit(self, profile: Profile, pod: PodInfo, scheduled: Scheduled) -> Decision:
         node, state = scheduled.node, scheduled.state

@@ -6,6 +6,7 @@ A plugin writes under a key of its own in PreFilter or PreScore and reads it in 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, TypeVar, runtime_checkable
 
 
@@ -43,8 +44,34 @@ class CycleState:
         self._data.pop(key, None)
 
     def clone(self) -> CycleState:
+        """A copy that a what-if evaluation may change."""
         copy = CycleState()
         copy._data = {k: v.clone() if isinstance(v, Cloneable) else v for k, v in self._data.items()}
         copy.skip_filter = self.skip_filter
         copy.skip_score = self.skip_score
         return copy
+
+
+class DeferredState(CycleState):
+    """A state that is filled when it is first read or cloned: it is expensive to make, and seldom looked at."""
+
+    __slots__ = ("_fill",)
+
+    def __init__(self, fill: Callable[[], CycleState]) -> None:
+        super().__init__()
+        self._fill: Callable[[], CycleState] | None = fill
+
+    def read(self, key: str, kind: type[T]) -> T | None:
+        self._complete()
+        return super().read(key, kind)
+
+    def clone(self) -> CycleState:
+        self._complete()
+        return super().clone()
+
+    def _complete(self) -> None:
+        """What was written meanwhile stays."""
+        if self._fill is not None:
+            filled, self._fill = self._fill(), None
+            self._data = {**filled._data, **self._data}
+            self.skip_filter, self.skip_score = filled.skip_filter, filled.skip_score

@@ -132,6 +132,8 @@ class PostFilterResult(msgspec.Struct, frozen=True):
     """Which node PostFilter nominates: a name, "" to drop the nomination, None to leave it as it is."""
 
     nominated_node: str | None = None
+    #: How the plugin came to it, in a form of its own; for explanations.
+    report: object = None
 
 
 class PermitResult(msgspec.Struct, frozen=True):

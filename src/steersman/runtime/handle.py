@@ -1,14 +1,16 @@
-"""The handle that plugins get: a thin front of the state. Implements `framework.handle.Handle`."""
+"""The handle that plugins get: a thin front of the state. Implements `framework.handle.PostFilterHandle`, which is all of it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from steersman.clock import Clock
-from steersman.framework.handle import Binder, Gates
+from steersman.framework.handle import Binder, Gates, PodAccess, WhatIf
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
+from steersman.rng import Rng
 from steersman.state.node_table import NodeTable
 from steersman.state.objects import ObjectStore
 
@@ -45,6 +47,18 @@ class ProfileHandle:
     gates: Gates
     binder: Binder
     nominated: Callable[[str], Sequence[PodInfo]]
+    rng: Rng
+    pods: PodAccess
+    #: The cycle is put together after the plugins, so this is asked for when it is needed.
+    cycle_what_if: Callable[[], WhatIf]
+    spawn_task: Callable[[Coroutine[Any, Any, None]], object]
+
+    @property
+    def what_if(self) -> WhatIf:
+        return self.cycle_what_if()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
+        return self.spawn_task(work)
 
     def nominated_pods(self, node_name: str) -> Sequence[PodInfo]:
         return self.nominated(node_name)

@@ -41,6 +41,10 @@ class WaitingPod:
         """False when the verdict was already there."""
         return self._settle(Status(Code.UNSCHEDULABLE, (message,), plugin))
 
+    def preempt(self, plugin: str, message: str) -> bool:
+        """As `reject`, but the pod did nothing wrong: it is tried again after the error backoff."""
+        return self._settle(Status(Code.ERROR, (message,), plugin))
+
     def _settle(self, verdict: Status) -> bool:
         if self.verdict is not None:
             return False

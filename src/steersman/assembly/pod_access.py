@@ -1,0 +1,59 @@
+"""Other pods, for plugins that make room: what the scheduler knows of them, and writes through the host's `ApiWriter`.
+
+Implements `framework.handle.PodAccess`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from steersman import api
+from steersman.assembly.api_writer import ApiWriter
+from steersman.framework.handle import PodInPreBind, PreemptibleWait
+from steersman.queue import SchedulingQueue
+from steersman.runtime.pods_in_pre_bind import PodsInPreBind
+from steersman.runtime.waiting_pods import WaitingPods
+
+
+class SchedulerPods:
+    """One per scheduler."""
+
+    def __init__(
+        self,
+        pods: Mapping[str, api.Pod],
+        waiting_pods: WaitingPods,
+        pods_in_pre_bind: PodsInPreBind,
+        writer: ApiWriter,
+    ) -> None:
+        self._pods = pods
+        self._waiting_pods = waiting_pods
+        self._pods_in_pre_bind = pods_in_pre_bind
+        self._writer = writer
+        #: Plugins are made before the queue, which needs their hints; nobody activates a pod earlier.
+        self.queue: SchedulingQueue | None = None
+
+    def get(self, key: str) -> api.Pod | None:
+        return self._pods.get(key)
+
+    def waiting(self, uid: str) -> PreemptibleWait | None:
+        return self._waiting_pods.get(uid)
+
+    def in_pre_bind(self, uid: str) -> PodInPreBind | None:
+        return self._pods_in_pre_bind.get(uid)
+
+    def activate(self, pods: Iterable[api.Pod]) -> None:
+        if self.queue is not None:
+            self.queue.activate(pods)
+
+    async def patch_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        return await self._writer.patch_pod_status(
+            pod, condition=condition, nominated_node_name=nominated_node_name
+        )
+
+    async def delete(self, pod: api.Pod) -> bool:
+        return await self._writer.delete_pod(pod)
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        self._writer.report_preempted(victim, preemptor, message)
