@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.embedded.stores import Recorder, make_store, with_meta
 
@@ -22,6 +22,9 @@ Contents = dict[tuple[type[api.Object], str], api.Object]
 filters = st.tuples(
     st.sampled_from((None, *NAMESPACES)), st.sampled_from((None, *(from_labels({"app": app}) for app in APPS)))
 )
+
+
+without_deadline = settings(deadline=None)
 
 
 def _write(store: Store, rng: random.Random) -> None:
@@ -74,6 +77,7 @@ class Mirror:
             self.contents[name] = event.object
 
 
+@without_deadline
 @given(st.randoms(use_true_random=False), st.integers(0, 40), filters, st.integers(1, 8))
 def test_a_client_that_lists_and_watches_mirrors_the_store(
     rng: random.Random, writes: int, wanted: tuple[str | None, Selector | None], history: int
@@ -91,6 +95,7 @@ def test_a_client_that_lists_and_watches_mirrors_the_store(
         mirror.catch_up()
 
 
+@without_deadline
 @given(st.randoms(use_true_random=False), st.integers(1, 30), filters)
 def test_a_watch_from_any_version_tells_what_happened_since(
     rng: random.Random, writes: int, wanted: tuple[str | None, Selector | None]
@@ -112,6 +117,7 @@ def test_a_watch_from_any_version_tells_what_happened_since(
         assert rebuilt == _contents(store, *wanted)
 
 
+@without_deadline
 @given(st.randoms(use_true_random=False), st.integers(0, 10), st.integers(0, 30))
 def test_a_listener_hears_what_a_watch_shows(rng: random.Random, before: int, after: int) -> None:
     store, heard = make_store(), Recorder()
@@ -125,6 +131,7 @@ def test_a_listener_hears_what_a_watch_shows(rng: random.Random, before: int, af
     assert [(what, new if new is not None else old) for what, old, new in heard.seen] == shown
 
 
+@without_deadline
 @given(st.randoms(use_true_random=False), st.integers(0, 30))
 def test_the_old_object_of_a_change_is_the_new_one_of_the_change_before(rng: random.Random, writes: int) -> None:
     store, heard = make_store(), Recorder()

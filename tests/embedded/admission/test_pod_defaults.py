@@ -1,0 +1,134 @@
+"""Fields of a pod that are filled in when it is created."""
+
+from __future__ import annotations
+
+import pytest
+from tests.embedded.stores import START_TEXT, admitting_store, pod, raw, with_spec
+
+from steersman import api
+from steersman.embedded import RUN_SECONDS
+from steersman.errors import InputError
+from steersman.testing import make_pod
+
+
+def _admitted(given: api.Pod) -> api.Pod:
+    return admitting_store().create(given)
+
+
+def test_a_pod_belongs_to_the_default_scheduler_unless_it_says_otherwise() -> None:
+    assert _admitted(raw(make_pod())).spec.scheduler_name == "default-scheduler"
+    assert _admitted(raw(make_pod().scheduler("mine"))).spec.scheduler_name == "mine"
+
+
+def test_a_new_pod_is_pending() -> None:
+    assert _admitted(raw(make_pod())).status.phase == "Pending"
+    assert _admitted(raw(make_pod().phase("Running"))).status.phase == "Running"
+
+
+def test_a_pod_restarts_always_and_has_half_a_minute_to_stop() -> None:
+    spec = _admitted(raw(make_pod())).spec
+    assert (spec.restart_policy, spec.termination_grace_period_seconds) == ("Always", 30)
+    given = with_spec(raw(make_pod()), restart_policy="Never", termination_grace_period_seconds=0)
+    spec = _admitted(given).spec
+    assert (spec.restart_policy, spec.termination_grace_period_seconds) == ("Never", 0)
+
+
+def test_a_gated_pod_says_why_it_is_not_scheduled() -> None:
+    (condition,) = _admitted(raw(make_pod().gate("wait"))).status.conditions
+    assert (condition.type, condition.status, condition.reason) == ("PodScheduled", "False", "SchedulingGated")
+    assert condition.message == "Scheduling is blocked due to non-empty scheduling gates"
+    assert condition.last_transition_time == START_TEXT
+
+
+def test_a_gated_pod_that_has_the_condition_already_keeps_it() -> None:
+    given = raw(make_pod().gate("wait").condition("PodScheduled", "False", reason="Mine"))
+    assert [c.reason for c in _admitted(given).status.conditions] == ["Mine"]
+
+
+def test_a_port_without_a_protocol_is_a_tcp_port() -> None:
+    ports = (api.ContainerPort(container_port=80), api.ContainerPort(container_port=53, protocol="UDP"))
+    (container,) = _admitted(raw(make_pod().container(ports=ports))).spec.containers
+    assert [port.protocol for port in container.ports] == ["TCP", "UDP"]
+    assert [port.host_port for port in container.ports] == [0, 0]
+
+
+def test_in_the_network_of_the_node_container_ports_are_host_ports() -> None:
+    ports = (api.ContainerPort(container_port=80), api.ContainerPort(container_port=81, host_port=8081))
+    given = raw(make_pod().container(ports=ports).host_network())
+    given = with_spec(given, init_containers=given.spec.containers)
+    spec = _admitted(given).spec
+    for container in (*spec.containers, *spec.init_containers):
+        assert [port.host_port for port in container.ports] == [80, 8081]
+
+
+def test_the_same_containers_are_completed_for_either_network() -> None:
+    given = raw(make_pod("a").container(ports=(api.ContainerPort(container_port=80),)))
+    on_host = with_spec(raw(make_pod("b")), containers=given.spec.containers, host_network=True)
+    store = admitting_store()
+    assert store.create(given).spec.containers[0].ports[0].host_port == 0
+    assert store.create(on_host).spec.containers[0].ports[0].host_port == 80
+
+
+def test_pods_that_share_their_containers_still_do_afterwards() -> None:
+    given = raw(make_pod("a").container(ports=(api.ContainerPort(container_port=80),)))
+    store = admitting_store()
+    first = store.create(given)
+    second = store.create(with_spec(raw(make_pod("b")), containers=given.spec.containers))
+    assert first.spec.containers is second.spec.containers
+
+
+def test_pods_of_many_templates_are_completed_each_by_itself() -> None:
+    """More templates than are remembered at a time."""
+    store = admitting_store()
+    for number in range(5000):
+        ports = (api.ContainerPort(container_port=number + 1),)
+        (container,) = store.create(raw(make_pod(str(number)).container(ports=ports))).spec.containers
+        assert container.ports == (api.ContainerPort(container_port=number + 1, protocol="TCP"),)
+
+
+def test_volumes_get_the_defaults_that_placement_depends_on() -> None:
+    template = api.PersistentVolumeClaimTemplate()
+    given = raw(
+        make_pod()
+        .volume(api.Volume(name="block", rbd=api.RBD(image="i")))
+        .volume(api.Volume(name="own", ephemeral=api.EphemeralVolumeSource(volume_claim_template=template)))
+        .volume(api.Volume(name="other", ephemeral=api.EphemeralVolumeSource()))
+        .pvc("data")
+    )
+    block, own, other, claimed = _admitted(given).spec.volumes
+    assert block.rbd == api.RBD(image="i", pool="rbd", user="admin")
+    assert own.ephemeral is not None
+    assert own.ephemeral.volume_claim_template is not None
+    assert own.ephemeral.volume_claim_template.spec.volume_mode == "Filesystem"
+    assert (other, claimed) == given.spec.volumes[2:]
+
+
+def test_a_pod_with_an_unreadable_run_time_is_not_created() -> None:
+    store = admitting_store()
+    with pytest.raises(InputError, match="is not a number of seconds"):
+        store.create(raw(make_pod().annotation(RUN_SECONDS, "soon")))
+    assert not store.objects(api.Pod)
+
+
+def test_an_update_fills_in_what_the_writer_left_out() -> None:
+    store = admitting_store(make_pod("web").priority(7))
+    updated = store.update(raw(make_pod("web").label("a", "b")))
+    assert updated.spec.scheduler_name == "default-scheduler"
+    assert updated.spec.priority == 7
+    assert updated.metadata.generation == 1
+    assert updated is pod(store)
+
+
+def test_an_admitted_pod_passes_unchanged() -> None:
+    ports = (api.ContainerPort(container_port=80),)
+    given = raw(
+        make_pod("web")
+        .labels({"app": "web", "rev": "1"})
+        .container(requests={"cpu": "100u"}, limits={"memory": "1Gi"}, ports=ports)
+        .spread("zone", selector={"app": "web"}, match_label_keys=("rev",))
+        .gate("wait")
+        .pvc("data")
+    )
+    first = _admitted(given)
+    again = _admitted(first)
+    assert again == first

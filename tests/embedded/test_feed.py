@@ -1,0 +1,72 @@
+"""From the store to the scheduler's ear."""
+
+from __future__ import annotations
+
+from tests.embedded.stores import bare_pod, make_store, relabel
+
+from steersman import api
+from steersman.embedded import SCHEDULER_KINDS, Pods, feed
+from steersman.ingest import Ingest
+from steersman.plugins.priority_sort import PrioritySort
+from steersman.queue import QueueProfile, QueueSettings, SchedulingQueue
+from steersman.state.cache import Cache
+from steersman.state.objects import ObjectStore
+from steersman.testing import make_namespace, make_node, make_pod
+
+
+class NotingEar:
+    def __init__(self) -> None:
+        self.story: list[tuple[str, str]] = []
+
+    def changed(self, obj: api.Object) -> None:
+        self.story.append(("changed", obj.metadata.name))
+
+    def deleted(self, obj: api.Object) -> None:
+        self.story.append(("deleted", obj.metadata.name))
+
+
+def test_pods_come_after_everything_they_depend_on() -> None:
+    store = make_store(make_pod("web"), make_node("n1"), make_namespace("default"))
+    ear = NotingEar()
+    feed(store, ear)
+    assert ear.story == [("changed", "default"), ("changed", "n1"), ("changed", "web")]
+
+
+def test_additions_and_changes_are_changes_and_deletions_are_deletions() -> None:
+    store, ear = make_store(), NotingEar()
+    feed(store, ear)
+    store.create(bare_pod())
+    relabel(store, "web", app="web")
+    store.delete(api.Pod, "default/web")
+    assert ear.story == [("changed", "web"), ("changed", "web"), ("deleted", "web")]
+
+
+def test_a_feed_can_be_cut_off() -> None:
+    store, ear = make_store(), NotingEar()
+    feed(store, ear).cancel()
+    store.create(bare_pod())
+    assert ear.story == []
+
+
+def test_a_feed_may_be_of_some_kinds() -> None:
+    store, ear = make_store(make_pod("web"), make_node("n1")), NotingEar()
+    feed(store, ear, (api.Node,))
+    assert ear.story == [("changed", "n1")]
+
+
+def test_controllers_of_controllers_are_not_fed() -> None:
+    assert api.Deployment not in SCHEDULER_KINDS
+    assert SCHEDULER_KINDS[-1] is api.Pod
+
+
+def test_the_schedulers_ingest_hears_of_pods_and_their_bindings() -> None:
+    store = make_store(make_pod("web"), make_node("n1"), make_pod("old").node("n1"))
+    pods: dict[str, api.Pod] = {}
+    objects = ObjectStore()
+    cache = Cache(store.clock, objects)
+    profiles = {"default-scheduler": QueueProfile((), ())}
+    queue = SchedulingQueue(profiles, PrioritySort().sort_key, store.clock, QueueSettings(), pod_lookup=pods.get)
+    feed(store, Ingest(cache, objects, queue, profiles, pods, lambda _: False))
+    assert (cache.pod_count, len(queue.pending_pods()[0])) == (1, 1)
+    Pods(store).bind("default", "web", "", "n1")
+    assert (cache.pod_count, len(queue.pending_pods()[0])) == (2, 0)
