@@ -60,7 +60,7 @@ class BindingCycle:
     def start(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         if decision.waits:
             self._waiting_pods.add(WaitingPod(decision.pod, decision.node, decision.waits))
-        elif self._writer.binds_at_once and not profile.pre_bind and profile.binds_by_default:
+        elif self._writer.binds_at_once and profile.binds_by_default and not _has_pre_bind_work(decision, profile):
             self._bind_now(queued, decision, profile)
             return
         self._spawn(self._run(queued, decision, profile))
@@ -153,6 +153,10 @@ async def _verdict(waiting: WaitingPod) -> Status:
         waiting.reject(plugin, f"rejected due to timeout after waiting {seconds:g}s at plugin {plugin}")
     assert waiting.verdict is not None
     return waiting.verdict
+
+
+def _has_pre_bind_work(decision: Scheduled, profile: Profile) -> bool:
+    return any(not is_skip(_pre_flight(call, decision)) for call in profile.pre_bind)
 
 
 def _pre_flight(call: RawCall, decision: Scheduled) -> Status | None:

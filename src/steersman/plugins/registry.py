@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from steersman.plugins.default_binder import DefaultBinder
+from steersman.plugins.dynamic_resources import DynamicResources
 from steersman.plugins.image_locality import ImageLocality
 from steersman.plugins.inter_pod_affinity import InterPodAffinity
 from steersman.plugins.node_affinity import NodeAffinity
@@ -35,6 +36,7 @@ IN_TREE: Mapping[str, Factory] = {
         NodeResourcesFit,
         PodTopologySpread,
         InterPodAffinity,
+        DynamicResources,
         NodeResourcesBalancedAllocation,
         ImageLocality,
         DefaultBinder,
@@ -47,7 +49,6 @@ IN_TREE: Mapping[str, Factory] = {
 NOT_YET = frozenset(
     {
         "DefaultPreemption",
-        "DynamicResources",
         "NodeVolumeLimits",
         "VolumeBinding",
         "VolumeRestrictions",
