@@ -49,6 +49,12 @@ class AcceptingWriter:
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         raise RuntimeError(f"the benchmark's pods preempt nobody, but {api.key(victim)} was preempted")
 
+    async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
+        return volume
+
+    async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
+        return claim
+
     def report_failure(self, failure: Failure) -> None:
         self.failures.append(failure)
 

@@ -64,6 +64,9 @@ class FakeNodes:
     def with_required_anti_affinity_pods(self) -> Sequence[NodeInfo]:
         return [node for node in self._nodes if node.pods_with_required_anti_affinity]
 
+    def claim_in_use(self, claim: str) -> bool:
+        return any(claim in node.claim_users for node in self._nodes)
+
 
 class FakeGates:
     """The gates that scheduler plugins read, at their defaults unless told otherwise."""

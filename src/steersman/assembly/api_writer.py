@@ -49,6 +49,12 @@ class ApiWriter(Protocol):
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         """An event on the victim: type Normal, reason Preempted, action Preempting, the preemptor as related object."""
 
+    async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
+        """The volume as the server stored it; raises when the server refuses."""
+
+    async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
+        """As `update_volume`."""
+
     def report_failure(self, failure: Failure) -> None: ...
 
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None: ...

@@ -182,6 +182,7 @@ class Scheduler:
             pods=self._pod_access,
             cycle_what_if=lambda: self.cycle.what_if(profile),
             spawn_task=self._spawn,
+            volumes=self._writer,
         )
 
     def _nominated_to(self, node_name: str) -> list[PodInfo]:

@@ -34,7 +34,7 @@ class NoBinder:
 
 class NoApi:
     """Scenarios decide and nothing else: whatever a plugin wants to write to a pod, the pod is gone already, and the
-    expected outcome is applied instead. Implements `framework.handle.PodAccess`."""
+    expected outcome is applied instead. Implements `framework.handle.PodAccess` and `VolumeWriter`."""
 
     def __init__(self) -> None:
         self.pods: dict[str, api.Pod] = {}
@@ -61,6 +61,12 @@ class NoApi:
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         """Nobody reads events here."""
+
+    async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
+        return volume
+
+    async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
+        return claim
 
 
 class Setting:
@@ -146,6 +152,7 @@ class Setting:
             pods=self.api,
             cycle_what_if=lambda: self.cycle.what_if(profile),
             spawn_task=asyncio.run,
+            volumes=self.api,
         )
 
 

@@ -45,6 +45,9 @@ class Nodes(Protocol):
 
     def with_required_anti_affinity_pods(self) -> Sequence[NodeInfo]: ...
 
+    def claim_in_use(self, claim: str) -> bool:
+        """Whether a pod on any node names the claim (namespace/name)."""
+
 
 class Gates(Protocol):
     """Feature gates."""
@@ -147,3 +150,23 @@ class PostFilterHandle(Handle, Protocol):
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> object:
         """Runs the work off the cycle, which does not wait for it."""
+
+
+class VolumeWriter(Protocol):
+    """Writes claims and volumes. Each call returns the object as the API server stored it; a refusal raises."""
+
+    async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume: ...
+
+    async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim: ...
+
+
+class PreBindHandle(Handle, Protocol):
+    """What PreBind plugins get besides: they write what the pod needs, and wait for it."""
+
+    @property
+    def pods(self) -> PodAccess: ...
+    @property
+    def volumes(self) -> VolumeWriter: ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Waits, on the scheduler's clock."""

@@ -1,13 +1,15 @@
-"""The handle that plugins get: a thin front of the state. Implements `framework.handle.PostFilterHandle`, which is all of it."""
+"""The handle that plugins get: a thin front of the state. Implements `framework.handle.PostFilterHandle` and
+`PreBindHandle`, which is all of it."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from steersman.clock import Clock
-from steersman.framework.handle import Binder, Gates, PodAccess, WhatIf
+from steersman.framework.handle import Binder, Gates, PodAccess, VolumeWriter, WhatIf
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.rng import Rng
@@ -35,6 +37,10 @@ class TableNodes:
     def with_required_anti_affinity_pods(self) -> Sequence[NodeInfo]:
         return [info for info in self.with_affinity_pods() if info.pods_with_required_anti_affinity]
 
+    def claim_in_use(self, claim: str) -> bool:
+        table = self._table
+        return any(claim in users and table.nodes[row] is not None for row, users in table.claim_users.items())
+
 
 @dataclass(frozen=True, slots=True)
 class ProfileHandle:
@@ -52,6 +58,7 @@ class ProfileHandle:
     #: The cycle is put together after the plugins, so this is asked for when it is needed.
     cycle_what_if: Callable[[], WhatIf]
     spawn_task: Callable[[Coroutine[Any, Any, None]], object]
+    volumes: VolumeWriter
 
     @property
     def what_if(self) -> WhatIf:
@@ -59,6 +66,9 @@ class ProfileHandle:
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> object:
         return self.spawn_task(work)
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
 
     def nominated_pods(self, node_name: str) -> Sequence[PodInfo]:
         return self.nominated(node_name)

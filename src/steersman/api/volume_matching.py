@@ -1,0 +1,102 @@
+"""Which of the volumes there are a claim gets.
+
+A volume that is set aside for the claim comes first; otherwise the smallest that is large enough, and of equally small
+ones the first by name. The scheduler asks per node, for claims that wait for a consumer; the controller that binds the
+other claims at once asks without a node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from functools import cmp_to_key
+from typing import Final
+
+from steersman.api import quantity, selectors
+from steersman.api.persistent_volumes import STORAGE, admits_node, class_of_claim, class_of_volume, is_bound_to
+from steersman.api.quantity import Amount
+from steersman.api.selectors import Selector
+from steersman.api.storage import PersistentVolume, PersistentVolumeClaim
+from steersman.errors import InputError
+
+AVAILABLE: Final = "Available"
+FILESYSTEM: Final = "Filesystem"
+_NOTHING: Final = quantity.parse("0")
+
+
+class VolumeChoice:
+    """The volumes that one claim may get, on whatever node; raises `InputError` for a claim whose selector is none."""
+
+    def __init__(self, claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> None:
+        self.claim = claim
+        self._class = class_of_claim(claim)
+        self._size = requested_storage(claim)
+        self._selector = _selector_of(claim)
+        suitable = [volume for volume in volumes if self._is_suitable(volume)]
+        #: Set aside for the claim, by name.
+        self.reserved = sorted((v for v in suitable if is_bound_to(v, claim)), key=_name)
+        #: To be had by anybody, the most fitting first.
+        self.free = sorted((v for v in suitable if self._is_free(v)), key=cmp_to_key(_smaller_first))
+
+    def on_node(self, labels: Mapping[str, str], taken: Collection[str]) -> PersistentVolume | None:
+        """The volume that the claim gets on a node with these labels when those `taken` are not to be had.
+
+        What is set aside for the claim is what it gets: if the node cannot use that one, there is no other.
+        """
+        for volume in self.reserved:
+            if volume.metadata.name not in taken:
+                return volume if admits_node(volume, labels) else None
+        return next((v for v in self.free if v.metadata.name not in taken and admits_node(v, labels)), None)
+
+    def anywhere(self) -> PersistentVolume | None:
+        """The volume that the claim gets when it does not matter where it is used."""
+        return next(iter([*self.reserved, *self.free]), None)
+
+    def _is_suitable(self, volume: PersistentVolume) -> bool:
+        if volume.spec.claim_ref is not None and not is_bound_to(volume, self.claim):
+            return False
+        mine, offered = self.claim.spec, volume.spec
+        return (
+            quantity.compare(offered_storage(volume), self._size) >= 0
+            and (mine.volume_mode or FILESYSTEM) == (offered.volume_mode or FILESYSTEM)
+            and (mine.volume_attributes_class_name or "") == (offered.volume_attributes_class_name or "")
+            and volume.metadata.deletion_timestamp is None
+        )
+
+    def _is_free(self, volume: PersistentVolume) -> bool:
+        return (
+            volume.spec.claim_ref is None
+            and volume.status.phase == AVAILABLE
+            and (self._selector is None or self._selector.matches(volume.metadata.labels))
+            and class_of_volume(volume) == self._class
+            and set(self.claim.spec.access_modes) <= set(volume.spec.access_modes)
+        )
+
+
+def requested_storage(claim: PersistentVolumeClaim) -> Amount:
+    """How large the claim's volume must be at least."""
+    requests = claim.spec.resources.requests
+    return quantity.parse(requests[STORAGE]) if STORAGE in requests else _NOTHING
+
+
+def offered_storage(volume: PersistentVolume) -> Amount:
+    capacity = volume.spec.capacity
+    return quantity.parse(capacity[STORAGE]) if STORAGE in capacity else _NOTHING
+
+
+def _selector_of(claim: PersistentVolumeClaim) -> Selector | None:
+    if claim.spec.selector is None:
+        return None
+    try:
+        return selectors.from_label_selector(claim.spec.selector)
+    except InputError as problem:
+        name = f"{claim.metadata.namespace}/{claim.metadata.name}"
+        raise InputError(f"error creating internal label selector for claim: {name}: {problem}") from problem
+
+
+def _smaller_first(one: PersistentVolume, other: PersistentVolume) -> int:
+    sizes = quantity.compare(offered_storage(one), offered_storage(other))
+    return sizes or (-1 if _name(one) < _name(other) else 1)
+
+
+def _name(volume: PersistentVolume) -> str:
+    return volume.metadata.name

@@ -1,0 +1,161 @@
+"""VolumeRestrictions: disks that cannot be attached twice, and claims that only one pod of the cluster may use.
+
+PreFilter looks for claims with the access mode ReadWriteOncePod that are in use, Filter rejects every node while there are
+any; AddPod and RemovePod keep count in what-if questions, so that preemption can free such a claim. Old in-tree disks (GCE,
+AWS, iSCSI, RBD) that a pod names directly conflict with the same disk in other pods of the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from steersman import api
+from steersman.api import PersistentVolumeClaim, Volume
+from steersman.api.persistent_volumes import READ_WRITE_ONCE_POD
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from steersman.framework.handle import Handle
+from steersman.framework.hints import changed, deleted
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import SKIP, Status, error, unresolvable, unschedulable
+
+ERR_REASON_DISK_CONFLICT = "node(s) had no available disk"
+ERR_REASON_READ_WRITE_ONCE_POD_CONFLICT = (
+    "node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod"
+)
+STATE_KEY = "PreFilterVolumeRestrictions"
+
+
+class ClaimConflicts:
+    """From PreFilter to Filter: the pod's exclusive claims, and how often pods of the cluster refer to them."""
+
+    def __init__(self, exclusive: frozenset[str], references: int) -> None:
+        self.exclusive = exclusive
+        self.references = references
+
+    def clone(self) -> ClaimConflicts:
+        return ClaimConflicts(self.exclusive, self.references)
+
+    def count(self, other: PodInfo, sign: int) -> None:
+        """Another pod comes (1) or goes (-1). Claims are told apart by name alone, whatever the pod's namespace, as
+        kube-scheduler does it."""
+        self.references += sign * sum(name in self.exclusive for name in claim_names(other.pod))
+
+
+class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+    """Rejects nodes where a disk of the pod is in use, and all nodes while an exclusive claim is."""
+
+    name = "VolumeRestrictions"
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        self._objects = handle.objects
+        self._nodes = handle.nodes
+
+    def concerns(self, pod: PodInfo) -> bool:
+        return bool(pod.shape.claims) or any(map(is_restricted, pod.spec.volumes))
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        exclusive: set[str] = set()
+        for name in claim_names(pod.pod):
+            claim = self._objects.get(PersistentVolumeClaim, f"{pod.namespace}/{name}")
+            if claim is None:
+                return unresolvable(f'persistentvolumeclaim "{name}" not found')
+            if READ_WRITE_ONCE_POD in claim.spec.access_modes:
+                exclusive.add(name)
+        references = sum(self._nodes.claim_in_use(f"{pod.namespace}/{name}") for name in exclusive)
+        if not references and not any(map(is_restricted, pod.spec.volumes)):
+            return SKIP
+        state.write(STATE_KEY, ClaimConflicts(frozenset(exclusive), references))
+        return None
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status | None:
+        return self._count(state, added, 1)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> Status | None:
+        return self._count(state, removed, -1)
+
+    def _count(self, state: CycleState, other: PodInfo, sign: int) -> Status | None:
+        conflicts = state.read(STATE_KEY, ClaimConflicts)
+        if conflicts is None:
+            return error(f'cannot read "{STATE_KEY}" from cycleState')
+        conflicts.count(other, sign)
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        if disks_conflict(pod.pod, (other.pod for other in node.pods)):
+            return unschedulable(ERR_REASON_DISK_CONFLICT)
+        conflicts = state.read(STATE_KEY, ClaimConflicts)
+        if conflicts is None:
+            return error(f'cannot read "{STATE_KEY}" from cycleState')
+        return unschedulable(ERR_REASON_READ_WRITE_ONCE_POD_CONFLICT) if conflicts.references > 0 else None
+
+    # -- hints -------------------------------------------------------------------------------------------------------
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        return (
+            ClusterEventWithHint(ClusterEvent(EventResource.POD, ActionType.DELETE), self.after_pod_deleted),
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, ActionType.ADD)),
+            ClusterEventWithHint(
+                ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, ActionType.ADD), self.after_claim_added
+            ),
+        )
+
+    def after_pod_deleted(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """Helps if the deleted pod had a disk that the waiting one wants, or uses one of its claims."""
+        gone = deleted(api.Pod, old)
+        if gone.metadata.namespace != waiting.metadata.namespace:
+            return QueueingHint.SKIP
+        shared = set(claim_names(waiting)) & set(claim_names(gone))
+        return QueueingHint.QUEUE if shared or disks_conflict(waiting, (gone,)) else QueueingHint.SKIP
+
+    def after_claim_added(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        _, claim = changed(PersistentVolumeClaim, old, new)
+        is_used = claim.metadata.namespace == waiting.metadata.namespace and claim.metadata.name in claim_names(waiting)
+        return QueueingHint.QUEUE if is_used else QueueingHint.SKIP
+
+
+def claim_names(pod: api.Pod) -> list[str]:
+    """The claims that the pod names; those made for it are never shared."""
+    claims = (volume.persistent_volume_claim for volume in pod.spec.volumes)
+    return [claim.claim_name for claim in claims if claim is not None]
+
+
+def is_restricted(volume: Volume) -> bool:
+    """Whether the volume is a disk that pods cannot share freely."""
+    return (
+        volume.gce_persistent_disk is not None
+        or volume.aws_elastic_block_store is not None
+        or volume.rbd is not None
+        or volume.iscsi is not None
+    )
+
+
+def disks_conflict(pod: api.Pod, others: Iterable[api.Pod]) -> bool:
+    """Whether a disk of the pod is one that any of the others has and does not share."""
+    wanted = [volume for volume in pod.spec.volumes if is_restricted(volume)]
+    return bool(wanted) and any(
+        _is_same_disk(mine, theirs) for other in others for theirs in other.spec.volumes for mine in wanted
+    )
+
+
+def _is_same_disk(mine: Volume, theirs: Volume) -> bool:
+    """Disks that all pods only read may be shared; those of AWS never."""
+    if mine.gce_persistent_disk is not None and theirs.gce_persistent_disk is not None:
+        gce, other_gce = mine.gce_persistent_disk, theirs.gce_persistent_disk
+        if gce.pd_name == other_gce.pd_name and not (gce.read_only and other_gce.read_only):
+            return True
+    if mine.aws_elastic_block_store is not None and theirs.aws_elastic_block_store is not None:
+        if mine.aws_elastic_block_store.volume_id == theirs.aws_elastic_block_store.volume_id:
+            return True
+    if mine.iscsi is not None and theirs.iscsi is not None:
+        iscsi, other_iscsi = mine.iscsi, theirs.iscsi
+        if iscsi.iqn == other_iscsi.iqn and not (iscsi.read_only and other_iscsi.read_only):
+            return True
+    if mine.rbd is not None and theirs.rbd is not None:
+        rbd, other_rbd = mine.rbd, theirs.rbd
+        same_image = (rbd.pool, rbd.image) == (other_rbd.pool, other_rbd.image)
+        shares_monitor = not set(rbd.monitors).isdisjoint(other_rbd.monitors)
+        return same_image and shares_monitor and not (rbd.read_only and other_rbd.read_only)
+    return False

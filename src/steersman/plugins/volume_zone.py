@@ -1,0 +1,171 @@
+"""VolumeZone: a volume that says in its labels in which zones it can be used is used there.
+
+PreFilter collects the zone and region labels of the volumes that the pod's claims are bound to; Filter compares them with
+the labels of the node. A node without any such label takes every volume. Newer volumes carry a node affinity instead, which
+is VolumeBinding's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from steersman import api
+from steersman.api import PersistentVolume, PersistentVolumeClaim, StorageClass
+from steersman.api.csi_topology import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
+from steersman.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER, class_of_claim
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from steersman.framework.handle import Handle
+from steersman.framework.hints import changed
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import SKIP, Status, unresolvable
+
+ERR_REASON_CONFLICT = "node(s) had no available volume zone"
+ERR_CLAIM_WITHOUT_NAME = "PersistentVolumeClaim had no name"
+ERR_NEITHER_VOLUME_NOR_CLASS = "PersistentVolumeClaim had no pv name and storageClass name"
+ERR_VOLUME_WITHOUT_NAME = "PersistentVolume had no name"
+STATE_KEY = "PreFilterVolumeZone"
+TOPOLOGY_LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+_PRESENT_LABEL = {BETA_ZONE: ZONE, BETA_REGION: REGION}
+
+
+class VolumeTopology(NamedTuple):
+    """One label of a volume: the values of which a node must have one."""
+
+    volume: str
+    key: str
+    values: frozenset[str]
+
+    def admits(self, labels: Mapping[str, str]) -> bool:
+        """A node that lacks the early form of a label may have the present one."""
+        value = labels.get(self.key)
+        if value is None:
+            value = labels.get(_PRESENT_LABEL.get(self.key, self.key))
+        return value in self.values
+
+
+class VolumeTopologies(NamedTuple):
+    """From PreFilter to Filter."""
+
+    topologies: tuple[VolumeTopology, ...]
+
+
+class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+    """Rejects nodes outside of the zones of the pod's volumes."""
+
+    name = "VolumeZone"
+
+    def __init__(self, args: None, handle: Handle) -> None:
+        self._objects = handle.objects
+
+    def concerns(self, pod: PodInfo) -> bool:
+        return bool(pod.shape.claims)
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        topologies = self.topologies_of(pod.pod)
+        if isinstance(topologies, Status):
+            return topologies
+        if not topologies:
+            return SKIP
+        state.write(STATE_KEY, VolumeTopologies(topologies))
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        if not pod.spec.volumes:
+            return None
+        known = state.read(STATE_KEY, VolumeTopologies)
+        topologies = self.topologies_of(pod.pod) if known is None else known.topologies
+        if isinstance(topologies, Status):
+            return topologies
+        return None if admits(topologies, node.labels) else unresolvable(ERR_REASON_CONFLICT)
+
+    def topologies_of(self, pod: api.Pod) -> tuple[VolumeTopology, ...] | Status:
+        """The labels of the pod's volumes that matter, or what is wrong with a claim."""
+        found: list[VolumeTopology] = []
+        for volume in pod.spec.volumes:
+            if volume.persistent_volume_claim is not None:
+                topologies = self._of_claim(pod.metadata.namespace, volume.persistent_volume_claim.claim_name)
+                if isinstance(topologies, Status):
+                    return topologies
+                found += topologies
+        return tuple(found)
+
+    def _of_claim(self, namespace: str, name: str) -> list[VolumeTopology] | Status:
+        if not name:
+            return unresolvable(ERR_CLAIM_WITHOUT_NAME)
+        claim = self._objects.get(PersistentVolumeClaim, f"{namespace}/{name}")
+        if claim is None:
+            return unresolvable(f'persistentvolumeclaim "{name}" not found')
+        if not claim.spec.volume_name:
+            return self._why_unbound(claim) or []
+        volume = self._objects.get(PersistentVolume, claim.spec.volume_name)
+        if volume is None:
+            return unresolvable(f'persistentvolume "{claim.spec.volume_name}" not found')
+        return list(volume_topologies(volume))
+
+    def _why_unbound(self, claim: PersistentVolumeClaim) -> Status | None:
+        """None: the claim waits for its first consumer, and has no zone yet."""
+        name = class_of_claim(claim)
+        if not name:
+            return unresolvable(ERR_NEITHER_VOLUME_NOR_CLASS)
+        storage_class = self._objects.get(StorageClass, name)
+        if storage_class is None:
+            return unresolvable(f'storageclass.storage.k8s.io "{name}" not found')
+        if storage_class.volume_binding_mode is None:
+            return unresolvable(f'VolumeBindingMode not set for StorageClass "{name}"')
+        waits = storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+        return None if waits else unresolvable(ERR_VOLUME_WITHOUT_NAME)
+
+    # -- hints -------------------------------------------------------------------------------------------------------
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        add_or_update = ActionType.ADD | ActionType.UPDATE
+        return (
+            ClusterEventWithHint(
+                ClusterEvent(EventResource.STORAGE_CLASS, ActionType.ADD), self.after_storage_class_added
+            ),
+            ClusterEventWithHint(ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_LABEL)),
+            ClusterEventWithHint(
+                ClusterEvent(EventResource.PERSISTENT_VOLUME_CLAIM, add_or_update), self.after_claim_changed
+            ),
+            ClusterEventWithHint(
+                ClusterEvent(EventResource.PERSISTENT_VOLUME, add_or_update), self.after_volume_changed
+            ),
+        )
+
+    def after_storage_class_added(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        _, added = changed(StorageClass, None, new)
+        waits = added.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+        return QueueingHint.QUEUE if waits else QueueingHint.SKIP
+
+    def after_claim_changed(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        _, claim = changed(PersistentVolumeClaim, old, new)
+        names = (v.persistent_volume_claim.claim_name for v in waiting.spec.volumes if v.persistent_volume_claim)
+        is_used = claim.metadata.namespace == waiting.metadata.namespace and claim.metadata.name in names
+        return QueueingHint.QUEUE if is_used else QueueingHint.SKIP
+
+    def after_volume_changed(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        before, after = changed(PersistentVolume, old, new)
+        if before is None or list(volume_topologies(before)) != list(volume_topologies(after)):
+            return QueueingHint.QUEUE
+        return QueueingHint.SKIP
+
+
+def volume_topologies(volume: PersistentVolume) -> Iterator[VolumeTopology]:
+    """The zone and region labels of a volume; one that cannot be read is left out."""
+    for key in TOPOLOGY_LABELS:
+        label = volume.metadata.labels.get(key)
+        if label is not None:
+            values = frozenset(value.strip() for value in label.split(ZONE_DELIMITER))
+            if "" not in values:
+                yield VolumeTopology(volume.metadata.name, key, values)
+
+
+def admits(topologies: Sequence[VolumeTopology], labels: Mapping[str, str]) -> bool:
+    """Whether a node with these labels can use the volumes. Without zone labels it takes all of them."""
+    if not any(key in labels for key in TOPOLOGY_LABELS):
+        return True
+    return all(topology.admits(labels) for topology in topologies)
