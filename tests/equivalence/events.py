@@ -126,15 +126,6 @@ class RemovePod:
 
 
 @dataclass(frozen=True)
-class TimePasses:
-    seconds: float
-
-    def happen(self, cluster: Cluster) -> None:
-        cluster.clock.advance(self.seconds)
-        cluster.cache.expire()
-
-
-@dataclass(frozen=True)
 class SetNamespace:
     """A namespace gets these labels; None: it is deleted."""
 
@@ -242,7 +233,6 @@ pod_events: st.SearchStrategy[Event] = st.one_of(
     st.builds(EndOfBinding, pod_names, st.booleans()),
     st.builds(UpdatePod, pod_names, words.changes_of_pods),
     st.builds(RemovePod, pod_names),
-    st.builds(TimePasses, st.sampled_from([1.0, 40.0])),
 )
 other_events: st.SearchStrategy[Event] = st.one_of(
     st.builds(SetNamespace, st.sampled_from(words.NAMESPACES), st.one_of(st.none(), label_maps)),

@@ -1,0 +1,179 @@
+"""Plugins from the tree, from files and from packages, each under a name of its own."""
+
+from __future__ import annotations
+
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+from tests.plugins.handles import FakeHandle
+
+from steersman.framework.plugin import FilterPlugin, ScorePlugin
+from steersman.plugins.registry import IN_TREE
+from steersman.runtime.faults import PluginError
+from steersman.runtime.registry import ENTRY_POINT_GROUP, Registry
+
+CHEAP = """
+from steersman.framework.plugin import FilterPlugin, ScorePlugin
+
+class Cheap(ScorePlugin):
+    name = "Cheap"
+    def score(self, pod, node):
+        return 1
+
+class Near(FilterPlugin, ScorePlugin):
+    name = "Near"
+"""
+
+
+class Plain(ScorePlugin):
+    name = "Plain"
+
+
+class Configured(FilterPlugin):
+    name = "Configured"
+
+    def __init__(self, args: object, handle: object) -> None:
+        self.args = args
+        self.handle = handle
+
+
+class Picky(FilterPlugin):
+    name = "Picky"
+
+    def __init__(self, args: object, handle: object) -> None:
+        raise ValueError("needs a threshold")
+
+
+def file(folder: Path, text: str, name: str = "plugins.py") -> Path:
+    path = folder / name
+    path.write_text(text)
+    return path
+
+
+def entry_point(name: str, value: str) -> EntryPoint:
+    return EntryPoint(name, value, ENTRY_POINT_GROUP)
+
+
+class TestNames:
+    def test_the_plugins_of_the_tree_are_there(self) -> None:
+        registry = Registry()
+        assert set(registry) == set(IN_TREE)
+        assert "NodeResourcesFit" in registry
+        assert "Cheap" not in registry
+
+    def test_a_name_is_taken_once(self) -> None:
+        registry = Registry()
+        registry.add("Plain", Plain, "mine.py")
+        with pytest.raises(PluginError, match=r'^other\.py: plugin name "Plain" is taken by mine\.py$'):
+            registry.add("Plain", Plain, "other.py")
+
+    def test_a_plugin_of_the_tree_cannot_be_replaced(self) -> None:
+        with pytest.raises(PluginError, match='plugin name "NodePorts" is taken by steersman'):
+            Registry().add("NodePorts", Plain, "mine.py")
+
+    def test_a_plugin_without_a_name_is_refused(self) -> None:
+        with pytest.raises(
+            PluginError, match=r"mine\.py: plugin class Plain has no name; set the class attribute `name`"
+        ):
+            Registry().add("", Plain, "mine.py")
+
+
+class TestFiles:
+    def test_a_file_brings_every_plugin_class_that_it_defines(self, tmp_path: Path) -> None:
+        registry = Registry()
+        assert registry.add_file(file(tmp_path, CHEAP)) == ["Cheap", "Near"]
+        assert "Cheap" in registry
+        assert registry.points_of("Near") == {"filter", "score"}
+
+    def test_imported_classes_are_not_taken_for_plugins_of_the_file(self, tmp_path: Path) -> None:
+        with pytest.raises(PluginError, match="no plugin found; expected a class that derives from"):
+            Registry().add_file(file(tmp_path, "from steersman.framework.plugin import ScorePlugin"))
+
+    def test_a_file_that_does_not_exist(self, tmp_path: Path) -> None:
+        with pytest.raises(PluginError, match=r"missing\.py: not a Python file that can be read"):
+            Registry().add_file(tmp_path / "missing.py")
+
+    def test_a_file_that_is_not_python(self, tmp_path: Path) -> None:
+        with pytest.raises(PluginError, match="not a Python file"):
+            Registry().add_file(file(tmp_path, CHEAP, "plugins.txt"))
+
+    def test_a_file_with_a_syntax_error(self, tmp_path: Path) -> None:
+        with pytest.raises(PluginError, match=r"plugins\.py: SyntaxError: "):
+            Registry().add_file(file(tmp_path, "class Cheap(:"))
+
+    def test_a_file_that_raises_when_it_is_run(self, tmp_path: Path) -> None:
+        with pytest.raises(PluginError, match=r"plugins\.py: ZeroDivisionError: division by zero"):
+            Registry().add_file(file(tmp_path, "1 / 0"))
+
+    def test_two_files_with_one_plugin_name(self, tmp_path: Path) -> None:
+        registry = Registry()
+        first = file(tmp_path, CHEAP, "first.py")
+        registry.add_file(first)
+        with pytest.raises(PluginError, match=f'second.py: plugin name "Cheap" is taken by {first}'):
+            registry.add_file(file(tmp_path, CHEAP, "second.py"))
+
+    def test_files_of_one_name_in_different_folders_do_not_mix(self, tmp_path: Path) -> None:
+        (tmp_path / "a").mkdir()
+        (tmp_path / "b").mkdir()
+        registry = Registry()
+        registry.add_file(file(tmp_path / "a", CHEAP))
+        registry.add_file(file(tmp_path / "b", CHEAP.replace("Cheap", "Dear").replace("Near", "Far")))
+        assert {"Cheap", "Near", "Dear", "Far"} <= set(registry)
+
+
+class TestEntryPoints:
+    def test_the_name_of_the_entry_point_is_the_name_of_the_plugin(self) -> None:
+        registry = Registry()
+        registry.add_entry_points([entry_point("Renamed", "tests.runtime.test_registry:Plain")])
+        assert type(registry.make("Renamed", None, FakeHandle())).__name__ == "Plain"
+
+    def test_one_that_cannot_be_loaded_is_named(self) -> None:
+        with pytest.raises(PluginError, match=r"entry point Lost = no\.such\.module:Plugin: ModuleNotFoundError"):
+            Registry().add_entry_points([entry_point("Lost", "no.such.module:Plugin")])
+
+    def test_one_whose_name_is_taken_is_refused(self) -> None:
+        with pytest.raises(PluginError, match='plugin name "NodeName" is taken by steersman'):
+            Registry().add_entry_points([entry_point("NodeName", "tests.runtime.test_registry:Plain")])
+
+    def test_packages_without_plugins_change_nothing(self) -> None:
+        registry = Registry()
+        registry.add_entry_points()
+        assert set(IN_TREE) <= set(registry)
+
+
+class TestMaking:
+    def test_a_plugin_without_a_constructor_gets_nothing(self) -> None:
+        registry = Registry({})
+        registry.add("Plain", Plain, "mine.py")
+        assert isinstance(registry.make("Plain", {"ignored": 1}, FakeHandle()), Plain)
+
+    def test_a_plugin_with_a_constructor_gets_arguments_and_handle(self) -> None:
+        registry = Registry({})
+        registry.add("Configured", Configured, "mine.py")
+        handle = FakeHandle()
+        plugin = registry.make("Configured", {"threshold": 3}, handle)
+        assert isinstance(plugin, Configured)
+        assert plugin.args == {"threshold": 3}
+        assert plugin.handle is handle
+
+    def test_every_profile_gets_an_instance_of_its_own(self) -> None:
+        registry = Registry({"Plain": Plain})
+        assert registry.make("Plain", None, FakeHandle()) is not registry.make("Plain", None, FakeHandle())
+
+    def test_an_unknown_plugin_is_answered_with_the_known_ones(self) -> None:
+        registry = Registry({"Plain": Plain, "Configured": Configured})
+        with pytest.raises(PluginError, match='plugin "Plein" does not exist; known: Configured, Plain'):
+            registry.make("Plein", None, FakeHandle())
+
+    def test_a_constructor_that_raises_is_one_clear_line(self) -> None:
+        registry = Registry({})
+        registry.add("Picky", Picky, "mine.py")
+        with pytest.raises(PluginError, match=r'mine\.py: initializing plugin "Picky": ValueError: needs a threshold'):
+            registry.make("Picky", None, FakeHandle())
+
+    def test_only_classes_have_extension_points(self) -> None:
+        registry = Registry({})
+        registry.add("Function", lambda: Plain(), "mine.py")
+        with pytest.raises(PluginError, match=r'mine\.py: plugin "Function" is not a class'):
+            registry.points_of("Function")
