@@ -1,10 +1,14 @@
-"""Runs the extension points of InterPodAffinity over a small cluster, as a scheduling cycle would."""
+"""Runs the extension points of InterPodAffinity over a small cluster, as a scheduling cycle would.
+
+The kernels are asked about every such cluster as well, and must say the same.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from tests.plugins.handles import FakeHandle
+from tests.plugins.inter_pod_affinity.column_cluster import ColumnCluster, Probe
 
 from steersman import api
 from steersman.config import InterPodAffinityArgs
@@ -32,14 +36,17 @@ class Cycle:
         pod: PodBuilder,
         nodes: Sequence[NodeBuilder],
         existing: Iterable[PodBuilder] = (),
-        namespaces: Sequence[api.Object] = (),
+        namespaces: Sequence[api.Namespace] = (),
         args: InterPodAffinityArgs | None = None,
     ) -> None:
         self.pod = pod.info()
-        self.nodes = node_infos([node.obj() for node in nodes], _distinct(existing))
+        pods = _distinct(existing)
+        self.nodes = node_infos([node.obj() for node in nodes], [pod.obj() for pod in pods])
         self.state = CycleState()
         handle = FakeHandle(objects=namespaces, nodes=self.nodes)
-        self.plugin = InterPodAffinity(args or InterPodAffinityArgs(), handle)
+        args = args or InterPodAffinityArgs()
+        self.plugin = InterPodAffinity(args, handle)
+        Probe(self.pod, ColumnCluster.holding(nodes, pods, namespaces), args).compare()
 
     def node(self, name: str) -> PlainNodeInfo:
         return next(node for node in self.nodes if node.name == name)
@@ -74,5 +81,5 @@ def node_in(name: str, **labels: str) -> NodeBuilder:
     return make_node(name).labels(labels)
 
 
-def _distinct(pods: Iterable[PodBuilder]) -> list[api.Pod]:
-    return [pod.uid(f"existing-{number}").obj() for number, pod in enumerate(pods)]
+def _distinct(pods: Iterable[PodBuilder]) -> list[PodBuilder]:
+    return [pod.name(f"existing-{number}") for number, pod in enumerate(pods)]
