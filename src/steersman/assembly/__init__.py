@@ -5,6 +5,7 @@
 """
 
 from steersman.assembly.api_writer import ApiWriter, Failure
+from steersman.assembly.registry import default_registry
 from steersman.assembly.scheduler import Scheduler, SchedulerOptions
 
-__all__ = ["ApiWriter", "Failure", "Scheduler", "SchedulerOptions"]
+__all__ = ["ApiWriter", "Failure", "Scheduler", "SchedulerOptions", "default_registry"]

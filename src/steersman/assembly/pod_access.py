@@ -48,9 +48,7 @@ class SchedulerPods:
     async def patch_status(
         self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
     ) -> bool:
-        return await self._writer.patch_pod_status(
-            pod, condition=condition, nominated_node_name=nominated_node_name
-        )
+        return await self._writer.patch_pod_status(pod, condition=condition, nominated_node_name=nominated_node_name)
 
     async def delete(self, pod: api.Pod) -> bool:
         return await self._writer.delete_pod(pod)

@@ -16,6 +16,7 @@ from typing import Any
 from steersman import api, config
 from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure
 from steersman.assembly.pod_access import SchedulerPods
+from steersman.assembly.registry import default_registry
 from steersman.binding.cycle import BindingCycle
 from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
@@ -52,7 +53,7 @@ class SchedulerOptions:
 
     configuration: SchedulerConfiguration = field(default_factory=config.default_configuration)
     gates: FeatureGates = config.DEFAULT_GATES
-    registry: Registry = field(default_factory=Registry)
+    registry: Registry = field(default_factory=default_registry)
     #: Use the plain engine: slow, for comparisons.
     scalar: bool = False
 

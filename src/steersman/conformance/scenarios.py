@@ -18,8 +18,12 @@ from steersman.clock import ManualClock
 from steersman.conformance.setting import Setting
 from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
 from steersman.cycle.evaluation import Evaluation, NodeStatuses, ScoreTable
+from steersman.cycle.post_filter import PostFilterOutcome
+from steersman.framework.plugin import PostFilterResult
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
+from steersman.preemption import PreemptionReport
+from steersman.preemption.report import candidate_document
 from steersman.rng import SeededRng
 
 Document = Mapping[str, Any]
@@ -42,6 +46,7 @@ class Replay:
         for document in scenario["objects"]:
             self._add_object(document)
         for pod in self._pods:
+            self._setting.api.pods[api.key(pod)] = pod
             self._setting.nominate_by_status(pod)
 
     def results(self) -> Iterator[Result]:
@@ -61,7 +66,7 @@ class Replay:
         if profile is None:
             return {**result, "outcome": "noProfile"}
         for call in profile.pre_enqueue:
-            status = call.run(pod)
+            status = call.run(setting.cache.shapes.info(pod))
             if status is not None:
                 return {**result, "outcome": "gated", "preEnqueue": status_document(status)}
         if pod.metadata.deletion_timestamp is not None:
@@ -99,7 +104,8 @@ class Replay:
             for victim in decided["victims"]:
                 self._setting.remove_pod(victim)
             status = msgspec.structs.replace(self._pods[index].status, nominated_node_name=node)
-            self._pods[index] = msgspec.structs.replace(self._pods[index], status=status)
+            preemptor = self._pods[index] = msgspec.structs.replace(self._pods[index], status=status)
+            self._setting.api.pods[api.key(preemptor)] = preemptor
         self._setting.nominate(self._pods[index], node)
 
     def _add_object(self, document: Document) -> None:
@@ -198,12 +204,40 @@ def decision_document(decision: Decision, report: Result, node_count: int) -> Re
     diagnosis = decision.diagnosis
     if node_count == 0:
         return {"outcome": "noNodes", "message": decision.message}
-    return {
+    document: Result = {
         "outcome": "unschedulable",
         "message": decision.message,
         "unschedulablePlugins": sorted(diagnosis.unschedulable_plugins),
         "pendingPlugins": sorted(diagnosis.pending_plugins),
     }
+    if decision.post_filter is not None:
+        document["postFilter"] = post_filter_document(decision.post_filter)
+    return document
+
+
+def post_filter_document(outcome: PostFilterOutcome) -> Result:
+    document: Result = {"status": _bare_status_document(outcome.status), "nominating": _nominating(outcome.result)}
+    report = outcome.result.report if outcome.result is not None else None
+    if isinstance(report, PreemptionReport) and report.choice is not None:
+        best = candidate_document(report.choice.candidate)
+        document["nominatedNode"] = best["node"]
+        document["victims"] = best["victims"]
+        document["pdbViolations"] = best["pdbViolations"]
+        document["candidates"] = [candidate_document(candidate) for candidate in report.candidates]
+        document["ties"] = sorted(report.choice.ties)
+        document["clearedNominations"] = list(report.cleared_nominations)
+    return document
+
+
+def _nominating(result: PostFilterResult | None) -> str:
+    if result is None or result.nominated_node is None:
+        return "keep"
+    return "set" if result.nominated_node else "clear"
+
+
+def _bare_status_document(status: Status) -> Result:
+    """Without the parts that say nothing."""
+    return {name: part for name, part in status_document(status).items() if part}
 
 
 def _top(report: Result) -> list[str]:

@@ -9,16 +9,17 @@ from typing import Any
 import msgspec
 
 from steersman import api, config
+from steersman.assembly.registry import default_registry
 from steersman.clock import Clock
 from steersman.cycle.schedule_one import SchedulingCycle
 from steersman.framework.handle import PodInPreBind, PreemptibleWait
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
+from steersman.preemption import DefaultPreemption, FullSearch
 from steersman.rng import Rng
 from steersman.runtime.handle import ProfileHandle, TableNodes
 from steersman.runtime.profile import Profile
 from steersman.runtime.profiles import build_profiles
-from steersman.runtime.registry import Registry
 from steersman.state.cache import Cache
 from steersman.state.objects import ObjectStore
 
@@ -82,8 +83,10 @@ class Setting:
         self._nominated: dict[str, tuple[api.Pod, str]] = {}
         loaded = config.default_configuration() if document is None else config.load(_text(document), "scenario")
         self.profiles: dict[str, Profile] = build_profiles(
-            config.build(loaded).profiles, Registry(), self._handle
+            config.build(loaded).profiles, default_registry(), self._handle
         )
+        for profile in self.profiles.values():
+            _look_everywhere(profile)
         self.cycle = SchedulingCycle(self.cache, self.profiles, self._nominations, rng, scalar=scalar)
 
     @property
@@ -154,6 +157,13 @@ class Setting:
             spawn_task=asyncio.run,
             volumes=self.api,
         )
+
+
+def _look_everywhere(profile: Profile) -> None:
+    """The corpus was made by preemptions that examine every node, from the first."""
+    plugin = profile.plugins.get(DefaultPreemption.name)
+    if isinstance(plugin, DefaultPreemption):
+        plugin.evaluator.search = FullSearch()
 
 
 def _text(document: Mapping[str, Any]) -> str:

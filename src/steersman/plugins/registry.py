@@ -48,7 +48,6 @@ IN_TREE: Mapping[str, Factory] = {
 #: out of every profile, with a warning where a pod would need them.
 NOT_YET = frozenset(
     {
-        "DefaultPreemption",
         "NodeVolumeLimits",
         "VolumeBinding",
         "VolumeRestrictions",

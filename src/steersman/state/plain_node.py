@@ -6,9 +6,10 @@ ask the plugins again. Property tests use it as the model that the columns must 
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from typing import TypeVar
+from typing import Self, TypeVar
 
 from steersman.api import Node
 from steersman.framework.node_info import ImageState, NodeInfo
@@ -40,8 +41,20 @@ class PlainNodeInfo:
             self.add_pod(pod)
 
     @classmethod
-    def copy_of(cls, other: NodeInfo) -> PlainNodeInfo:
+    def copy_of(cls, other: NodeInfo) -> Self:
+        if isinstance(other, cls):
+            return other.copy()
         return cls(other.node, other.pods, other.image_states)
+
+    def copy(self) -> Self:
+        """Another one that is as this one is now."""
+        twin = copy.copy(self)
+        twin._pods = self._pods.copy()
+        twin._requested = self._requested.copy()
+        twin._nonzero_requested = self._nonzero_requested.copy()
+        twin._used_ports = self._used_ports.copy()
+        twin._claim_users = self._claim_users.copy()
+        return twin
 
     def add_pod(self, pod: PodInfo) -> None:
         self._pods[pod.uid] = pod

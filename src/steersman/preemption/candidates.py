@@ -1,0 +1,84 @@
+"""A node on which preemption would help, with the pods that would have to go; and how the best of several is picked.
+
+The rules are upstream's, in upstream's order: each leaves the candidates that are best by it, until one is left. Where
+upstream then takes any, the smallest name is taken here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from steersman.framework.pod_info import PodInfo
+from steersman.preemption.importance import start_time
+
+#: Makes every priority count as a positive number: a node with more victims must never look cheaper.
+_PRIORITY_SHIFT = 1 << 31
+
+ONLY_CANDIDATE = "it is the only candidate"
+SMALLEST_NAME = "smallest name among equals"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A node with its victims, most important first, never empty."""
+
+    node: str
+    victims: tuple[PodInfo, ...]
+    #: Victims that could not be spared although that violates a disruption budget.
+    pdb_violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The picked candidate and why."""
+
+    candidate: Candidate
+    #: The rule that left only this one.
+    rule: str
+    #: Nodes that all rules find equally good, the picked one first.
+    ties: tuple[str, ...]
+
+
+Cost = Callable[[Candidate, float], float]
+"""What a rule minimises; the number is the present time."""
+
+
+def highest_priority(candidate: Candidate) -> int:
+    return max(victim.priority for victim in candidate.victims)
+
+
+def sum_of_priorities(candidate: Candidate) -> int:
+    return sum(victim.priority + _PRIORITY_SHIFT for victim in candidate.victims)
+
+
+def earliest_start(candidate: Candidate, now: float) -> float:
+    """Of the victims with the highest priority."""
+    highest = highest_priority(candidate)
+    return min(start_time(victim, now) for victim in candidate.victims if victim.priority == highest)
+
+
+RULES: tuple[tuple[str, Cost], ...] = (
+    ("fewest violations of disruption budgets", lambda candidate, now: candidate.pdb_violations),
+    ("lowest priority of the most important victim", lambda candidate, now: highest_priority(candidate)),
+    ("lowest sum of the victims' priorities", lambda candidate, now: sum_of_priorities(candidate)),
+    ("fewest victims", lambda candidate, now: len(candidate.victims)),
+    ("latest start of the most important victims", lambda candidate, now: -earliest_start(candidate, now)),
+)
+
+
+def pick(candidates: Sequence[Candidate], now: float) -> Choice:
+    """The best of at least one candidate."""
+    best = list(candidates)
+    decisive = ONLY_CANDIDATE
+    for rule, cost in RULES:
+        if len(best) == 1:
+            break
+        costs = [cost(candidate, now) for candidate in best]
+        least = min(costs)
+        best = [candidate for candidate, its in zip(best, costs, strict=True) if its == least]
+        decisive = rule
+    if len(best) > 1:
+        decisive = SMALLEST_NAME
+    best.sort(key=lambda candidate: candidate.node)
+    return Choice(best[0], decisive, tuple(candidate.node for candidate in best))

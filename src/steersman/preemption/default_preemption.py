@@ -1,0 +1,63 @@
+"""DefaultPreemption: when no node fits, find one where pods of lower priority can make room, and make it.
+
+PostFilter decides (`evaluator`) and sets the eviction in motion (`executor`); PreEnqueue holds the preemptor back while
+that is under way.
+"""
+
+from __future__ import annotations
+
+from steersman import api
+from steersman.config import DefaultPreemptionArgs
+from steersman.cycle.evaluation import NodeStatuses
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from steersman.framework.handle import PostFilterHandle
+from steersman.framework.plugin import EnqueueExtensions, PostFilterPlugin, PostFilterResult, PreEnqueuePlugin
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Code, Status, unresolvable, unschedulable
+from steersman.preemption.evaluator import Evaluator
+from steersman.preemption.executor import Executor
+from steersman.preemption.search import SampledSearch
+
+ASYNC_GATE = "SchedulerAsyncPreemption"
+REASON_UNDER_WAY = "waiting for the preemption for this pod to be finished"
+MESSAGE = "preemption: {}"
+
+Answer = tuple[PostFilterResult | None, Status]
+
+
+class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
+    """Makes room for a pod at the cost of less important ones."""
+
+    name = "DefaultPreemption"
+
+    def __init__(self, args: DefaultPreemptionArgs, handle: PostFilterHandle) -> None:
+        self.evaluator = Evaluator(handle, SampledSearch(args, handle.rng))
+        self.executor = Executor(handle, self.name)
+        self._holds_back = handle.gates.enabled(ASYNC_GATE)
+
+    def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> Answer:
+        decided = self.evaluator.decide(state, pod, statuses)
+        if isinstance(decided, Status):
+            return None, Status(decided.code, (MESSAGE.format(decided.message),))
+        if decided.choice is None:
+            reason = MESSAGE.format(self.evaluator.message_without_candidates(decided))
+            return PostFilterResult("", decided), unschedulable(reason)
+        candidate = decided.choice.candidate
+        self.executor.start(pod, candidate)
+        return PostFilterResult(candidate.node, decided), Status(Code.SUCCESS)
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        if self._holds_back and self.executor.holds_back(pod.uid):
+            return unresolvable(REASON_UNDER_WAY)
+        return None
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        if not self._holds_back:
+            return ()
+        return (ClusterEventWithHint(ClusterEvent(EventResource.POD, ActionType.DELETE), self.after_pod_deleted),)
+
+    def after_pod_deleted(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
+        """The plugins that rejected the pod know whether the deletion helps it. The event is registered all the same:
+        it lets a pod that is held back be looked at again."""
+        return QueueingHint.SKIP

@@ -1,0 +1,130 @@
+"""Carries a preemption out, off the scheduling cycle: victims go, the preemptor is held back until that is under way.
+
+Comes from the plugin with the decision. A victim that waits for permission, or whose PreBind work is not done, is turned
+back in memory; any other gets the condition DisruptionTarget and is deleted at the API server. The last victim goes
+last: when its deletion is seen, the preemptor may be tried again, even if this work has not quite ended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+
+from steersman.api import Condition, Pod, key
+from steersman.framework.handle import PostFilterHandle
+from steersman.framework.pod_info import PodInfo
+from steersman.preemption.candidates import Candidate
+from steersman.preemption.eligibility import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
+from steersman.preemption.nominations import outranked
+
+logger = logging.getLogger(__name__)
+
+#: No preemption takes longer: by then something is wrong, and the preemptor had better look again.
+DEADLINE_SECONDS = 60.0
+
+PREEMPTED = "preempted"
+CANCELLED = "preempted by {plugin}"
+CONDITION_MESSAGE = "{scheduler}: preempting to accommodate a higher priority pod"
+EVENT_MESSAGE = "Preempted by pod {uid} on node {node}"
+IN_MEMORY = " (in kube-scheduler memory)."
+
+
+class Executor:
+    """One per plugin instance; many preemptions may be under way."""
+
+    def __init__(self, handle: PostFilterHandle, plugin: str) -> None:
+        self._handle = handle
+        self._plugin = plugin
+        #: Preemptors by uid whose victims are being dealt with.
+        self._under_way: set[str] = set()
+        #: By preemptor: the key of its last victim, once only that one is left.
+        self._last_victims: dict[str, str] = {}
+
+    def __len__(self) -> int:
+        """How many preemptions are under way."""
+        return len(self._under_way)
+
+    def start(self, preemptor: PodInfo, candidate: Candidate) -> None:
+        """Returns at once. Victims that are terminating already are left alone."""
+        victims = [victim for victim in candidate.victims if not victim.is_terminating]
+        if victims:
+            self._under_way.add(preemptor.uid)
+            self._handle.spawn(self._run(preemptor, candidate.node, victims))
+
+    def holds_back(self, uid: str) -> bool:
+        """Whether the pod must not be tried again yet."""
+        if uid not in self._under_way:
+            return False
+        last = self._last_victims.get(uid)
+        if last is None:
+            return True
+        victim = self._handle.pods.get(last)
+        return victim is not None and victim.metadata.deletion_timestamp is None
+
+    async def _run(self, preemptor: PodInfo, node: str, victims: Sequence[PodInfo]) -> None:
+        succeeded = False
+        try:
+            async with asyncio.timeout(DEADLINE_SECONDS):
+                succeeded = await self._clear_nominations(preemptor, node)
+                await self._preempt_all(preemptor, node, victims)
+        except Exception:
+            succeeded = False
+            logger.exception("preemption for pod %s on node %s failed", preemptor.key, node)
+        finally:
+            self._under_way.discard(preemptor.uid)
+            self._last_victims.pop(preemptor.uid, None)
+        if not succeeded:
+            self._handle.pods.activate([preemptor.pod])
+
+    async def _clear_nominations(self, preemptor: PodInfo, node: str) -> bool:
+        """False when one could not be cleared; that alone does not stop the preemption."""
+        cleared = True
+        for pod in outranked(self._handle.nominated_pods(node), preemptor):
+            if not pod.pod.status.nominated_node_name:
+                continue
+            try:
+                await self._handle.pods.patch_status(pod.pod, nominated_node_name="")
+            except Exception:
+                cleared = False
+                logger.exception("cannot clear the nomination of pod %s to node %s", pod.key, node)
+        return cleared
+
+    async def _preempt_all(self, preemptor: PodInfo, node: str, victims: Sequence[PodInfo]) -> None:
+        *others, last = victims
+        if others:
+            async with asyncio.TaskGroup() as group:
+                for victim in others:
+                    group.create_task(self._preempt(preemptor, node, victim))
+        self._last_victims[preemptor.uid] = last.key
+        await self._preempt(preemptor, node, last)
+
+    async def _preempt(self, preemptor: PodInfo, node: str, victim: PodInfo) -> None:
+        message = EVENT_MESSAGE.format(uid=preemptor.uid, node=node)
+        if self._turn_back(victim):
+            message += IN_MEMORY
+        elif not await self._delete(preemptor, victim.pod):
+            return
+        self._handle.pods.report_preempted(victim.pod, preemptor.pod, message)
+
+    def _turn_back(self, victim: PodInfo) -> bool:
+        """True when the victim has not been bound and now will not be."""
+        waiting = self._handle.pods.waiting(victim.uid)
+        if waiting is not None:
+            return waiting.preempt(self._plugin, PREEMPTED)
+        pre_binding = self._handle.pods.in_pre_bind(victim.uid)
+        return pre_binding is not None and pre_binding.cancel(CANCELLED.format(plugin=self._plugin))
+
+    async def _delete(self, preemptor: PodInfo, victim: Pod) -> bool:
+        """False when the victim was gone already."""
+        condition = Condition(
+            type=DISRUPTION_TARGET,
+            status="True",
+            reason=PREEMPTION_BY_SCHEDULER,
+            message=CONDITION_MESSAGE.format(scheduler=preemptor.scheduler_name),
+            observed_generation=victim.metadata.generation,
+        )
+        if not await self._handle.pods.patch_status(victim, condition=condition):
+            logger.info("victim %s of %s is already deleted", key(victim), preemptor.key)
+            return False
+        return await self._handle.pods.delete(victim)
