@@ -82,6 +82,15 @@ def test_a_version_from_before_the_history_has_expired() -> None:
     assert (refusal.value.code, refusal.value.reason) == (410, "Expired")
 
 
+def test_history_ends_exactly_where_it_says() -> None:
+    store = make_store(history=3)
+    for number in range(6):
+        store.create(bare_pod(str(number)))
+    assert told(store.watch((api.Pod,), "4").drain()) == [("ADDED", "3"), ("ADDED", "4"), ("ADDED", "5")]
+    with pytest.raises(Expired):
+        store.watch((api.Pod,), "3")
+
+
 def test_the_latest_writes_are_always_in_the_history() -> None:
     store = make_store(history=3)
     for number in range(50):

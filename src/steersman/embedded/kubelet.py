@@ -108,7 +108,7 @@ class Kubelets:
     def _terminate(self, pod: Pod) -> None:
         end = pod.metadata.deletion_timestamp
         if end is not None and pod.spec.node_name in self._nodes:
-            self._after(timestamps.parse(end) - self._store.clock.now(), partial(self._remove, end), pod)
+            self._after(timestamps.parse(end) - self._store.clock.now(), self._remove, pod)
 
     def _after(self, seconds: float, step: Callable[[Pod], None], pod: Pod) -> None:
         time = self._store.clock.monotonic() + max(0.0, seconds)
@@ -132,10 +132,9 @@ class Kubelets:
             status = _completed(pod.status, self._store.timestamp())
             self._store.rewrite(pod, _replace(pod, status=status))
 
-    def _remove(self, end: str, pod: Pod) -> None:
-        """Unless the end has been brought forward since: then another timer did it, or will."""
-        if pod.metadata.deletion_timestamp == end:
-            self._store.delete(Pod, key(pod))
+    def _remove(self, pod: Pod) -> None:
+        """The end of a grace period can only come earlier, and then the pod is gone before this timer."""
+        self._store.delete(Pod, key(pod))
 
 
 def run_seconds(pod: Pod) -> float | None:

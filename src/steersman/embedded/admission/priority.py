@@ -72,6 +72,5 @@ def _class_of(spec: PodSpec, view: ClusterView) -> PriorityClass | None:
 
 
 def _default_class(view: ClusterView) -> PriorityClass | None:
-    """Of several, the one of the lowest value."""
-    defaults = [known for known in view.objects(PriorityClass).values() if known.global_default]
-    return min(defaults, key=lambda known: known.value, default=None)
+    """There is at most one, see `admit_class`."""
+    return next((known for known in view.objects(PriorityClass).values() if known.global_default), None)
