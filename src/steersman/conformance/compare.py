@@ -13,7 +13,17 @@ from steersman.conformance.difference import Difference
 Document = Mapping[str, Any]
 
 DYNAMIC_RESOURCES = "DynamicResources"
-PLAIN_KEYS = ("outcome", "feasible", "top", "selected", "nominatedPath", "excluded", "preEnqueue")
+PLAIN_KEYS = (
+    "outcome",
+    "feasible",
+    "top",
+    "selected",
+    "nominatedPath",
+    "excluded",
+    "preEnqueue",
+    "volumeBindings",
+    "volumeProvisions",
+)
 POST_FILTER_KEYS = (
     "status",
     "nominating",

@@ -16,6 +16,8 @@ from steersman import api
 from steersman.api import codec
 from steersman.clock import ManualClock
 from steersman.conformance.setting import Setting
+from steersman.conformance.volumes import chosen_volumes, reserve_volumes
+from steersman.cycle import commit
 from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
 from steersman.cycle.evaluation import Evaluation, NodeStatuses, ScoreTable
 from steersman.cycle.post_filter import PostFilterOutcome
@@ -76,15 +78,21 @@ class Replay:
         def observe(_: PodInfo, evaluation: Evaluation) -> None:
             report.update(evaluation_document(evaluation, setting.node_names()))
 
-        decision = setting.cycle.schedule_one(setting.cache.shapes.info(pod), observe)
-        return {**result, **report, **decision_document(decision, report, setting.node_count)}
+        info = setting.cache.shapes.info(pod)
+        decision = setting.cycle.schedule_one(info, observe)
+        result.update(report, **decision_document(decision, report, setting.node_count))
+        if isinstance(decision, Scheduled):
+            commit.unreserve_and_forget(setting.cache, profile, decision.state, info, decision.node)
+            result.update(chosen_volumes(profile, info, result["selected"]))
+        return result
 
     def _apply(self, index: int, outcome: Document) -> None:
         """Brings the state to what the reference had after this cycle."""
         pod = self._pods[index]
         setting = self._setting
-        setting.forget_assumed(pod.metadata.uid)
         if outcome["outcome"] == "scheduled":
+            profile = setting.profiles[outcome["profile"]]
+            reserve_volumes(profile, setting.cache.shapes.info(pod), outcome["selected"])
             setting.drop_nomination(pod)
             setting.cache.add_pod(_bound(pod, outcome["selected"], index))
             return

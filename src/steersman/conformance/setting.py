@@ -115,12 +115,6 @@ class Setting:
         record = next(r for r in self.cache.pods() if r.info.key == name)
         self.cache.remove_pod(record.info.pod)
 
-    def forget_assumed(self, uid: str) -> None:
-        """The expected outcome is applied instead of ours."""
-        record = self.cache.get(uid)
-        if record is not None and self.cache.is_assumed(uid):
-            self.cache.forget(record.info)
-
     def nominate_by_status(self, pod: api.Pod) -> None:
         if pod.status.nominated_node_name and (pod.spec.scheduler_name or "default-scheduler") in self.profiles:
             self.nominate(pod, pod.status.nominated_node_name)

@@ -15,10 +15,14 @@ from steersman.plugins.node_name import NodeName
 from steersman.plugins.node_ports import NodePorts
 from steersman.plugins.node_resources import NodeResourcesBalancedAllocation, NodeResourcesFit
 from steersman.plugins.node_unschedulable import NodeUnschedulable
+from steersman.plugins.node_volume_limits import NodeVolumeLimits
 from steersman.plugins.pod_topology_spread import PodTopologySpread
 from steersman.plugins.priority_sort import PrioritySort
 from steersman.plugins.scheduling_gates import SchedulingGates
 from steersman.plugins.taint_toleration import TaintToleration
+from steersman.plugins.volume_binding import VolumeBinding
+from steersman.plugins.volume_restrictions import VolumeRestrictions
+from steersman.plugins.volume_zone import VolumeZone
 
 #: Makes a plugin of its arguments and the handle.
 Factory = Callable[..., Any]
@@ -34,6 +38,10 @@ IN_TREE: Mapping[str, Factory] = {
         NodeAffinity,
         NodePorts,
         NodeResourcesFit,
+        VolumeRestrictions,
+        NodeVolumeLimits,
+        VolumeBinding,
+        VolumeZone,
         PodTopologySpread,
         InterPodAffinity,
         DynamicResources,
@@ -46,11 +54,4 @@ IN_TREE: Mapping[str, Factory] = {
 
 #: Plugins that kube-scheduler's default configuration enables and that this version does not have yet: they are left
 #: out of every profile, with a warning where a pod would need them.
-NOT_YET = frozenset(
-    {
-        "NodeVolumeLimits",
-        "VolumeBinding",
-        "VolumeRestrictions",
-        "VolumeZone",
-    }
-)
+NOT_YET: frozenset[str] = frozenset()

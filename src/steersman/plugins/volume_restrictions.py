@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from steersman import api
-from steersman.api import PersistentVolumeClaim, Volume
+from steersman.api import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim, Volume
 from steersman.api.persistent_volumes import READ_WRITE_ONCE_POD
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
@@ -141,21 +141,34 @@ def disks_conflict(pod: api.Pod, others: Iterable[api.Pod]) -> bool:
 
 
 def _is_same_disk(mine: Volume, theirs: Volume) -> bool:
-    """Disks that all pods only read may be shared; those of AWS never."""
-    if mine.gce_persistent_disk is not None and theirs.gce_persistent_disk is not None:
-        gce, other_gce = mine.gce_persistent_disk, theirs.gce_persistent_disk
-        if gce.pd_name == other_gce.pd_name and not (gce.read_only and other_gce.read_only):
-            return True
-    if mine.aws_elastic_block_store is not None and theirs.aws_elastic_block_store is not None:
-        if mine.aws_elastic_block_store.volume_id == theirs.aws_elastic_block_store.volume_id:
-            return True
-    if mine.iscsi is not None and theirs.iscsi is not None:
-        iscsi, other_iscsi = mine.iscsi, theirs.iscsi
-        if iscsi.iqn == other_iscsi.iqn and not (iscsi.read_only and other_iscsi.read_only):
-            return True
-    if mine.rbd is not None and theirs.rbd is not None:
-        rbd, other_rbd = mine.rbd, theirs.rbd
-        same_image = (rbd.pool, rbd.image) == (other_rbd.pool, other_rbd.image)
-        shares_monitor = not set(rbd.monitors).isdisjoint(other_rbd.monitors)
-        return same_image and shares_monitor and not (rbd.read_only and other_rbd.read_only)
-    return False
+    return (
+        _is_same_gce(mine.gce_persistent_disk, theirs.gce_persistent_disk)
+        or _is_same_aws(mine.aws_elastic_block_store, theirs.aws_elastic_block_store)
+        or _is_same_iscsi(mine.iscsi, theirs.iscsi)
+        or _is_same_rbd(mine.rbd, theirs.rbd)
+    )
+
+
+def _is_same_gce(mine: GCEPersistentDisk | None, theirs: GCEPersistentDisk | None) -> bool:
+    """Like the others but for those of AWS, a disk that both only read may be shared."""
+    if mine is None or theirs is None:
+        return False
+    return mine.pd_name == theirs.pd_name and not (mine.read_only and theirs.read_only)
+
+
+def _is_same_aws(mine: AWSElasticBlockStore | None, theirs: AWSElasticBlockStore | None) -> bool:
+    return mine is not None and theirs is not None and mine.volume_id == theirs.volume_id
+
+
+def _is_same_iscsi(mine: ISCSI | None, theirs: ISCSI | None) -> bool:
+    if mine is None or theirs is None:
+        return False
+    return mine.iqn == theirs.iqn and not (mine.read_only and theirs.read_only)
+
+
+def _is_same_rbd(mine: RBD | None, theirs: RBD | None) -> bool:
+    if mine is None or theirs is None:
+        return False
+    same_image = (mine.pool, mine.image) == (theirs.pool, theirs.image)
+    shares_monitor = not set(mine.monitors).isdisjoint(theirs.monitors)
+    return same_image and shares_monitor and not (mine.read_only and theirs.read_only)

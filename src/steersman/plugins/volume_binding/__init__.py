@@ -1,0 +1,37 @@
+"""VolumeBinding: a pod goes where its volumes are, or can be.
+
+plugin      extension points: PreFilter, Filter, Reserve, PreBind; the score is off by default
+claims      what a pod's claims are like: bound, waiting for a consumer, not ready
+finding     per node: do bound volumes fit, which volumes would unbound claims get, can the rest be provisioned
+capacity    whether a driver has room for a volume near a node
+assuming    choices that the API server does not know yet, on top of what it last said
+binding     writes the choices and waits until claims are bound
+scoring     how well volumes fit their claims
+hints       events that may help a rejected pod
+"""
+
+from steersman.plugins.volume_binding.finding import (
+    ERR_REASON_BIND_CONFLICT,
+    ERR_REASON_NODE_CONFLICT,
+    ERR_REASON_NOT_ENOUGH_SPACE,
+    ERR_REASON_PV_NOT_EXIST,
+    PodVolumes,
+)
+from steersman.plugins.volume_binding.plugin import (
+    ERR_UNBOUND_IMMEDIATE_CLAIMS,
+    STATE_KEY,
+    CycleVolumes,
+    VolumeBinding,
+)
+
+__all__ = [
+    "ERR_REASON_BIND_CONFLICT",
+    "ERR_REASON_NODE_CONFLICT",
+    "ERR_REASON_NOT_ENOUGH_SPACE",
+    "ERR_REASON_PV_NOT_EXIST",
+    "ERR_UNBOUND_IMMEDIATE_CLAIMS",
+    "STATE_KEY",
+    "CycleVolumes",
+    "PodVolumes",
+    "VolumeBinding",
+]

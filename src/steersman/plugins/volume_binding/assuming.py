@@ -1,0 +1,97 @@
+"""Claims and volumes as the scheduler believes them to be: what the API server last showed, with its own choices on top.
+
+A choice holds until the API server shows a newer version of the object, or until it is restored. Reserve assumes,
+Unreserve restores, everything else reads.
+"""
+
+from __future__ import annotations
+
+from typing import Generic, TypeVar
+
+from steersman import api
+from steersman.api import PersistentVolume, PersistentVolumeClaim
+from steersman.api.persistent_volumes import class_of_volume
+from steersman.framework.handle import Objects
+
+T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
+
+
+class NotInStep(Exception):
+    """An object that is to be assumed is not the one that the API server last showed."""
+
+
+class AssumedObjects(Generic[T]):
+    """All objects of one kind."""
+
+    def __init__(self, kind: type[T], objects: Objects) -> None:
+        self._kind: type[T] = kind
+        self._objects = objects
+        self._assumed: dict[str, T] = {}
+        #: Changes with every choice that is made or dropped, and with every change that the API server shows.
+        self._choices = 0
+
+    @property
+    def version(self) -> tuple[int, int]:
+        """Equal versions mean equal answers."""
+        return self._choices, self._objects.version(self._kind)
+
+    def shown(self, key: str) -> T | None:
+        """The object as the API server last showed it."""
+        return self._objects.get(self._kind, key)
+
+    def get(self, key: str) -> T | None:
+        """The object as the scheduler believes it to be."""
+        shown, assumed = self.shown(key), self._assumed.get(key)
+        if shown is None or assumed is None or _version(assumed) != _version(shown):
+            return shown
+        return assumed
+
+    def assume(self, obj: T) -> None:
+        """Believes in `obj` from now on; `NotInStep` unless it is made from the version that the server last showed."""
+        key = api.key(obj)
+        shown = self.shown(key)
+        if shown is None:
+            raise NotInStep(f'{self._kind.PLURAL} "{key}" not found')
+        if _version(shown) != _version(obj):
+            raise NotInStep(f'"{key}" is out of sync (stored: {_version(shown)}, assume: {_version(obj)})')
+        self._forget_outdated()
+        self._assumed[key] = obj
+        self._choices += 1
+
+    def restore(self, obj: T) -> None:
+        """Forgets the choice that `obj` is; one made since then from a newer version stays."""
+        key = api.key(obj)
+        assumed = self._assumed.get(key)
+        if assumed is not None and _version(assumed) == _version(obj):
+            del self._assumed[key]
+            self._choices += 1
+
+    def _forget_outdated(self) -> None:
+        for key, assumed in list(self._assumed.items()):
+            shown = self.shown(key)
+            if shown is None or _version(shown) != _version(assumed):
+                del self._assumed[key]
+
+
+class AssumedVolumes(AssumedObjects[PersistentVolume]):
+    """Volumes, which claims look for by storage class."""
+
+    def __init__(self, objects: Objects) -> None:
+        super().__init__(PersistentVolume, objects)
+        self._sorted_version = -1
+        self._keys_by_class: dict[str, list[str]] = {}
+
+    def of_class(self, name: str) -> list[PersistentVolume]:
+        """A choice never changes the class, so that the classes of what the server shows are all there is to know."""
+        version = self._objects.version(PersistentVolume)
+        if version != self._sorted_version:
+            self._keys_by_class = {}
+            for volume in self._objects.list(PersistentVolume):
+                self._keys_by_class.setdefault(class_of_volume(volume), []).append(api.key(volume))
+            self._sorted_version = version
+        found = (self.get(key) for key in self._keys_by_class.get(name, ()))
+        return [volume for volume in found if volume is not None]
+
+
+def _version(obj: PersistentVolume | PersistentVolumeClaim) -> str:
+    return obj.metadata.resource_version

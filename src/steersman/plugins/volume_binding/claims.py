@@ -1,0 +1,122 @@
+"""What a pod's claims are like, apart from any node.
+
+PreFilter sorts them: bound ones, those that wait for their first consumer, and those that the controllers should have bound
+by now. Claims of ephemeral volumes are made for the pod and must belong to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from steersman import api
+from steersman.api import PersistentVolumeClaim, StorageClass
+from steersman.api.persistent_volumes import (
+    WAIT_FOR_FIRST_CONSUMER,
+    ClaimUse,
+    claim_uses,
+    class_of_claim,
+    is_fully_bound,
+    not_made_for,
+)
+from steersman.api.volume_matching import VolumeChoice
+from steersman.framework.handle import Objects
+from steersman.framework.pod_info import PodInfo
+from steersman.plugins.volume_binding.assuming import AssumedObjects, AssumedVolumes
+
+LOST = "Lost"
+
+
+class VolumeFault(Exception):
+    """Something is broken: the cycle ends with this text."""
+
+
+@dataclass(slots=True)
+class PodClaims:
+    """The claims of one pod."""
+
+    bound: list[PersistentVolumeClaim] = field(default_factory=list)
+    #: They get a volume on the node that the pod gets, or one is provisioned there.
+    waiting: list[PersistentVolumeClaim] = field(default_factory=list)
+    #: The pod cannot run before they are bound, and that is not the scheduler's doing.
+    unready: list[PersistentVolumeClaim] = field(default_factory=list)
+    #: Volumes for the waiting claims, by name of the claim; worked out when a node is first examined.
+    choices: dict[str, VolumeChoice] = field(default_factory=dict)
+
+    def choice(self, claim: PersistentVolumeClaim, volumes: AssumedVolumes) -> VolumeChoice:
+        name = claim.metadata.name
+        if name not in self.choices:
+            self.choices[name] = VolumeChoice(claim, volumes.of_class(class_of_claim(claim)))
+        return self.choices[name]
+
+
+def uses_claims(pod: PodInfo) -> bool:
+    return bool(pod.shape.claims) or any(volume.ephemeral is not None for volume in pod.spec.volumes)
+
+
+def objection(pod: api.Pod, objects: Objects) -> str:
+    """Why the pod cannot run anywhere with its claims; "" if nothing is known."""
+    for use in claim_uses(pod):
+        claim = objects.get(PersistentVolumeClaim, f"{pod.metadata.namespace}/{use.claim}")
+        why = _missing(use) if claim is None else _unusable(claim)
+        if not why and claim is not None and use.is_ephemeral:
+            why = not_made_for(pod, claim)
+        if why:
+            return why
+    return ""
+
+
+def sort_claims(pod: api.Pod, claims: AssumedObjects[PersistentVolumeClaim], objects: Objects) -> PodClaims:
+    """The claims by what is to be done about them. Raises `VolumeFault` for a storage class without a binding mode."""
+    sorted_claims = PodClaims()
+    for use in claim_uses(pod):
+        claim = claim_of(pod, use, claims)
+        if is_fully_bound(claim):
+            sorted_claims.bound.append(claim)
+        elif waits_for_consumer(claim, objects) and not claim.spec.volume_name:
+            sorted_claims.waiting.append(claim)
+        else:
+            sorted_claims.unready.append(claim)
+    return sorted_claims
+
+
+def claim_of(pod: api.Pod, use: ClaimUse, claims: AssumedObjects[PersistentVolumeClaim]) -> PersistentVolumeClaim:
+    """The claim as the scheduler believes it to be; `VolumeFault` if it is not there or not the pod's."""
+    key = f"{pod.metadata.namespace}/{use.claim}"
+    claim = claims.get(key)
+    if claim is None:
+        raise VolumeFault(f'error getting PVC "{key}": persistentvolumeclaims "{key}" not found')
+    if use.is_ephemeral and (why := not_made_for(pod, claim)):
+        raise VolumeFault(why)
+    return claim
+
+
+def all_bound(pod: api.Pod, claims: AssumedObjects[PersistentVolumeClaim]) -> bool:
+    """Whether there is nothing left to do for the pod's claims."""
+    try:
+        return all(is_fully_bound(claim_of(pod, use, claims)) for use in claim_uses(pod))
+    except VolumeFault:
+        return False
+
+
+def waits_for_consumer(claim: PersistentVolumeClaim, objects: Objects) -> bool:
+    """Whether the claim's class says that it gets no volume before a pod that uses it is placed."""
+    name = class_of_claim(claim)
+    storage_class = objects.get(StorageClass, name) if name else None
+    if storage_class is None:
+        return False
+    if storage_class.volume_binding_mode is None:
+        raise VolumeFault(f'VolumeBindingMode not set for StorageClass "{name}"')
+    return storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
+
+
+def _missing(use: ClaimUse) -> str:
+    if use.is_ephemeral:
+        return f'waiting for ephemeral volume controller to create the persistentvolumeclaim "{use.claim}"'
+    return f'persistentvolumeclaim "{use.claim}" not found'
+
+
+def _unusable(claim: PersistentVolumeClaim) -> str:
+    name = claim.metadata.name
+    if claim.status.phase == LOST:
+        return f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume "{claim.spec.volume_name}"'
+    return f'persistentvolumeclaim "{name}" is being deleted' if claim.metadata.deletion_timestamp is not None else ""

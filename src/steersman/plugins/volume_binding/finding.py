@@ -1,0 +1,188 @@
+"""One pod and one node: where the pod's volumes would come from, or why they cannot.
+
+Bound volumes must be usable on the node. Claims that wait for a consumer get the volumes that fit best, the smallest claim
+first; those that find none are provisioned, if their class can do that here and has the room.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cmp_to_key, lru_cache
+
+from steersman.api import (
+    CSINode,
+    CSIStorageCapacity,
+    Node,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    TopologySelectorTerm,
+    quantity,
+)
+from steersman.api.csi_migration import is_migrated_on, plugin_of, translated
+from steersman.api.persistent_volumes import NO_PROVISIONER, SELECTED_NODE, admits_node, class_of_claim
+from steersman.api.selectors import Operator, Requirement, Selector, requirement
+from steersman.api.volume_matching import requested_storage
+from steersman.errors import InputError
+from steersman.framework.handle import Objects
+from steersman.plugins.volume_binding.assuming import AssumedVolumes
+from steersman.plugins.volume_binding.capacity import StorageCapacities
+from steersman.plugins.volume_binding.claims import PodClaims, VolumeFault
+
+ERR_REASON_BIND_CONFLICT = "node(s) didn't find available persistent volumes to bind"
+ERR_REASON_NODE_CONFLICT = "node(s) didn't match PersistentVolume's node affinity"
+ERR_REASON_NOT_ENOUGH_SPACE = "node(s) did not have enough free storage"
+ERR_REASON_PV_NOT_EXIST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
+
+
+@dataclass(slots=True)
+class Binding:
+    """A volume that is to be bound to a claim."""
+
+    claim: PersistentVolumeClaim
+    volume: PersistentVolume
+
+
+@dataclass(frozen=True, slots=True)
+class Provision:
+    """A claim for which a volume is to be made, and the capacity that it would come from, where one is published."""
+
+    claim: PersistentVolumeClaim
+    capacity: CSIStorageCapacity | None = None
+
+
+@dataclass(slots=True)
+class PodVolumes:
+    """What has to be done about the pod's claims if it is placed on the node. Reserve replaces it by what it assumed."""
+
+    bindings: list[Binding] = field(default_factory=list)
+    provisions: list[Provision] = field(default_factory=list)
+
+
+class VolumeFinder:
+    """See the module's text. Faults of the objects involved raise `VolumeFault`."""
+
+    def __init__(self, objects: Objects, volumes: AssumedVolumes) -> None:
+        self._objects = objects
+        self._volumes = volumes
+        self.capacities = StorageCapacities(objects)
+
+    def find(self, claims: PodClaims, node: Node) -> PodVolumes | tuple[str, ...]:
+        """What has to be done, or the reasons why the node will not do."""
+        found = PodVolumes()
+        reasons = [self.objection_of_bound(claims.bound, node), self._find_unbound(claims, node, found)]
+        # A volume that does not exist is told last, one that is out of reach first.
+        reasons.sort(key=lambda reason: reason == ERR_REASON_PV_NOT_EXIST)
+        reasons = [reason for reason in reasons if reason]
+        return tuple(reasons) or found
+
+    def objection_of_bound(self, claims: list[PersistentVolumeClaim], node: Node) -> str:
+        """What the volumes of bound claims have against the node; "" if nothing."""
+        for claim in claims:
+            volume = self._volumes.get(claim.spec.volume_name)
+            if volume is None:
+                return ERR_REASON_PV_NOT_EXIST
+            if not admits_node(self.as_driver_sees_it(volume, node.metadata.name), node.metadata.labels):
+                return ERR_REASON_NODE_CONFLICT
+        return ""
+
+    def as_driver_sees_it(self, volume: PersistentVolume, node_name: str) -> PersistentVolume:
+        """An in-tree volume in terms of the driver to which the node has handed its plugin over; any other as it is."""
+        plugin = plugin_of(volume.spec)
+        if plugin is None or not plugin.is_migrated:
+            return volume
+        if not is_migrated_on(self._objects.get(CSINode, node_name), plugin):
+            return volume
+        try:
+            return translated(volume, plugin)
+        except InputError as problem:
+            raise VolumeFault(f"could not translate pv: {problem}") from problem
+
+    def _find_unbound(self, claims: PodClaims, node: Node, found: PodVolumes) -> str:
+        """Adds to `found` what is to be bound and provisioned; or the reason why that cannot be."""
+        to_provision: list[PersistentVolumeClaim] = []
+        to_match: list[PersistentVolumeClaim] = []
+        for claim in claims.waiting:
+            selected = claim.metadata.annotations.get(SELECTED_NODE)
+            if selected is None:
+                to_match.append(claim)
+            elif selected == node.metadata.name:
+                to_provision.append(claim)
+            else:
+                return ERR_REASON_BIND_CONFLICT
+        to_provision += self._match(claims, to_match, node, found)
+        return self._provision(to_provision, node, found)
+
+    def _match(
+        self, claims: PodClaims, to_match: list[PersistentVolumeClaim], node: Node, found: PodVolumes
+    ) -> list[PersistentVolumeClaim]:
+        """The claims for which there is no volume."""
+        taken: set[str] = set()
+        unmatched: list[PersistentVolumeClaim] = []
+        for claim in sorted(to_match, key=cmp_to_key(_smaller_first)):
+            volume = self._choose(claims, claim, node, taken)
+            if volume is None:
+                unmatched.append(claim)
+            else:
+                taken.add(volume.metadata.name)
+                found.bindings.append(Binding(claim, volume))
+        return unmatched
+
+    def _choose(
+        self, claims: PodClaims, claim: PersistentVolumeClaim, node: Node, taken: set[str]
+    ) -> PersistentVolume | None:
+        try:
+            return claims.choice(claim, self._volumes).on_node(node.metadata.labels, taken)
+        except InputError as problem:
+            raise VolumeFault(str(problem)) from problem
+
+    def _provision(self, claims: list[PersistentVolumeClaim], node: Node, found: PodVolumes) -> str:
+        for claim in claims:
+            storage_class = self._class_of(claim)
+            if storage_class.provisioner in ("", NO_PROVISIONER):
+                return ERR_REASON_BIND_CONFLICT
+            if not allows(storage_class, node):
+                return ERR_REASON_BIND_CONFLICT
+            capacity: CSIStorageCapacity | None = None
+            if self.capacities.is_checked(claim, storage_class):
+                capacity = self.capacities.room_for(claim, storage_class, node.metadata.labels)
+                if capacity is None:
+                    return ERR_REASON_NOT_ENOUGH_SPACE
+            found.provisions.append(Provision(claim, capacity))
+        return ""
+
+    def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass:
+        name = class_of_claim(claim)
+        if not name:
+            raise VolumeFault(f'no class for claim "{claim.metadata.namespace}/{claim.metadata.name}"')
+        storage_class = self._objects.get(StorageClass, name)
+        if storage_class is None:
+            raise VolumeFault(f'failed to find storage class "{name}"')
+        return storage_class
+
+
+def allows(storage_class: StorageClass, node: Node) -> bool:
+    """Whether volumes of the class may be provisioned for the node."""
+    terms = storage_class.allowed_topologies
+    return not terms or any(selector.matches(node.metadata.labels) for selector in topology_selectors(terms))
+
+
+@lru_cache(maxsize=1024)
+def topology_selectors(terms: tuple[TopologySelectorTerm, ...]) -> tuple[Selector, ...]:
+    """The terms, of which one must match; without those that are empty or make no sense, which match nothing."""
+    compiled = (_topology_selector(term) for term in terms if term.match_label_expressions)
+    return tuple(selector for selector in compiled if selector is not None)
+
+
+def _topology_selector(term: TopologySelectorTerm) -> Selector | None:
+    try:
+        requirements: list[Requirement] = [
+            requirement(expression.key, Operator.IN, expression.values) for expression in term.match_label_expressions
+        ]
+    except InputError:
+        return None
+    return Selector(tuple(requirements))
+
+
+def _smaller_first(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -> int:
+    return quantity.compare(requested_storage(one), requested_storage(other))

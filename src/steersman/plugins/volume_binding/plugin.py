@@ -1,0 +1,187 @@
+"""The plugin's extension points.
+
+PreFilter sorts the claims, Filter looks at one node, Reserve assumes what Filter found there, PreBind writes and waits.
+Where a vector form took Filter's place, nothing was found yet for the chosen node: Reserve looks then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from steersman.api import PersistentVolumeClaim
+from steersman.config import VolumeBindingArgs
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.events import ClusterEventWithHint
+from steersman.framework.handle import PreBindHandle
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import (
+    EnqueueExtensions,
+    FilterPlugin,
+    PreBindPlugin,
+    PreFilterPlugin,
+    PreScorePlugin,
+    ReservePlugin,
+    ScorePlugin,
+)
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import SKIP, Status, error, unresolvable
+from steersman.plugins.volume_binding.assuming import AssumedObjects, AssumedVolumes
+from steersman.plugins.volume_binding.binding import VolumeBinder
+from steersman.plugins.volume_binding.claims import (
+    PodClaims,
+    VolumeFault,
+    all_bound,
+    objection,
+    sort_claims,
+    uses_claims,
+)
+from steersman.plugins.volume_binding.finding import PodVolumes, VolumeFinder
+from steersman.plugins.volume_binding.hints import registered_events
+from steersman.plugins.volume_binding.scoring import CapacityScorer
+
+ERR_UNBOUND_IMMEDIATE_CLAIMS = "pod has unbound immediate PersistentVolumeClaims"
+ERR_NO_VOLUMES_FOR_NODE = 'no pod volume found for node "{}"'
+STATE_KEY = "VolumeBinding"
+
+
+@dataclass(slots=True)
+class CycleVolumes:
+    """From PreFilter to PreBind. What-if evaluations share it: which pods are on a node does not matter here."""
+
+    claims: PodClaims = field(default_factory=PodClaims)
+    #: What has to be done on each node that passed the filter.
+    by_node: dict[str, PodVolumes] = field(default_factory=dict)
+    #: Nothing has to be written or waited for.
+    all_bound: bool = False
+
+
+class VolumeBinding(
+    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin, EnqueueExtensions
+):
+    """Rejects nodes where the pod cannot have its volumes, and binds them on the one that is chosen."""
+
+    name = "VolumeBinding"
+
+    def __init__(self, args: VolumeBindingArgs, handle: PreBindHandle) -> None:
+        self._objects = handle.objects
+        self._nodes = handle.nodes
+        self._claims = AssumedObjects(PersistentVolumeClaim, handle.objects)
+        self._volumes = AssumedVolumes(handle.objects)
+        self._finder = VolumeFinder(handle.objects, self._volumes)
+        self._binder = VolumeBinder(handle, self._claims, self._volumes, self._finder, args.bind_timeout_seconds)
+        scores = handle.gates.enabled("StorageCapacityScoring")
+        self._scorer = CapacityScorer(args.shape or ()) if scores else None
+
+    def concerns(self, pod: PodInfo) -> bool:
+        """A score, where there is one, is given to every pod."""
+        return self._scorer is not None or uses_claims(pod)
+
+    # -- the cycle ---------------------------------------------------------------------------------------------------
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        if not uses_claims(pod):
+            state.write(STATE_KEY, CycleVolumes())
+            return SKIP
+        why = objection(pod.pod, self._objects)
+        if why:
+            return unresolvable(why)
+        try:
+            claims = sort_claims(pod.pod, self._claims, self._objects)
+        except VolumeFault as problem:
+            return error(str(problem))
+        if claims.unready:
+            return unresolvable(ERR_UNBOUND_IMMEDIATE_CLAIMS)
+        state.write(STATE_KEY, CycleVolumes(claims))
+        return None
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        volumes = state.read(STATE_KEY, CycleVolumes)
+        if volumes is None:
+            return error("not found")
+        try:
+            found = self._finder.find(volumes.claims, node.node)
+        except VolumeFault as problem:
+            return error(str(problem))
+        if not isinstance(found, PodVolumes):
+            return unresolvable(*found)
+        volumes.by_node[node.name] = found
+        return None
+
+    def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
+        return SKIP if self._scorer is None else None
+
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        volumes = state.read(STATE_KEY, CycleVolumes)
+        found = volumes.by_node.get(node.name) if volumes is not None else None
+        return 0 if self._scorer is None or found is None else self._scorer.score(found)
+
+    # -- after the choice --------------------------------------------------------------------------------------------
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        if not uses_claims(pod):
+            return None
+        volumes = self._volumes_of_cycle(state, pod, node_name)
+        if isinstance(volumes, Status):
+            return volumes
+        volumes.all_bound = all_bound(pod.pod, self._claims)
+        if volumes.all_bound:
+            return None
+        try:
+            self._binder.assume(volumes.by_node[node_name], node_name)
+        except VolumeFault as problem:
+            return error(str(problem))
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """May come again, and also when nothing was reserved."""
+        volumes = state.read(STATE_KEY, CycleVolumes)
+        if volumes is not None and node_name in volumes.by_node:
+            self._binder.revert(volumes.by_node[node_name])
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        if not uses_claims(pod):
+            return SKIP
+        volumes = state.read(STATE_KEY, CycleVolumes)
+        if volumes is not None and volumes.all_bound:
+            return SKIP
+        return (
+            None if self._to_bind(volumes, node_name) is not None else error(ERR_NO_VOLUMES_FOR_NODE.format(node_name))
+        )
+
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        volumes = state.read(STATE_KEY, CycleVolumes)
+        if not uses_claims(pod) or (volumes is not None and volumes.all_bound):
+            return None
+        assumed = self._to_bind(volumes, node_name)
+        if assumed is None:
+            return error(ERR_NO_VOLUMES_FOR_NODE.format(node_name))
+        try:
+            await self._binder.bind(pod, node_name, assumed)
+        except VolumeFault as problem:
+            return error(str(problem))
+        return None
+
+    def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
+        return registered_events()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _volumes_of_cycle(self, state: CycleState, pod: PodInfo, node_name: str) -> CycleVolumes | Status:
+        """With what has to be done on the chosen node."""
+        if state.read(STATE_KEY, CycleVolumes) is None:
+            status = self.pre_filter(state, pod, ())
+            if status is not None:
+                return status
+        volumes = state.read(STATE_KEY, CycleVolumes)
+        node = self._nodes.get(node_name)
+        if volumes is None or node is None:
+            return error(ERR_NO_VOLUMES_FOR_NODE.format(node_name))
+        if node_name not in volumes.by_node:
+            status = self.filter(state, pod, node)
+            if status is not None:
+                return status
+        return volumes
+
+    def _to_bind(self, volumes: CycleVolumes | None, node_name: str) -> PodVolumes | None:
+        return None if volumes is None else volumes.by_node.get(node_name)
