@@ -61,6 +61,16 @@ def test_listed_and_selected_namespaces_add_up() -> None:
     assert cycle(pod, SCANNER.namespace("subteam2.team2")).verdicts() == [None]
 
 
+def test_one_pod_must_be_in_the_namespaces_of_all_affinity_terms() -> None:
+    pod = (
+        make_pod()
+        .pod_affinity("zone", {"service": "scan"}, namespaces=["x", "y"])
+        .pod_affinity("region", {"service": "scan"}, namespaces=["y", "z"])
+    )
+    assert cycle(pod, SCANNER.namespace("x")).verdicts() == [NOT_NEAR]
+    assert cycle(pod, SCANNER.namespace("y")).verdicts() == [None]
+
+
 def test_an_empty_selector_reaches_every_namespace_known_or_not() -> None:
     pod = make_pod().anti_affinity("zone", {"service": "scan"}, namespace_selector={})
     assert cycle(pod, SCANNER.namespace("subteam2.team1")).verdicts() == [TOO_NEAR]

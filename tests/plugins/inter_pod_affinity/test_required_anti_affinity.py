@@ -43,3 +43,10 @@ def test_terminating_pods_still_count() -> None:
     pod = make_pod().anti_affinity("region", exists("foo"))
     existing = [make_pod("p1").label("foo", "").terminating().node("a")]
     assert Cycle(pod, [CHINA], existing).verdicts() == [TOO_NEAR]
+
+
+def test_nodes_without_the_label_are_no_domain_even_if_a_matching_pod_is_there() -> None:
+    pod = make_pod().anti_affinity("zone", exists("foo"))
+    nodes = [node_in("a", zone="x"), node_in("b", zone="y"), node_in("c"), node_in("d")]
+    existing = [make_pod("p1").label("foo", "").node("a"), make_pod("p2").label("foo", "").node("c")]
+    assert Cycle(pod, nodes, existing).verdicts() == [TOO_NEAR, None, None, None]
