@@ -47,7 +47,7 @@ class Sampling:
 
     def sample(self, feasible: Feasible, table: NodeTable, signature: Signature) -> Feasible:
         """The feasible rows that a search would have found before it stopped."""
-        if self.looks_at_all:
+        if self.looks_at_all or not table.node_count:
             return feasible
         order = np.roll(self._search_order(table), -self._start.index)
         found = feasible.mask[order]
