@@ -12,7 +12,6 @@ from steersman.conformance.difference import Difference
 
 Document = Mapping[str, Any]
 
-DYNAMIC_RESOURCES = "DynamicResources"
 PLAIN_KEYS = (
     "outcome",
     "feasible",
@@ -46,38 +45,16 @@ def compare(expected: Document, actual: Document, missing_plugins: frozenset[str
         yield from _differing(key, wanted, _without(actual.get(key), missing_plugins))
     yield from _compare_scores(expected, actual, missing_plugins)
     if expected["outcome"] != "error":
-        yield from _compare_messages(expected, actual, missing_plugins)
+        yield from _compare_messages(expected, actual)
 
 
-def _compare_messages(expected: Document, actual: Document, missing: frozenset[str]) -> Iterator[Difference]:
+def _compare_messages(expected: Document, actual: Document) -> Iterator[Difference]:
     if expected["outcome"] in ("noProfile", "gated", "skipped"):
         return
-    wanted, got = expected.get("message"), actual.get("message")
     theirs, ours = expected.get("postFilter") or {}, actual.get("postFilter") or {}
-    if theirs and DYNAMIC_RESOURCES in missing and theirs["status"].get("plugin") == DYNAMIC_RESOURCES:
-        text = _post_filter_text(theirs)
-        theirs = _without_dynamic_resources(theirs)
-        wanted = f"{(wanted or '').removesuffix(text)}{_post_filter_text(theirs)}".rstrip()
-        if not theirs["status"]:
-            # Without that plugin's fault preemption is attempted, and nobody knows what it should find.
-            theirs = ours = {}
-            got = wanted
     for key in POST_FILTER_KEYS:
         yield from _differing(f"postFilter.{key}", theirs.get(key), ours.get(key))
-    yield from _differing("message", wanted, got)
-
-
-def _post_filter_text(post_filter: Document) -> str:
-    return ", ".join(post_filter["status"].get("reasons") or ())
-
-
-def _without_dynamic_resources(post_filter: Document) -> Document:
-    """What the phase would have said without the first of its plugins."""
-    status = post_filter["status"]
-    reasons = (status.get("reasons") or ())[1:]
-    if status["code"] == "Error" or not reasons:
-        return {**post_filter, "status": {}}
-    return {**post_filter, "status": {**status, "plugin": "DefaultPreemption", "reasons": reasons}}
+    yield from _differing("message", expected.get("message"), actual.get("message"))
 
 
 def _compare_pre_filter(
