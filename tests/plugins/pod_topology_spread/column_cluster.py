@@ -78,8 +78,11 @@ class SpreadCluster:
         return PodTopologySpread(args, handle)
 
 
+_ROOM = 4
+
+
 class Crowded(FilterKernel):
-    """Rejects nodes with two pods or more: a filter whose answers change as pods come and go."""
+    """Rejects nodes with some pods: a filter whose answers change as pods come and go."""
 
     depends = Depends.NODE_PODS
 
@@ -87,10 +90,15 @@ class Crowded(FilterKernel):
         self._pod_count = view.pod_count
 
     def rows(self, rows: Rows) -> ReasonColumn:
-        return (self._pod_count.values[rows] >= 2).astype(np.int32)
+        return (self._pod_count.values[rows] >= _ROOM).astype(np.int32)
 
     def row(self, row: int) -> int:
-        return int(self._pod_count.cell[row] >= 2)
+        return int(self._pod_count.cell[row] >= _ROOM)
+
+
+def uncrowded(table: NodeTable) -> Signature:
+    """Feasible are the nodes that have room."""
+    return Signature(table, [FragmentColumn(Crowded(table), table)], [], [], [], False)
 
 
 class Probe:
@@ -110,27 +118,26 @@ class Probe:
         if self._valid_for != valid_for:
             self._valid_for = valid_for
             self._kept = self._kernels()
-            self._uncrowded = Signature(table, [FragmentColumn(Crowded(table), table)], [], [], [], False)
-        self._compare(*self._kept)
-        self._compare(*self._kernels())
+            self._uncrowded = uncrowded(table)
+        scalar = self._cluster.plugin(self._args)
+        for filter_kernel, score_kernel in (self._kept, self._kernels()):
+            self._compare_filter(scalar, filter_kernel)
+            rejected = None if filter_kernel is None else filter_kernel.rejected()
+            for excluded in (None, rejected, self._every_second_row()):
+                self._compare_score(scalar, score_kernel, self._uncrowded.feasible(excluded))
+        self._compare_score(scalar, self._kernels()[1], self._all_nodes())
 
     def _kernels(self) -> tuple[ClusterFilterKernel | None, ClusterScoreKernel | None]:
         table = self._cluster.table
         return self._columnar.filter_kernel(self._pod, table), self._columnar.score_kernel(self._pod, table)
 
-    def _compare(self, filter_kernel: ClusterFilterKernel | None, score_kernel: ClusterScoreKernel | None) -> None:
-        scalar = self._cluster.plugin(self._args)
-        self._compare_filter(scalar, filter_kernel)
-        every_second = np.arange(self._cluster.table.capacity) % 2 == 0
-        rejected = None if filter_kernel is None else filter_kernel.rejected()
-        for excluded in (None, rejected, every_second):
-            for feasible in (self._uncrowded.feasible(excluded), self._all_nodes(excluded)):
-                if feasible.count:
-                    self._compare_score(scalar, score_kernel, feasible)
+    def _every_second_row(self) -> BoolColumn:
+        rows: BoolColumn = np.arange(self._cluster.table.capacity) % 2 == 0
+        return rows
 
-    def _all_nodes(self, excluded: BoolColumn | None) -> Feasible:
-        chosen = self._cluster.table.alive if excluded is None else self._cluster.table.alive & ~excluded
-        return Feasible(np.where(chosen, np.int32(0), np.int32(-(1 << 28))), int(np.count_nonzero(chosen)))
+    def _all_nodes(self) -> Feasible:
+        table = self._cluster.table
+        return Feasible(np.where(table.alive, np.int32(0), np.int32(-(1 << 28))), table.node_count)
 
     def _compare_filter(self, scalar: PodTopologySpread, kernel: ClusterFilterKernel | None) -> None:
         live, state = self._cluster.live_rows(), CycleState()
@@ -147,6 +154,8 @@ class Probe:
 
     def _compare_score(self, scalar: PodTopologySpread, kernel: ClusterScoreKernel | None, feasible: Feasible) -> None:
         rows = feasible.rows.tolist()
+        if not rows:
+            return
         nodes, state = self._cluster.nodes(rows), CycleState()
         skips = is_skip(scalar.pre_score(state, self._pod, nodes))
         assert (kernel is None) == skips

@@ -6,7 +6,7 @@ of the namespace selects. Replicas of one template share these, whatever else th
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeAlias
 
 from steersman import api
 from steersman.api.selectors import Selector
@@ -21,11 +21,16 @@ from steersman.plugins.pod_topology_spread.default_selector import (
 
 #: More than this many are forgotten together.
 _MOST: Final = 1 << 14
-_CONTROLLERS: Final = frozenset({REPLICATION_CONTROLLER, *REPLICAS})
+_SERVICE: Final = api.Service
+#: Kinds of controllers whose selector counts, by the API version and kind of an owner reference.
+_CONTROLLERS: Final[dict[tuple[str, str], type[api.Object]]] = {
+    REPLICATION_CONTROLLER: api.ReplicationController,
+    **REPLICAS,
+}
 
-Labels = tuple[tuple[str, str], ...]
-#: API version, kind and name of a controller.
-Controller = tuple[str, str, str]
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+#: What decides: namespace, labels that services select by, kind and name of the controller.
+Decisive: TypeAlias = tuple[str, Labels, type[api.Object] | None, str]
 
 
 class KnownSelectors:
@@ -33,59 +38,51 @@ class KnownSelectors:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        #: Versions of services, replication controllers, replica sets and stateful sets at which everything was right.
-        self._versions = (-1, -1, -1, -1)
-        self._selectors: dict[tuple[str, Labels, Controller | None], Selector] = {}
+        #: The version of services for which everything below is right.
+        self._services = -1
         #: By namespace: the labels by which a service selects.
         self._keys: dict[str, frozenset[str]] = {}
         self._selected: dict[tuple[str, Labels], dict[str, str]] = {}
+        #: With the version of the controller's kind for which the selector is right: status changes all the time.
+        self._selectors: dict[Decisive, tuple[int, Selector]] = {}
 
     def of(self, pod: PodInfo) -> Selector:
         version = self._objects.version
-        versions = (
-            version(api.Service),
-            version(api.ReplicationController),
-            version(api.ReplicaSet),
-            version(api.StatefulSet),
-        )
-        if versions != self._versions:
-            self._forget(versions)
+        services = version(_SERVICE)
+        if services != self._services:
+            self._start_afresh(services)
         namespace = pod.namespace
         keys = self._keys.get(namespace)
         if keys is None:
             keys = self._keys[namespace] = self._service_keys(namespace)
         labels = tuple([item for item in pod.labels.items() if item[0] in keys]) if keys else ()
-        decisive = (namespace, labels, _controller(pod.pod))
+        kind, name = None, ""
+        for owner in pod.pod.metadata.owner_references:
+            if owner.controller:
+                kind, name = _CONTROLLERS.get((owner.api_version, owner.kind)), owner.name
+                break
+        decisive = (namespace, labels, kind, name if kind else "")
+        stamp = version(kind) if kind else 0
         known = self._selectors.get(decisive)
-        return known if known is not None else self._remember(decisive, pod.pod)
+        return known[1] if known is not None and known[0] == stamp else self._find(decisive, stamp, pod.pod)
 
-    def _remember(self, decisive: tuple[str, Labels, Controller | None], pod: api.Pod) -> Selector:
+    def _find(self, decisive: Decisive, stamp: int, pod: api.Pod) -> Selector:
         if len(self._selectors) >= _MOST:
-            self._selectors.clear()
-            self._selected.clear()
-        selected = self._selected.get(decisive[:2])
+            self._start_afresh(self._services)
+        by_services = decisive[:2]
+        selected = self._selected.get(by_services)
         if selected is None:
-            selected = self._selected[decisive[:2]] = service_labels(pod, self._objects)
-        known = self._selectors[decisive] = joined_with_controller(selected, pod, self._objects)
-        return known
+            selected = self._selected[by_services] = service_labels(pod, self._objects)
+        found = joined_with_controller(selected, pod, self._objects)
+        self._selectors[decisive] = stamp, found
+        return found
 
-    def _forget(self, versions: tuple[int, int, int, int]) -> None:
-        """Controllers change their status all the time, services hardly ever change."""
+    def _start_afresh(self, services: int) -> None:
+        self._services = services
+        self._keys.clear()
+        self._selected.clear()
         self._selectors.clear()
-        if versions[0] != self._versions[0]:
-            self._keys.clear()
-            self._selected.clear()
-        self._versions = versions
 
     def _service_keys(self, namespace: str) -> frozenset[str]:
         services = self._objects.list(api.Service, namespace=namespace)
         return frozenset(key for service in services for key in service.spec.selector)
-
-
-def _controller(pod: api.Pod) -> Controller | None:
-    """The controller, if it is of a kind whose selector counts."""
-    for owner in pod.metadata.owner_references:
-        if owner.controller:
-            counts = (owner.api_version, owner.kind) in _CONTROLLERS
-            return (owner.api_version, owner.kind, owner.name) if counts else None
-    return None
