@@ -10,6 +10,7 @@ import numpy as np
 from steersman.cycle import scalar
 from steersman.cycle.evaluation import PluginScores, ScoreTable
 from steersman.cycle.plan import FilterStep, Plan
+from steersman.cycle.row_statuses import RowIndex
 from steersman.cycle.signatures import FilterPart, ScorePart, SignatureEntry
 from steersman.framework.columns import (
     AnyIntColumn,
@@ -24,7 +25,8 @@ from steersman.framework.status import Status
 from steersman.state.node_table import NodeTable
 from steersman.state.signature import normalise
 
-Groups = dict[Status, list[str]]
+#: Rows by status, in the pieces in which they were found.
+Groups = dict[Status, list[RowIndex]]
 
 
 def diagnose_rows(
@@ -35,14 +37,11 @@ def diagnose_rows(
     pod: PodInfo,
     candidates: BoolColumn,
     overruled: dict[int, Status],
-) -> Groups:
+) -> dict[Status, RowIndex]:
     """Statuses of the candidate rows that do not pass, each by the first plugin that objects."""
     groups: Groups = {}
     remaining = candidates.copy()
-    for row, status in overruled.items():
-        if remaining[row]:
-            remaining[row] = False
-            groups.setdefault(status, []).append(table.names[row])
+    _take_single({row: status for row, status in overruled.items() if remaining[row]}, remaining, groups)
     parts = {step.name: part for step, part in entry.filters}
     for step in plan.filters:
         if step.name in state.skip_filter:
@@ -50,18 +49,30 @@ def diagnose_rows(
         if step.is_live:
             _ask_live(step, table, state, pod, remaining, groups)
         elif step.name in parts:
-            _read_part(step, parts[step.name], table, remaining, groups)
-    return groups
+            _read_part(step, parts[step.name], remaining, groups)
+    return {status: np.concatenate(pieces) for status, pieces in groups.items()}
 
 
-def _read_part(step: FilterStep, part: FilterPart, table: NodeTable, remaining: BoolColumn, groups: Groups) -> None:
+def _take_single(statuses: dict[int, Status], remaining: BoolColumn, groups: Groups) -> None:
+    found: dict[Status, list[int]] = {}
+    for row, status in statuses.items():
+        found.setdefault(status, []).append(row)
+        remaining[row] = False
+    for status, rows in found.items():
+        groups.setdefault(status, []).append(np.array(rows, np.intp))
+
+
+def _read_part(step: FilterStep, part: FilterPart, remaining: BoolColumn, groups: Groups) -> None:
     reasons = _reasons(part)
     if reasons is None:
         return
     failing = remaining & (reasons != 0)
-    for row in failing.nonzero()[0].tolist():
-        status = step.statuses[int(reasons[row])].of(step.name)
-        groups.setdefault(status, []).append(table.names[row])
+    rows = failing.nonzero()[0]
+    if not len(rows):
+        return
+    ids = reasons[rows]
+    for reason in np.unique(ids).tolist():
+        groups.setdefault(step.statuses[reason].of(step.name), []).append(rows[ids == reason])
     remaining &= ~failing
 
 
@@ -77,12 +88,13 @@ def _reasons(part: FilterPart) -> AnyIntColumn | None:
 def _ask_live(
     step: FilterStep, table: NodeTable, state: CycleState, pod: PodInfo, remaining: BoolColumn, groups: Groups
 ) -> None:
+    found: dict[int, Status] = {}
     for row in remaining.nonzero()[0].tolist():
         status = step.call.run(state, pod, table.info(row))
         if status is not None:
             scalar.require_rejection(step.name, status)
-            remaining[row] = False
-            groups.setdefault(status, []).append(table.names[row])
+            found[row] = status
+    _take_single(found, remaining, groups)
 
 
 def score_table(

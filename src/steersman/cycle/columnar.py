@@ -16,6 +16,7 @@ from steersman.cycle.column_report import diagnose_rows, score_table
 from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses, PreFilterOutcome, ScoreTable
 from steersman.cycle.plan import FilterStep, Plan
 from steersman.cycle.pre_filter import Answer, merge, not_restricted_to
+from steersman.cycle.row_statuses import RowStatuses
 from steersman.cycle.sampling import Sampling
 from steersman.cycle.signatures import FilterPart, SignatureEntry, Signatures
 from steersman.framework.columns import BoolColumn, ClusterFilterKernel, Feasible
@@ -39,9 +40,21 @@ class ColumnarEngine:
         self.table = table
         self.signatures = Signatures(plan, table)
         self.sampling = sampling
+        #: The latest evaluation; the state may have changed since.
+        self.latest: ColumnarEvaluation | None = None
+        self._names: tuple[str, ...] = ()
+        self._names_position = -1
 
     def evaluate(self, pod: PodInfo, nominations: Nominations) -> ColumnarEvaluation:
-        return ColumnarEvaluation(self, pod, nominations)
+        self.latest = ColumnarEvaluation(self, pod, nominations)
+        return self.latest
+
+    def names(self) -> tuple[str, ...]:
+        """The nodes' names by row, as they are now."""
+        if self._names_position != self.table.node_log.end:
+            self._names_position = self.table.node_log.end
+            self._names = tuple(self.table.names)
+        return self._names
 
 
 class ColumnarEvaluation(Evaluation):
@@ -225,10 +238,10 @@ class ColumnarEvaluation(Evaluation):
             absent = not_restricted_to(outcome.restricting)
         if self._refused_nomination is not None:
             candidates[self._refused_nomination] = True
-        groups = diagnose_rows(
+        rows = diagnose_rows(
             self._engine.plan, self._entry, self._table, self.state, self._pod, candidates, self._overruled
         )
-        return NodeStatuses(groups, absent)
+        return RowStatuses(rows, self._engine.names(), absent)
 
     def scores(self) -> ScoreTable | None:
         if self._scores is None and self._feasible.count > 1:

@@ -44,7 +44,7 @@ def diagnose(evaluation: Evaluation, all_nodes: int) -> Diagnosis:
     statuses = evaluation.statuses()
     unschedulable = set(outcome.restricting)
     pending: set[str] = set()
-    for status in statuses.groups:
+    for status, _ in statuses.counts():
         _note(status, unschedulable, pending)
     rejected = outcome.status
     if rejected is not None:
@@ -61,9 +61,9 @@ def diagnose(evaluation: Evaluation, all_nodes: int) -> Diagnosis:
 def reason_histogram(statuses: NodeStatuses, all_nodes: int) -> list[str]:
     """``<count> <reason>``, sorted as text."""
     reasons: Counter[str] = Counter()
-    for status, names in statuses.groups.items():
+    for status, count in statuses.counts():
         for reason in status.reasons:
-            reasons[reason] += len(names)
+            reasons[reason] += count
     examined = len(statuses)
     if statuses.absent is not None and examined < all_nodes:
         for reason in statuses.absent.reasons:

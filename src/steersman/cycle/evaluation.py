@@ -7,7 +7,7 @@ the signatures of `state` and is fast. Everything after Filter and Score (diagno
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -75,12 +75,21 @@ class Choice(msgspec.Struct, frozen=True):
 class NodeStatuses:
     """Why nodes did not pass: examined nodes grouped by their status, and one status for all nodes not examined."""
 
-    __slots__ = ("_by_node", "absent", "groups")
+    __slots__ = ("_by_node", "_groups", "absent")
 
     def __init__(self, groups: dict[Status, list[str]] | None = None, absent: Status | None = None) -> None:
-        self.groups: dict[Status, list[str]] = groups or {}
+        self._groups = groups or {}
         self.absent = absent
         self._by_node: dict[str, Status] | None = None
+
+    @property
+    def groups(self) -> dict[Status, list[str]]:
+        """The names of the examined nodes by status."""
+        return self._groups
+
+    def counts(self) -> Iterable[tuple[Status, int]]:
+        """The number of examined nodes by status; cheaper than their names."""
+        return ((status, len(names)) for status, names in self.groups.items())
 
     def of(self, node: str) -> Status | None:
         if self._by_node is None:
@@ -89,7 +98,7 @@ class NodeStatuses:
 
     def __len__(self) -> int:
         """Number of examined nodes that failed."""
-        return sum(len(names) for names in self.groups.values())
+        return sum(count for _, count in self.counts())
 
 
 class Evaluation(ABC):

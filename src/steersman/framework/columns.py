@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar, Protocol, TypeVar
 
@@ -29,7 +30,7 @@ from numpy.typing import NDArray
 from steersman.api import Node, Taint
 from steersman.api.selectors import Requirement, Selector
 from steersman.framework.node_info import NodeInfo
-from steersman.framework.pod_info import AffinityTerm, PodInfo
+from steersman.framework.pod_info import AffinityTerm, HostPort, PodInfo
 from steersman.framework.status import Code, CycleAborted, Status
 
 #: Row indices, or a slice for "all of them".
@@ -102,10 +103,26 @@ class StatusTable:
         return len(self._statuses)
 
 
+@dataclass(frozen=True, slots=True)
+class NeedsRoom:
+    """A row passes exactly if so much of each resource is left there, and one more pod is allowed."""
+
+    amounts: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsPorts:
+    """A row passes exactly if none of these host ports is in use there."""
+
+    ports: tuple[HostPort, ...]
+
+
 class FilterKernel(ABC):
     """Node-local filter of one fragment."""
 
     depends: Depends = Depends.NODE
+    #: How the answer follows from the pods on the node, if it can be said so simply that others may foresee it.
+    rule: NeedsRoom | NeedsPorts | None = None
 
     @abstractmethod
     def rows(self, rows: Rows) -> ReasonColumn:
@@ -114,6 +131,11 @@ class FilterKernel(ABC):
     @abstractmethod
     def row(self, row: int) -> int:
         """The same for one row that has a node."""
+
+    def row_with(self, row: int, added: Sequence[PodInfo]) -> int:
+        """The same if these pods were there as well; only of kernels whose answer depends on the node alone, or that
+        have a `rule`."""
+        return self.row(row)
 
     def epoch(self) -> int:
         """Changes when the answers of all rows may have changed for a reason that is not in the row."""

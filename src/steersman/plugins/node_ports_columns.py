@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from steersman.framework.columns import Depends, FilterKernel, NodesView, ReasonColumn, Rows
-from steersman.framework.pod_info import ANY_ADDRESS, HostPort
+from steersman.framework.columns import Depends, FilterKernel, NeedsPorts, NodesView, ReasonColumn, Rows
+from steersman.framework.pod_info import ANY_ADDRESS, HostPort, PodInfo
 
 
 class TakenPorts(FilterKernel):
@@ -16,6 +16,7 @@ class TakenPorts(FilterKernel):
     depends = Depends.NODE_PODS
 
     def __init__(self, view: NodesView, wanted: frozenset[HostPort], reason: int) -> None:
+        self.rule = NeedsPorts(tuple(sorted(wanted)))
         self._view = view
         self._info = view.info
         self._reason = reason
@@ -34,6 +35,10 @@ class TakenPorts(FilterKernel):
     def row(self, row: int) -> int:
         used = self._info(row).used_ports
         return self._reason if used and self._conflicts(used) else 0
+
+    def row_with(self, row: int, added: Sequence[PodInfo]) -> int:
+        taken = any(self._conflicts(pod.shape.host_ports) for pod in added)
+        return self._reason if taken else self.row(row)
 
     def _conflicts(self, used: Iterable[HostPort]) -> bool:
         wanted = self._wanted

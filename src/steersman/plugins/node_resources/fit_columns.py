@@ -12,7 +12,17 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.framework.columns import Column, Depends, FilterKernel, NodesView, ReasonColumn, Rows, StatusTable
+from steersman.framework.columns import (
+    Column,
+    Depends,
+    FilterKernel,
+    NeedsRoom,
+    NodesView,
+    ReasonColumn,
+    Rows,
+    StatusTable,
+)
+from steersman.framework.pod_info import PodInfo
 from steersman.plugins.node_resources.insufficient import (
     REASON_TOO_MANY_PODS,
     CheckedRequest,
@@ -46,6 +56,7 @@ class Fit(FilterKernel):
     depends = Depends.NODE_PODS
 
     def __init__(self, requests: Sequence[CheckedRequest], view: NodesView, statuses: StatusTable) -> None:
+        self.rule = NeedsRoom(tuple((request.resource, request.amount) for request in requests))
         self._requests = requests
         self._statuses = statuses
         self._row_numbers = np.arange(view.capacity)
@@ -70,6 +81,14 @@ class Fit(FilterKernel):
             else:
                 return 0
         return self._id_of(self._shortage(row))
+
+    def row_with(self, row: int, added: Sequence[PodInfo]) -> int:
+        shortage = 0 if self._pods_cell[row] + len(added) < self._allowed_cell[row] else _TOO_MANY_PODS
+        for (bit, wanted, offered, used), request in zip(self._cells, self._requests, strict=True):
+            more = sum([pod.requests(request.resource) for pod in added])
+            if wanted > offered[row] - used[row] - more:
+                shortage |= bit if wanted <= offered[row] else bit | self._hopeless
+        return self._id_of(shortage) if shortage else 0
 
     def rows(self, rows: Rows) -> ReasonColumn:
         lacking = self._pods.values[rows] >= self._allowed.values[rows]
