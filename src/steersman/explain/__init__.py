@@ -1,0 +1,30 @@
+"""Why a pod is where it is, or nowhere: every node × every plugin, with verdicts and scores.
+
+    explain(profile, pod, evaluation, nodes)      # of one scheduling cycle, before anything is assumed
+    explanation.table()                           # for people
+    explanation.to_dict()                         # for programs
+
+Simulations record explanations through the scheduler's observer, or make them afterwards on the state they ended with.
+"""
+
+from steersman.explain.explanation import (
+    Explanation,
+    NodeExplanation,
+    Outcome,
+    PluginScore,
+    PreFilterExplanation,
+    Verdict,
+)
+from steersman.explain.making import decided, explain, without_cycle
+
+__all__ = [
+    "Explanation",
+    "NodeExplanation",
+    "Outcome",
+    "PluginScore",
+    "PreFilterExplanation",
+    "Verdict",
+    "decided",
+    "explain",
+    "without_cycle",
+]

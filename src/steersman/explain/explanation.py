@@ -1,0 +1,112 @@
+"""An explanation as data: what every plugin said of every node for one pod, and what came of it.
+
+Made by `making`, printed by `text`. All names are Kubernetes'; `to_dict` gives them in camelCase.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+from steersman.explain import text
+
+
+class Outcome(StrEnum):
+    """How the cycle ended."""
+
+    SCHEDULED = "scheduled"
+    UNSCHEDULABLE = "unschedulable"
+    ERROR = "error"
+    NOT_TRIED = "not tried"
+    """There was no cycle: the pod is held back, is being deleted, or is another scheduler's."""
+    UNDECIDED = "undecided"
+    """The cycle was looked at before its end."""
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Base of all parts."""
+
+
+class Verdict(_Part, frozen=True):
+    """A plugin's objection, to a node or to the pod as a whole."""
+
+    plugin: str
+    code: str
+    reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        reasons = ", ".join(self.reasons) or self.code
+        return f"{self.plugin}: {reasons}" if self.plugin else reasons
+
+
+class PluginScore(_Part, frozen=True, omit_defaults=False):
+    """One plugin's score of one node; `weighted` is what counts in the total."""
+
+    plugin: str
+    weight: int
+    raw: int
+    normalised: int
+    weighted: int
+
+
+class NodeExplanation(_Part, frozen=True):
+    """One node. Without verdicts the pod fits there."""
+
+    node: str
+    fits: bool
+    #: The first is the one that decided, in the order of the profile; the others would have objected as well.
+    verdicts: tuple[Verdict, ...] = ()
+    scores: tuple[PluginScore, ...] = ()
+    #: Sum of the weighted scores; None when nothing was scored.
+    total: int | None = None
+
+
+class PreFilterExplanation(_Part, frozen=True):
+    """What was said of the pod before any node was looked at."""
+
+    #: Plugins that have nothing to do for this pod.
+    skipped: tuple[str, ...] = ()
+    #: The rejection of the pod as a whole.
+    rejection: Verdict | None = None
+    #: The only nodes that were looked at, and the plugins that said so; None: all nodes.
+    nodes: tuple[str, ...] | None = None
+    restricted_by: tuple[str, ...] = ()
+
+
+class Explanation(_Part, frozen=True):
+    """One scheduling cycle of one pod."""
+
+    pod: str
+    profile: str
+    outcome: Outcome
+    message: str = ""
+    #: The chosen node.
+    node: str = ""
+    #: How many nodes had the best total; the choice among them is random, by the seed.
+    ties: int = 0
+    #: Seconds since the start of the simulation.
+    at: float | None = None
+    #: Only the node that the pod was nominated to was looked at.
+    nominated_only: bool = False
+    pre_filter: PreFilterExplanation = PreFilterExplanation()
+    #: Plugins that had nothing to score for this pod.
+    score_skipped: tuple[str, ...] = ()
+    nodes: tuple[NodeExplanation, ...] = ()
+
+    def of(self, node: str) -> NodeExplanation:
+        """What was said of one node; KeyError when there is none of that name."""
+        for explained in self.nodes:
+            if explained.node == node:
+                return explained
+        raise KeyError(node)
+
+    def table(self) -> str:
+        """For people: the outcome, scores of the nodes that fit, and objections to the others."""
+        return text.table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs: plain lists, dicts and values, named as in Kubernetes' JSON."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain

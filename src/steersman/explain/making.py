@@ -1,0 +1,136 @@
+"""Makes explanations of evaluations.
+
+The evaluation knows which nodes fit, which plugin objected first to each other node, and all scores. What the plugins after
+the first one would have said is asked here, of the plain form of each filter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import msgspec
+
+from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
+from steersman.cycle.evaluation import Evaluation, PreFilterOutcome, ScoreTable
+from steersman.explain.explanation import (
+    Explanation,
+    NodeExplanation,
+    Outcome,
+    PluginScore,
+    PreFilterExplanation,
+    Verdict,
+)
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import CycleAborted, Status
+from steersman.runtime.profile import Profile
+
+_replace = msgspec.structs.replace
+
+
+def explain(
+    profile: Profile, pod: PodInfo, evaluation: Evaluation, nodes: Sequence[NodeInfo], at: float | None = None
+) -> Explanation:
+    """The cycle up to the choice. `nodes` are all nodes of the cluster, in the order in which they are to be shown."""
+    broken = ""
+    table: ScoreTable | None = None
+    try:
+        table = None if evaluation.nominated_path else evaluation.scores()
+    except CycleAborted as abort:
+        broken = abort.status.message
+    return Explanation(
+        pod=pod.key,
+        profile=profile.name,
+        outcome=Outcome.ERROR if broken else Outcome.UNDECIDED,
+        message=broken,
+        at=at,
+        nominated_only=evaluation.nominated_path,
+        pre_filter=_pre_filter(evaluation.pre_filter),
+        score_skipped=tuple(sorted(table.skipped)) if table is not None else (),
+        nodes=tuple(_nodes(profile, pod, evaluation, nodes, _scores_by_node(table))),
+    )
+
+
+def decided(explanation: Explanation, decision: Decision) -> Explanation:
+    """The explanation with what the cycle came to."""
+    if isinstance(decision, Scheduled):
+        choice = decision.choice
+        return _replace(explanation, outcome=Outcome.SCHEDULED, node=choice.node, ties=choice.ties)
+    if isinstance(decision, Unschedulable):
+        return _replace(explanation, outcome=Outcome.UNSCHEDULABLE, message=decision.message)
+    if isinstance(decision, Failed):
+        return _replace(explanation, outcome=Outcome.ERROR, message=decision.message)
+    return _replace(explanation, outcome=Outcome.NOT_TRIED, message=decision.reason)
+
+
+def without_cycle(pod: str, profile: str, message: str, at: float | None = None) -> Explanation:
+    """Of a pod that no cycle was begun for."""
+    return Explanation(pod=pod, profile=profile, outcome=Outcome.NOT_TRIED, message=message, at=at)
+
+
+def _pre_filter(outcome: PreFilterOutcome) -> PreFilterExplanation:
+    return PreFilterExplanation(
+        skipped=tuple(sorted(outcome.skipped)),
+        rejection=None if outcome.status is None else _verdict(outcome.status),
+        nodes=None if outcome.node_names is None else tuple(sorted(outcome.node_names)),
+        restricted_by=tuple(sorted(outcome.restricting)),
+    )
+
+
+def _nodes(
+    profile: Profile,
+    pod: PodInfo,
+    evaluation: Evaluation,
+    nodes: Sequence[NodeInfo],
+    scores: Mapping[str, tuple[tuple[PluginScore, ...], int]],
+) -> Iterator[NodeExplanation]:
+    fitting = set(evaluation.feasible())
+    statuses = evaluation.statuses()
+    state = None if evaluation.pre_filter.status is not None else _state(evaluation)
+    for node in nodes:
+        if node.name in fitting:
+            plugin_scores, total = scores.get(node.name, ((), None))
+            yield NodeExplanation(node.name, True, scores=plugin_scores, total=total)
+            continue
+        first = statuses.of(node.name)
+        verdicts = [] if first is None else [_verdict(first)]
+        if state is not None:
+            known = "" if first is None else first.plugin
+            verdicts += (_verdict(status) for status in _objections(profile, state, pod, node, known))
+        yield NodeExplanation(node.name, False, tuple(verdicts))
+
+
+def _state(evaluation: Evaluation) -> CycleState | None:
+    try:
+        return evaluation.scalar_state()
+    except CycleAborted:
+        return None
+
+
+def _objections(profile: Profile, state: CycleState, pod: PodInfo, node: NodeInfo, known: str) -> Iterator[Status]:
+    """What the filters say, without the one that is known to object."""
+    for call in profile.filter:
+        if call.name not in state.skip_filter and call.name != known:
+            status = call.run(state, pod, node)
+            if status is not None:
+                yield status.of(call.name)
+
+
+def _scores_by_node(table: ScoreTable | None) -> dict[str, tuple[tuple[PluginScore, ...], int]]:
+    if table is None:
+        return {}
+    return {
+        name: (
+            tuple(
+                PluginScore(p.name, p.weight, int(p.raw[i]), int(p.normalised[i]), p.weight * int(p.normalised[i]))
+                for p in table.plugins
+            ),
+            int(table.total[i]),
+        )
+        for i, name in enumerate(table.nodes)
+    }
+
+
+def _verdict(status: Status) -> Verdict:
+    return Verdict(status.plugin, status.code.label, status.reasons)

@@ -1,0 +1,103 @@
+"""An explanation as text: a few lines on the pod, a table of scores, a list of objections.
+
+A cell of the score table reads `raw→normalised×weight`, or just the number where nothing was changed or weighed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from steersman.explain.explanation import Explanation, NodeExplanation, PluginScore
+
+
+def table(explanation: Explanation) -> str:
+    return "\n".join(_lines(explanation))
+
+
+def aligned(rows: Sequence[Sequence[str]], right_from: int | None = None) -> list[str]:
+    """The rows with columns of equal width, two blanks apart; columns from `right_from` on are aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [_line(row, widths, right_from) for row in rows]
+
+
+def _line(row: Sequence[str], widths: Sequence[int], right_from: int | None) -> str:
+    cells = [
+        cell.rjust(width) if right_from is not None and index >= right_from else cell.ljust(width)
+        for index, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+    return "  ".join(cells).rstrip()
+
+
+def _lines(explanation: Explanation) -> Iterator[str]:
+    at = "" if explanation.at is None else f", at {explanation.at:g} s"
+    yield f"Pod {explanation.pod} (profile {explanation.profile}{at})"
+    yield f"  {_outcome(explanation)}"
+    yield from _pre_filter(explanation)
+    fitting = [node for node in explanation.nodes if node.fits]
+    if fitting:
+        yield ""
+        yield from _fitting(explanation, fitting)
+    rejected = [node for node in explanation.nodes if not node.fits]
+    if rejected and not explanation.nominated_only:
+        yield ""
+        yield from _rejected(rejected)
+
+
+def _outcome(explanation: Explanation) -> str:
+    if not explanation.node:
+        return f"{explanation.outcome}: {explanation.message}" if explanation.message else str(explanation.outcome)
+    fitting = sum(node.fits for node in explanation.nodes)
+    if explanation.nominated_only:
+        return f"scheduled on {explanation.node}, the node that it was nominated to"
+    if fitting == 1:
+        return f"scheduled on {explanation.node}, the only node that fits"
+    among = f"; one of {explanation.ties} nodes with the best score" if explanation.ties > 1 else ", the best score"
+    return f"scheduled on {explanation.node}{among}"
+
+
+def _pre_filter(explanation: Explanation) -> Iterator[str]:
+    outcome = explanation.pre_filter
+    if outcome.rejection is not None:
+        yield f"  PreFilter: rejected by {outcome.rejection}"
+    if outcome.nodes is not None:
+        yield f"  PreFilter: {', '.join(outcome.restricted_by)} admits only {', '.join(outcome.nodes) or 'no node'}"
+    if outcome.skipped:
+        yield f"  PreFilter: nothing to do for {', '.join(outcome.skipped)}"
+    if explanation.score_skipped:
+        yield f"  Score: nothing to do for {', '.join(explanation.score_skipped)}"
+
+
+def _fitting(explanation: Explanation, nodes: Sequence[NodeExplanation]) -> Iterator[str]:
+    scored = [node for node in nodes if node.total is not None]
+    if not scored:
+        yield f"Fits on {', '.join(node.node for node in nodes)}; nothing was scored."
+        return
+    plugins = [f"{score.plugin} ×{score.weight}" for score in scored[0].scores]
+    yield f"Fits on {len(nodes)} of {len(explanation.nodes)} nodes; scores (raw→normalised):"
+    ranked = sorted(scored, key=lambda node: (-(node.total or 0), node.node != explanation.node, node.node))
+    rows = [["NODE", "TOTAL", *plugins]]
+    rows += ([_marked(node.node, explanation), str(node.total), *map(_cell, node.scores)] for node in ranked)
+    yield from _indented(aligned(rows, right_from=1))
+
+
+def _marked(node: str, explanation: Explanation) -> str:
+    return f"* {node}" if node == explanation.node else f"  {node}"
+
+
+def _cell(score: PluginScore) -> str:
+    return str(score.raw) if score.raw == score.normalised else f"{score.raw}→{score.normalised}"
+
+
+def _rejected(nodes: Sequence[NodeExplanation]) -> Iterator[str]:
+    yield f"Does not fit on {len(nodes)} node{'s' if len(nodes) > 1 else ''}:"
+    rows = [["  NODE", "REJECTED BY", "ALSO"]]
+    for node in nodes:
+        first, *others = map(str, node.verdicts) if node.verdicts else ("not examined",)
+        rows.append([f"  {node.node}", first, "; ".join(others)])
+    yield from _indented(aligned(rows))
+
+
+def _indented(lines: Iterable[str]) -> Iterator[str]:
+    return (f"  {line}".rstrip() for line in lines)

@@ -1,0 +1,31 @@
+"""Simulation: the very same scheduler on the embedded cluster, in virtual time.
+
+`Simulation` is the way in; `Driver` runs the scheduler, `EmbeddedWriter` carries its decisions out, `VirtualLoop` lets
+binding cycles wait without waiting.
+"""
+
+from steersman.sim.driver import Driver
+from steersman.sim.events import Event
+from steersman.sim.loop import VirtualLoop
+from steersman.sim.placements import Placement
+from steersman.sim.result import Result, Summary
+from steersman.sim.simulation import Progress, Simulation
+from steersman.sim.tasks import SimulationError
+from steersman.sim.utilisation import Usage, Utilisation
+from steersman.sim.writer import EmbeddedWriter, Preemption
+
+__all__ = [
+    "Driver",
+    "EmbeddedWriter",
+    "Event",
+    "Placement",
+    "Preemption",
+    "Progress",
+    "Result",
+    "Simulation",
+    "SimulationError",
+    "Summary",
+    "Usage",
+    "Utilisation",
+    "VirtualLoop",
+]

@@ -1,0 +1,144 @@
+"""Runs the scheduler on the embedded cluster in virtual time.
+
+    ┌► schedule_one while there is something to pop ─► nothing left ─► move the clock to what comes next ┐
+    └──────────── kubelet timers, ends of backoff, overdue pods, tasks of the binding cycle ◄───────────┘
+
+The loop is synchronous; an event loop appears only when a binding cycle has to wait (see `tasks`). Without a deadline the
+simulation ends when nothing would change any more: no pod to pop, no task, no timer, and no pod that failed with an error
+and deserves another try.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from steersman.assembly import Scheduler, SchedulerOptions
+from steersman.clock import ManualClock
+from steersman.cycle.decision import Decision
+from steersman.embedded import Kubelets, Store, feed
+from steersman.rng import SeededRng
+from steersman.sim.tasks import SimulationError, Tasks
+from steersman.sim.timers import TimerHeap
+from steersman.sim.writer import EmbeddedWriter
+
+MOST_ERRORS: Final = 3
+"""A pod that fails with errors is tried so often before the simulation may end without it."""
+MOST_ATTEMPTS: Final = 1000
+"""Without a deadline, a pod that is tried more often ends the simulation: pods keep waking each other."""
+FLUSH_SECONDS: Final = 30.0
+"""How often overdue pods that could not be moved are looked at again, as in kube-scheduler."""
+
+OnDecision = Callable[[Decision], None]
+
+
+class Driver:
+    """One scheduler, its embedded cluster, and the time."""
+
+    def __init__(self, store: Store, clock: ManualClock, seed: int, options: SchedulerOptions) -> None:
+        self._clock = clock
+        self._start = clock.monotonic()
+        self._tasks = Tasks(clock)
+        self._timers = TimerHeap()
+        self.writer = EmbeddedWriter(store, clock)
+        self.scheduler = Scheduler(clock, SeededRng(seed), self.writer, self._tasks.spawn, options)
+        #: How many decisions were made.
+        self.decisions = 0
+        feed(store, self.scheduler.ingest)
+        Kubelets(store, self._timers)
+
+    @property
+    def now(self) -> float:
+        """Seconds since the start."""
+        return self.writer.now()
+
+    def step(self) -> Decision | None:
+        """The next decision, after as much time as it takes; None when the simulation has come to its end."""
+        while (decision := self._decide()) is None:
+            if self._is_over(None):
+                return None
+            self._pass_time(self._next_moment(None))
+        return decision
+
+    def run(self, until: float | None = None, on_decision: OnDecision | None = None) -> None:
+        """To the end, or until so many seconds after the start."""
+        deadline = None if until is None else self._start + until
+        with _frozen_heap():
+            self._decide_all(deadline, on_decision)
+            while not self._is_over(deadline):
+                self._pass_time(self._next_moment(deadline))
+                self._decide_all(deadline, on_decision)
+
+    def close(self) -> None:
+        """Ends binding cycles that still wait."""
+        self._tasks.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _decide(self) -> Decision | None:
+        decision = self.scheduler.schedule_one()
+        if decision is not None:
+            self.decisions += 1
+        if self._tasks:
+            self._tasks.run_ready()
+        return decision
+
+    def _decide_all(self, deadline: float | None, on_decision: OnDecision | None) -> None:
+        failures = self.writer.failures
+        while (decision := self._decide()) is not None:
+            if on_decision is not None:
+                on_decision(decision)
+            if deadline is None and failures:
+                attempts = failures.get(decision.pod.uid)
+                if attempts is not None and attempts.count > MOST_ATTEMPTS:
+                    raise SimulationError(_restless(decision.pod.key, attempts.count))
+
+    def _is_over(self, deadline: float | None) -> bool:
+        if deadline is not None:
+            return self._clock.monotonic() >= deadline
+        return not self._tasks and not self._timers and not self._has_retries()
+
+    def _next_moment(self, deadline: float | None) -> float | None:
+        """When something will happen; None when only a task knows."""
+        moments = (self._timers.next_time(), self._next_flush(), deadline)
+        return min((moment for moment in moments if moment is not None), default=None)
+
+    def _next_flush(self) -> float | None:
+        """When the queue wants to be flushed; a gated pod that is overdue stays so, and is looked at from time to time."""
+        wakeup, now = self.scheduler.queue.next_wakeup(), self._clock.monotonic()
+        return now + FLUSH_SECONDS if wakeup is not None and wakeup <= now else wakeup
+
+    def _has_retries(self) -> bool:
+        """Whether a pod whose attempts ended with errors has not had all of its tries."""
+        queue = self.scheduler.queue
+        if not queue.statistics().error_backoff:
+            return False
+        return any(queued.attempts < MOST_ERRORS for queued in queue.contents().error_backoff)
+
+    def _pass_time(self, moment: float | None) -> None:
+        if self._tasks:
+            self._tasks.advance(moment)
+        elif moment is not None:
+            self._clock.set(max(moment, self._clock.monotonic()))
+        self._timers.run_due(self._clock.monotonic())
+        self.scheduler.queue.flush_backoff()
+        self.scheduler.queue.flush_unschedulable()
+
+
+def _restless(pod: str, attempts: int) -> str:
+    return (
+        f"the simulation does not come to rest: pod {pod} was tried {attempts} times; limit the virtual time, for "
+        "example with --until 10m"
+    )
+
+
+@contextmanager
+def _frozen_heap() -> Iterator[None]:
+    """The loaded cluster is not garbage: the collector need not look at it again and again."""
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()

@@ -1,0 +1,56 @@
+"""The events that a scheduler writes about pods, kept in memory: equal ones are counted, as an API server's clients do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+SCHEDULED: Final = "Scheduled"
+FAILED_SCHEDULING: Final = "FailedScheduling"
+PREEMPTED: Final = "Preempted"
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+
+
+class Event(msgspec.Struct, frozen=True):
+    """Something that happened to a pod, `count` times between `first` and `last` (seconds since the start)."""
+
+    pod: str
+    type: str
+    reason: str
+    message: str
+    count: int
+    first: float
+    last: float
+
+
+class EventLog:
+    """Events in the order in which each was first written."""
+
+    def __init__(self) -> None:
+        #: Count, first and last time by pod key, reason, and message or (when scheduled) node.
+        self._seen: dict[tuple[str, str, str], tuple[int, float, float]] = {}
+
+    def failed(self, pod: str, message: str, now: float) -> None:
+        self._note((pod, FAILED_SCHEDULING, message), now)
+
+    def scheduled(self, pod: str, node: str, now: float) -> None:
+        self._note((pod, SCHEDULED, node), now)
+
+    def preempted(self, pod: str, message: str, now: float) -> None:
+        self._note((pod, PREEMPTED, message), now)
+
+    def _note(self, what: tuple[str, str, str], now: float) -> None:
+        count, first, _ = self._seen.get(what, (0, now, now))
+        self._seen[what] = (count + 1, first, now)
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def __iter__(self) -> Iterator[Event]:
+        for (pod, reason, detail), (count, first, last) in self._seen.items():
+            message = f"Successfully assigned {pod} to {detail}" if reason == SCHEDULED else detail
+            kind = WARNING if reason == FAILED_SCHEDULING else NORMAL
+            yield Event(pod, kind, reason, message, count, first, last)

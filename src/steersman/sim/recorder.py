@@ -1,0 +1,84 @@
+"""Explanations in a simulation: recorded while the scheduler decides, or made of the state that a pending pod faces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from steersman import api
+from steersman.cycle.decision import Decision
+from steersman.cycle.evaluation import Evaluation
+from steersman.cycle.scalar import ScalarEvaluation
+from steersman.explain import Explanation, Outcome, decided, explain, without_cycle
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import CycleAborted
+from steersman.runtime.profile import Profile
+from steersman.sim.driver import Driver
+from steersman.sim.placements import REASON_ERROR, REASON_NOT_TRIED, REASON_UNSCHEDULABLE, Placement
+
+_replace = msgspec.structs.replace
+_AFTER_A_CYCLE = (REASON_UNSCHEDULABLE, REASON_ERROR, REASON_NOT_TRIED)
+
+
+class Recorder:
+    """Watches the cycles of some pods; of each the last explanation is kept."""
+
+    def __init__(self, driver: Driver) -> None:
+        self._driver = driver
+        self._names: set[str] = set()
+        self._open: dict[str, Explanation] = {}
+        self.explanations: dict[str, Explanation] = {}
+
+    @property
+    def is_watching(self) -> bool:
+        return bool(self._names)
+
+    def watch(self, pods: Iterable[str]) -> None:
+        """From now on, also the cycles of these pods."""
+        self._names.update(pods)
+        if self._names:
+            self._driver.scheduler.observer = self._observe
+
+    def _observe(self, pod: PodInfo, evaluation: Evaluation) -> None:
+        if pod.key in self._names:
+            profile = self._driver.scheduler.profiles[pod.scheduler_name]
+            nodes = list(_nodes(self._driver).values())
+            self._open[pod.key] = explain(profile, pod, evaluation, nodes, self._driver.now)
+
+    def decided(self, decision: Decision) -> None:
+        pod = decision.pod
+        if pod.key in self._names:
+            begun = self._open.pop(pod.key, None) or without_cycle(pod.key, pod.scheduler_name, "", self._driver.now)
+            self.explanations[pod.key] = decided(begun, decision)
+
+
+def explain_pending(driver: Driver, pod: api.Pod, placement: Placement) -> Explanation:
+    """What a pending pod would meet if it were tried now. Asks the plain engine: nothing changes by it."""
+    scheduler = driver.scheduler
+    info = scheduler.cache.shapes.info(pod)
+    if placement.reason not in _AFTER_A_CYCLE or info.scheduler_name not in scheduler.profiles:
+        return without_cycle(info.key, info.scheduler_name, placement.message, driver.now)
+    profile = scheduler.profiles[info.scheduler_name]
+    try:
+        explanation = _explain_now(driver, profile, info)
+    except CycleAborted as abort:
+        broken = without_cycle(info.key, profile.name, abort.status.message, driver.now)
+        return _replace(broken, outcome=Outcome.ERROR)
+    if explanation.outcome is Outcome.ERROR:
+        return explanation
+    if any(node.fits for node in explanation.nodes):
+        return _replace(explanation, message=f"fits now; the last attempt ended with: {placement.message}")
+    return _replace(explanation, outcome=Outcome.UNSCHEDULABLE, message=placement.message)
+
+
+def _explain_now(driver: Driver, profile: Profile, pod: PodInfo) -> Explanation:
+    nodes = _nodes(driver)
+    evaluation = ScalarEvaluation(profile, pod, nodes, driver.scheduler.nominations())
+    return explain(profile, pod, evaluation, list(nodes.values()), driver.now)
+
+
+def _nodes(driver: Driver) -> dict[str, NodeInfo]:
+    table = driver.scheduler.cache.nodes
+    return {table.names[row]: table.info(row) for row in table.live_rows()}

@@ -1,0 +1,308 @@
+"""The public API: a cluster in memory, kube-scheduler's decisions, virtual time.
+
+    sim = Simulation.load("cluster.json", config="sched.yaml", seed=1)
+    result = sim.add("job.yaml").run()
+    result.placements["default/web-0"].node
+    print(result.explain("default/web-1").table())
+
+The command `steersman simulate` uses nothing else. Everything that was done to a simulation is noted, so that it can be
+done again: that is how a decision is explained afterwards.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import BinaryIO, Final, NamedTuple, Self, TypeAlias
+
+from steersman import api
+from steersman import config as configuration
+from steersman.api import manifests
+from steersman.assembly import SchedulerOptions
+from steersman.clock import ManualClock
+from steersman.config import FeatureGates, SchedulerConfiguration
+from steersman.cycle.decision import Decision
+from steersman.embedded import ApiError, KubeAdmission, Pods, Store
+from steersman.errors import InputError
+from steersman.explain import Explanation
+from steersman.ingest.handlers import FINISHED_PHASES
+from steersman.sim import extensions, notes, sources
+from steersman.sim.driver import Driver
+from steersman.sim.placements import Placement, PlacementReport
+from steersman.sim.recorder import Recorder, explain_pending
+from steersman.sim.result import Result
+from steersman.sim.sources import Gathered, Given, Source
+from steersman.sim.tasks import SimulationError
+from steersman.sim.utilisation import utilisation
+
+Configuration: TypeAlias = "str | PathLike[str] | SchedulerConfiguration | None"
+"""A file with a KubeSchedulerConfiguration, or one that is already loaded; None: the default configuration."""
+
+START: Final = 1_767_225_600.0
+"""2026-01-01T00:00:00Z: the time of clusters that do not say when they are."""
+_PROGRESS_EVERY: Final = 250
+NOT_REPEATABLE: Final = (
+    "cannot be explained afterwards, because the simulation cannot be repeated (the cluster was changed directly, or a "
+    "plugin is not deterministic); name the pod in run(explain=…)"
+)
+
+
+class Progress(NamedTuple):
+    """How far a run has got."""
+
+    scheduled: int
+    #: Pods that came without a node.
+    pods: int
+    #: Virtual time since the start.
+    seconds: float
+
+
+class Simulation:
+    """A cluster and a scheduler. Nothing happens until `run` or `step`; both may be called again and again."""
+
+    def __init__(self, options: SchedulerOptions, seed: int = 0, start: float = START) -> None:
+        """An empty cluster; most callers want `load`. `start` is what the cluster's clock shows, as Unix time."""
+        self._options = options
+        self._seed = seed
+        self._start = start
+        clock = ManualClock(start)
+        self._store = Store(clock, admission=KubeAdmission())
+        self._driver = Driver(self._store, clock, seed, options)
+        self._recorder = Recorder(self._driver)
+        #: What was done so far; each step does the same to another simulation.
+        self._journal: list[Callable[[Simulation], object]] = []
+        self._given: list[api.Object] = []
+        self._skipped: Counter[str] = Counter()
+        self._came: dict[str, float] = {}
+        self._asked = 0
+
+    @classmethod
+    def load(
+        cls,
+        *source: Source,
+        config: Configuration = None,
+        seed: int = 0,
+        plugins: Iterable[extensions.PluginSource] = (),
+        gates: FeatureGates | Mapping[str, bool] | None = None,
+        stdin: BinaryIO | None = None,
+    ) -> Self:
+        """A simulation of what is given: manifests and dumps (files, directories, `-` for `stdin`) and API objects.
+
+        `plugins` are Python files or classes; they run in every profile unless `config` says something else about them.
+        `seed` decides among equally good nodes. Raises `InputError`, `ConfigError` and `PluginError`.
+        """
+        chosen = gates if isinstance(gates, FeatureGates) else FeatureGates(gates)
+        registry, names = extensions.register(plugins)
+        enabled = extensions.with_enabled(_configuration(config, chosen), names)
+        options = SchedulerOptions(enabled, chosen, registry)
+        gathered = sources.gather(source, stdin)
+        moment = sources.latest_moment([given.object for given in gathered.objects])
+        simulation = cls(options, seed, START if moment is None else float(int(moment)))
+        simulation._add(gathered)
+        return simulation
+
+    # -- changing the cluster ----------------------------------------------------------------------------------------
+
+    @property
+    def cluster(self) -> Store:
+        """The embedded cluster. What is changed there directly is scheduled as well, but cannot be explained afterwards."""
+        return self._store
+
+    @property
+    def now(self) -> float:
+        """Virtual time: seconds since the start."""
+        return self._driver.now
+
+    def add(self, *source: Source, stdin: BinaryIO | None = None) -> Self:
+        """More objects, as in `load`. Raises `InputError` for one that exists already."""
+        self._add(sources.gather(source, stdin))
+        return self
+
+    def delete(self, *what: str | api.Object) -> Self:
+        """Objects, or texts such as `node/n1` and `pod/default/web-0`, go at once. Raises `InputError`."""
+        for item in what:
+            self._delete(*(_reference(item) if isinstance(item, str) else (type(item), api.key(item))))
+        return self
+
+    # -- running -----------------------------------------------------------------------------------------------------
+
+    def run(
+        self,
+        until: float | None = None,
+        explain: Iterable[str] = (),
+        on_progress: Callable[[Progress], None] | None = None,
+    ) -> Result:
+        """Schedules until nothing changes any more, or until so many seconds after the start of the simulation.
+
+        The decisions on the pods in `explain` are recorded as they are made.
+        """
+        self._recorder.watch(map(pod_key, explain))
+        self._journal.append(lambda other: other.run(until))
+        self._driver.run(until, self._on_decision(on_progress))
+        return self._result()
+
+    def step(self) -> Decision | None:
+        """The next decision, after as much virtual time as that takes; None: nothing changes any more."""
+        self._journal.append(Simulation.step)
+        decision = self._driver.step()
+        if decision is not None:
+            self._recorder.decided(decision)
+        return decision
+
+    def result(self) -> Result:
+        """What the steps so far came to, as `run` reports it."""
+        return self._result()
+
+    def close(self) -> None:
+        """Ends pods' waiting for permission; only needed if a run ended before they did."""
+        self._driver.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _add(self, gathered: Gathered) -> None:
+        self._journal.append(lambda other: other._add(gathered))
+        self._skipped += gathered.skipped
+        for given in gathered.objects:
+            self._create(given)
+
+    def _create(self, given: Given) -> None:
+        obj = given.object
+        self._given.append(obj)
+        try:
+            stored = self._store.create(obj)
+        except (ApiError, InputError) as error:
+            raise _located(error, given) from error
+        if isinstance(stored, api.Pod) and not stored.spec.node_name and stored.status.phase not in FINISHED_PHASES:
+            self._asked += 1
+            if self.now:
+                self._came[stored.metadata.uid] = self.now
+
+    def _delete(self, kind: type[api.Object], key: str) -> None:
+        self._journal.append(lambda other: other._delete(kind, key))
+        try:
+            if kind is api.Pod:
+                Pods(self._store).delete(key)
+            else:
+                self._store.delete(kind, key)
+        except ApiError as error:
+            raise InputError(error.message) from error
+
+    def _on_decision(self, on_progress: Callable[[Progress], None] | None) -> Callable[[Decision], None] | None:
+        """What is to be done after every decision; None, and nothing is lost by it, for most runs."""
+        if on_progress is None:
+            return self._recorder.decided if self._recorder.is_watching else None
+        driver, recorder, asked = self._driver, self._recorder, self._asked
+
+        def note(decision: Decision) -> None:
+            recorder.decided(decision)
+            if driver.decisions % _PROGRESS_EVERY == 0:
+                on_progress(Progress(len(driver.writer.placed_at), asked, driver.now))
+
+        return note
+
+    def _placements(self) -> dict[str, Placement]:
+        report = PlacementReport(self._driver.scheduler, self._driver.writer, self._came)
+        found = ((key, report.placement(pod)) for key, pod in self._store.objects(api.Pod).items())
+        return {key: placement for key, placement in found if placement is not None}
+
+    def _result(self) -> Result:
+        writer = self._driver.writer
+        placements = self._placements()
+        moment = _Moment(len(self._journal), self._store.resource_version, placements, {**self._recorder.explanations})
+        return Result(
+            placements,
+            utilisation(self._driver.scheduler.cache.nodes),
+            tuple(writer.preemptions.values()),
+            tuple(writer.events),
+            tuple(notes.notes(self._given, self._skipped)),
+            self._driver.decisions,
+            self.now,
+            lambda pod: self._explain(pod_key(pod), moment),
+        )
+
+    # -- explaining --------------------------------------------------------------------------------------------------
+
+    def _explain(self, key: str, moment: _Moment) -> Explanation:
+        placement = moment.placements.get(key)
+        if placement is None:
+            raise self._unknown(key)
+        known = moment.explanations.get(key)
+        if known is not None:
+            return known
+        if placement.is_pending:
+            then = self if moment.is_now(self) else self._repeated(moment, key)
+            return explain_pending(then._driver, then._store.get(api.Pod, key), placement)
+        return self._repeated(moment, key)._recorder.explanations[key]
+
+    def _repeated(self, moment: _Moment, key: str) -> Simulation:
+        """Another simulation to which the same was done, up to that moment, and which watched the pod."""
+        again = Simulation(self._options, self._seed, self._start)
+        again._recorder.watch([key])
+        for step in self._journal[: moment.steps]:
+            step(again)
+        if again._placements().get(key) != moment.placements[key]:
+            raise SimulationError(f"pod {key} {NOT_REPEATABLE}")
+        return again
+
+    def _unknown(self, key: str) -> InputError:
+        pod = self._store.find(api.Pod, key)
+        if pod is None:
+            return InputError("does not exist", object=f"Pod {key}")
+        return InputError(f"was on {pod.spec.node_name or 'no node'} from the beginning", object=f"Pod {key}")
+
+
+class _Moment(NamedTuple):
+    """A simulation at the time of a result."""
+
+    steps: int
+    resource_version: str
+    placements: Mapping[str, Placement]
+    explanations: Mapping[str, Explanation]
+
+    def is_now(self, simulation: Simulation) -> bool:
+        return (self.steps, self.resource_version) == (len(simulation._journal), simulation.cluster.resource_version)
+
+
+def pod_key(name: str) -> str:
+    """`namespace/name`; without a namespace it is the default one."""
+    return name if "/" in name else f"{manifests.DEFAULT_NAMESPACE}/{name}"
+
+
+def _configuration(given: Configuration, gates: FeatureGates) -> SchedulerConfiguration:
+    if given is None:
+        return configuration.default_configuration(gates)
+    if isinstance(given, SchedulerConfiguration):
+        configuration.validate(given, gates)
+        return given
+    path = fspath(given)
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8 text", file=path) from error
+    return configuration.load(text, path, gates)
+
+
+def _reference(text: str) -> tuple[type[api.Object], str]:
+    """`pod/default/web-0` → Pod, default/web-0."""
+    kind, _, name = text.partition("/")
+    for cls in api.KINDS.values():
+        if kind.lower() in (cls.KIND.lower(), cls.PLURAL):
+            return cls, pod_key(name) if cls.NAMESPACED else name
+    raise InputError("is no object", value=text, hint='write "node/n1" or "pod/default/web-0"')
+
+
+def _located(error: ApiError | InputError, given: Given) -> InputError:
+    name = f"{given.object.KIND} {api.key(given.object)}"
+    place = {} if given.place is None else given.place._asdict()
+    located = error if isinstance(error, InputError) else InputError(error.message)
+    return located.located(object=name, **place)

@@ -1,0 +1,100 @@
+"""What a simulation is given, as objects: paths of manifests and dumps are read, objects are taken as they are.
+
+`Simulation` stores the objects in the order that comes out of here: what others refer to first, pods last, each kind in the
+order of the input.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from os import PathLike, fspath
+from typing import BinaryIO, Final, NamedTuple, TypeAlias
+
+from steersman import api
+from steersman.api import manifests, timestamps, validation
+from steersman.api.documents import Place
+from steersman.embedded import in_creation_order
+from steersman.errors import InputError
+
+Source: TypeAlias = "str | PathLike[str] | api.Object | Iterable[api.Object]"
+"""A file or directory, an object, or several objects."""
+
+#: Kinds that stand for pods which a controller would make. There are no controllers here.
+_MAKERS: Final = (
+    api.Deployment,
+    api.ReplicaSet,
+    api.StatefulSet,
+    api.DaemonSet,
+    api.Job,
+    api.ReplicationController,
+)
+
+
+class Given(NamedTuple):
+    """An object, and where it was read from, if anywhere."""
+
+    object: api.Object
+    place: Place | None = None
+
+
+class Gathered(NamedTuple):
+    """Everything that was given, and how much of it was of kinds that the simulation does not know."""
+
+    objects: list[Given]
+    skipped: Counter[str]
+
+
+def gather(sources: Iterable[Source], stdin: BinaryIO | None = None) -> Gathered:
+    """All objects in the order in which they are to be stored. Raises `InputError`."""
+    given: list[Given] = []
+    paths: list[str] = []
+    for source in sources:
+        if isinstance(source, (str, PathLike)):
+            paths.append(fspath(source))
+        else:
+            given += map(Given, _objects(source))
+    loaded = manifests.load(paths, stdin)
+    given += (Given(found.object, found.place) for found in loaded.objects)
+    return Gathered(_in_order(given), Counter(loaded.skipped))
+
+
+def unexpanded(objects: Iterable[api.Object]) -> Counter[str]:
+    """How many controllers of which kind were given that want pods and own nothing: their pods will be missing."""
+    objects = list(objects)
+    owners = {ref.uid for obj in objects for ref in obj.metadata.owner_references}
+    return Counter(
+        obj.KIND
+        for obj in objects
+        if isinstance(obj, _MAKERS) and obj.metadata.uid not in owners and getattr(obj.spec, "replicas", None) != 0
+    )
+
+
+def latest_moment(objects: Iterable[api.Object]) -> float | None:
+    """The latest time at which something happened in a dump; None in manifests, where nothing has happened yet."""
+    written = {obj.metadata.creation_timestamp for obj in objects} - {None}
+    terminating = [obj.metadata for obj in objects if obj.metadata.deletion_timestamp is not None]
+    moments = [timestamps.parse(text) for text in written if text]
+    moments += [
+        timestamps.parse(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0)
+        for meta in terminating
+        if meta.deletion_timestamp
+    ]
+    return max(moments, default=None)
+
+
+def _objects(source: object) -> Iterator[api.Object]:
+    if isinstance(source, api.Object):
+        validation.check_quantities(source)
+        yield source
+        return
+    if not isinstance(source, Iterable):
+        raise InputError("is neither a path nor an API object", value=repr(source))
+    for item in source:
+        yield from _objects(item)
+
+
+def _in_order(given: list[Given]) -> list[Given]:
+    order = in_creation_order([item.object for item in given])
+    position = {id(obj): index for index, obj in enumerate(order)}
+    return sorted(given, key=lambda item: (isinstance(item.object, api.Pod), position[id(item.object)]))

@@ -1,0 +1,53 @@
+"""How full the nodes are: what pods request of what nodes offer. Read from the scheduler's own sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+
+from steersman.framework.node_info import NodeInfo
+from steersman.state.node_table import NodeTable
+
+PODS: Final = "pods"
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """One resource: cpu in millicores, everything else in its base unit."""
+
+    allocatable: int
+    requested: int
+
+    @property
+    def fraction(self) -> float:
+        """0..1; 0 of a resource that there is none of."""
+        return self.requested / self.allocatable if self.allocatable else 0.0
+
+
+class Utilisation(msgspec.Struct, frozen=True):
+    """Of every node, by name, and of all nodes together; each by resource."""
+
+    cluster: Mapping[str, Usage]
+    nodes: Mapping[str, Mapping[str, Usage]]
+
+
+def utilisation(table: NodeTable) -> Utilisation:
+    nodes = {table.names[row]: _of_node(table.info(row), table.amounts_offered[row]) for row in table.live_rows()}
+    return Utilisation(_sum(nodes.values()), nodes)
+
+
+def _of_node(node: NodeInfo, offered: Iterable[str]) -> dict[str, Usage]:
+    usages = {name: Usage(node.allocatable(name), node.requested(name)) for name in offered if name != PODS}
+    usages[PODS] = Usage(node.allowed_pods, node.pod_count)
+    return usages
+
+
+def _sum(nodes: Iterable[Mapping[str, Usage]]) -> dict[str, Usage]:
+    allocatable: dict[str, int] = {}
+    requested: dict[str, int] = {}
+    for usages in nodes:
+        for name, usage in usages.items():
+            allocatable[name] = allocatable.get(name, 0) + usage.allocatable
+            requested[name] = requested.get(name, 0) + usage.requested
+    return {name: Usage(amount, requested[name]) for name, amount in allocatable.items()}

@@ -1,0 +1,125 @@
+"""What the scheduler writes, written to the embedded cluster: bindings, conditions, nominations, events.
+
+Implements `assembly.ApiWriter`. Also keeps what a report needs and the cluster does not hold: when each pod got its node,
+and how often and since when it was tried in vain.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from steersman import api
+from steersman.assembly import Failure
+from steersman.clock import Clock
+from steersman.embedded import ApiError, Conflict, NotFound, Pods, Store
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status, error
+from steersman.sim.events import EventLog
+
+POD_SCHEDULED: Final = "PodScheduled"
+
+
+class Attempts(msgspec.Struct, frozen=True):
+    """The attempts in vain at one pod."""
+
+    count: int
+    #: Seconds since the start of the simulation.
+    first: float
+    reason: str
+    message: str
+
+
+class Preemption(msgspec.Struct, frozen=True):
+    """A pod that had to go so that another one fits."""
+
+    pod: str
+    node: str
+    preemptor: str
+    #: Seconds since the start of the simulation.
+    at: float
+
+
+class EmbeddedWriter:
+    """Writes at once, so that a decision's effects are visible to the next one."""
+
+    binds_at_once = True
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._pods = Pods(store)
+        self._clock = clock
+        self._start = clock.monotonic()
+        self.events = EventLog()
+        #: By uid: when the pod was bound, in seconds since the start.
+        self.placed_at: dict[str, float] = {}
+        self.failures: dict[str, Attempts] = {}
+        #: By key, in the order of time; pods that were preempted, whether they are still there or gone.
+        self.preemptions: dict[str, Preemption] = {}
+
+    def now(self) -> float:
+        """Seconds since the start of the simulation."""
+        return round(self._clock.monotonic() - self._start, 6)
+
+    def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
+        meta = pod.pod.metadata
+        try:
+            self._pods.bind(meta.namespace, meta.name, meta.uid, node_name)
+        except ApiError as refusal:
+            return error(refusal.message)
+        return None
+
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        return self.bind_nowait(pod, node_name)
+
+    def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
+        now = self.placed_at[pod.uid] = self.now()
+        self.events.scheduled(pod.key, node_name, now)
+
+    async def patch_pod_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        return self._patch(pod, condition, nominated_node_name)
+
+    async def delete_pod(self, pod: api.Pod) -> bool:
+        try:
+            self._pods.delete(api.key(pod), grace_period_seconds=None, uid=pod.metadata.uid)
+        except (NotFound, Conflict):
+            return False
+        return True
+
+    async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
+        return self._store.update(volume)
+
+    async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
+        return self._store.update(claim)
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        key, now = api.key(victim), self.now()
+        self.preemptions[key] = Preemption(key, victim.spec.node_name, api.key(preemptor), now)
+        self.events.preempted(key, message, now)
+
+    def report_failure(self, failure: Failure) -> None:
+        key, now = api.key(failure.pod), self.now()
+        uid = failure.pod.metadata.uid
+        before = self.failures.get(uid)
+        count, first = (0, now) if before is None else (before.count, before.first)
+        self.failures[uid] = Attempts(count + 1, first, failure.reason, failure.message)
+        self.events.failed(key, failure.message, now)
+        nomination = failure.nomination
+        self._patch(failure.pod, _condition(failure), None if nomination is None else nomination.node)
+
+    def _patch(self, pod: api.Pod, condition: api.Condition | None, nominated_node_name: str | None) -> bool:
+        """False when the pod is gone, or another one has its name."""
+        try:
+            self._pods.patch_status(
+                api.key(pod), condition=condition, nominated_node_name=nominated_node_name, uid=pod.metadata.uid
+            )
+        except (NotFound, Conflict):
+            return False
+        return True
+
+
+def _condition(failure: Failure) -> api.Condition:
+    return api.Condition(type=POD_SCHEDULED, status="False", reason=failure.reason, message=failure.message)
