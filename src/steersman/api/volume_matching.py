@@ -48,8 +48,11 @@ class VolumeChoice:
         return next((v for v in self.free if v.metadata.name not in taken and admits_node(v, labels)), None)
 
     def anywhere(self) -> PersistentVolume | None:
-        """The volume that the claim gets when it does not matter where it is used."""
-        return next(iter([*self.reserved, *self.free]), None)
+        """The volume that the claim gets when it does not matter where it is used: one that can do little more than what
+        is asked for, rather than the smallest."""
+        if self.reserved:
+            return self.reserved[0]
+        return min(self.free, key=lambda volume: len(set(volume.spec.access_modes)), default=None)
 
     def _is_suitable(self, volume: PersistentVolume) -> bool:
         if volume.spec.claim_ref is not None and not is_bound_to(volume, self.claim):

@@ -3,6 +3,7 @@
     store = Store(clock, admission=KubeAdmission())
     feed(store, ingest)                                   # the scheduler hears of every object, at once
     kubelets = Kubelets(store, timers)                    # pods that are bound run
+    VolumeController(store, timers)                       # claims get volumes
     store.create(pod)
     Pods(store).bind("default", "web-0", pod.metadata.uid, "n1")
 
@@ -10,6 +11,7 @@ Simulations and tests run the scheduler on it. Writers call `Store`, `Pods` and 
 """
 
 from steersman.embedded.admission import KubeAdmission, in_creation_order
+from steersman.embedded.ephemeral_claims import EphemeralClaims
 from steersman.embedded.errors import (
     AlreadyExists,
     ApiError,
@@ -28,6 +30,7 @@ from steersman.embedded.kubelet import RUN_SECONDS, Kubelets, Timers
 from steersman.embedded.pods import Pods
 from steersman.embedded.store import Admission, ClusterView, Store
 from steersman.embedded.subscriptions import Listener, Subscription
+from steersman.embedded.volumes import VolumeController
 from steersman.embedded.watch import Watch, WatchEvent
 
 __all__ = [
@@ -39,6 +42,7 @@ __all__ = [
     "ClusterView",
     "Conflict",
     "Ear",
+    "EphemeralClaims",
     "EventType",
     "Expired",
     "Forbidden",
@@ -53,6 +57,7 @@ __all__ = [
     "Timeout",
     "Timers",
     "TooManyRequests",
+    "VolumeController",
     "Watch",
     "WatchEvent",
     "evict",
