@@ -29,6 +29,8 @@ from steersman.state.topology import TopologyColumn
 _SMALLEST_CAPACITY = 32
 #: More count tables than this are not worth pushing to on every assume: all are dropped and made again on demand.
 _MOST_MATCHERS = 4096
+#: The same for the tables of one matcher: pods of a DaemonSet with spread constraints ask for one each.
+_MOST_DOMAIN_TABLES = 128
 
 Charges = tuple[tuple[memoryview, int], ...]
 Key = TypeVar("Key")
@@ -127,7 +129,11 @@ class NodeTable:
     def matching(self, matcher: PodMatcher) -> MatchCountsTable:
         if len(self.counts.tables()) > _MOST_MATCHERS:
             self.forget_tables()
-        return self.counts.matching(matcher, self.capacity, self.alive)
+        found = self.counts.matching(matcher, self.capacity, self.alive)
+        if len(found.domains) > _MOST_DOMAIN_TABLES:
+            self.forget_tables()
+            found = self.counts.matching(matcher, self.capacity, self.alive)
+        return found
 
     def terms(self, kind: TermKind) -> Sequence[AffinityTermTable]:
         return self._terms.of_kind(kind)
