@@ -14,6 +14,7 @@ import numpy as np
 from steersman.cycle import scalar
 from steersman.cycle.column_report import diagnose_rows, score_table
 from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses, PreFilterOutcome, ScoreTable
+from steersman.cycle.local_filters import LocalFilters, local_filters
 from steersman.cycle.plan import FilterStep, Plan
 from steersman.cycle.pre_filter import Answer, merge, not_restricted_to
 from steersman.cycle.row_statuses import RowStatuses
@@ -63,7 +64,7 @@ class ColumnarEvaluation(Evaluation):
     def __init__(self, engine: ColumnarEngine, pod: PodInfo, nominations: Nominations) -> None:
         self._engine = engine
         self._table = engine.table
-        self._pod = pod
+        self.pod = pod
         self._entry: SignatureEntry = engine.signatures.of(pod)
         self._nominations = nominations
         self.state = CycleState()
@@ -74,6 +75,8 @@ class ColumnarEvaluation(Evaluation):
         #: The row of the nominated node when the pod does not fit there; it was looked at, whatever PreFilter admits.
         self._refused_nomination: int | None = None
         self._scores: ScoreTable | None = None
+        self._local: LocalFilters | None = None
+        self._asked_for_local = False
         if (
             self._entry.is_plain
             and not nominations
@@ -108,11 +111,11 @@ class ColumnarEvaluation(Evaluation):
             if step.name == name:
                 return None, _status_of_kernel(name, part)
         call = next(c for c in self._profile.pre_filter if c.name == name)
-        return call.run(self.state, self._pod, self._nodes())
+        return call.run(self.state, self.pod, self._nodes())
 
     def _filter(self) -> None:
         signature = self._entry.signature
-        nominated = self._table.row_of(self._pod.pod.status.nominated_node_name)
+        nominated = self._table.row_of(self.pod.pod.status.nominated_node_name)
         if nominated is not None and self._passes(nominated, signature.feasible()):
             self.nominated_path = True
             only = np.ones(self._table.capacity, np.bool_)
@@ -147,8 +150,12 @@ class ColumnarEvaluation(Evaluation):
                     self._examine(row)
 
     def _is_candidate(self, row: int) -> bool:
+        return row == self._refused_nomination or self._is_inside(row)
+
+    def _is_inside(self, row: int) -> bool:
+        """Whether PreFilter admits the node."""
         names = self.pre_filter.node_names
-        return names is None or self._table.names[row] in names or row == self._refused_nomination
+        return names is None or self._table.names[row] in names
 
     def _without_crowded(self, feasible: Feasible) -> Feasible:
         """Nodes to which other pods are nominated must have room for those as well."""
@@ -172,7 +179,7 @@ class ColumnarEvaluation(Evaluation):
         for row in feasible.rows.tolist():
             node = self._table.info(row)
             for step in live:
-                status = step.call.run(self.state, self._pod, node)
+                status = step.call.run(self.state, self.pod, node)
                 if status is not None:
                     scalar.require_rejection(step.name, status)
                     lost[row] = True
@@ -195,20 +202,34 @@ class ColumnarEvaluation(Evaluation):
         return status is None
 
     def _has_rivals(self, name: str) -> bool:
-        pod = self._pod
-        return any(p.priority >= pod.priority and p.uid != pod.uid for p in self._nominations.get(name, ()))
+        return bool(scalar.rivals(self.pod, self._nominations.get(name, ())))
 
     def _examine(self, row: int) -> Status | None:
-        """One node by the scalar engine, with the pods nominated to it."""
+        """One node, with the pods nominated to it; by the scalar engine where kernels cannot tell."""
         node = self._table.info(row)
         rivals = self._nominations.get(node.name, ())
-        return scalar.filter_with_nominated(self._profile, self.scalar_state(), self._pod, node, rivals)
+        local = self.local_filters() if self._is_inside(row) else None
+        if local is not None:
+            # Of filters that only count what is there, none objects without the rivals that does not object with them.
+            return local.objection(row, scalar.rivals(self.pod, rivals))
+        return scalar.filter_with_nominated(self._profile, self.scalar_state(), self.pod, node, rivals)
+
+    def local_filters(self) -> LocalFilters | None:
+        """What decides, if all of it is on the node itself. None as well when PreFilter has something against the pod, or
+        a node outside of its restriction was looked at."""
+        refused = self._refused_nomination
+        if self.pre_filter.status is not None or (refused is not None and not self._is_inside(refused)):
+            return None
+        if not self._asked_for_local:
+            self._asked_for_local = True
+            self._local = local_filters(self._engine.plan, self._entry, self._table, self.pre_filter.skipped)
+        return self._local
 
     def scalar_state(self) -> CycleState:
         """PreFilter state as the scalar engine makes it: kernels do not write any."""
         if self._scalar_state is None:
             self._scalar_state = CycleState()
-            scalar.pre_filter(self._profile, self._scalar_state, self._pod, self._nodes())
+            scalar.pre_filter(self._profile, self._scalar_state, self.pod, self._nodes())
         return self._scalar_state
 
     def _nodes(self) -> list[NodeInfo]:
@@ -239,7 +260,7 @@ class ColumnarEvaluation(Evaluation):
         if self._refused_nomination is not None:
             candidates[self._refused_nomination] = True
         rows = diagnose_rows(
-            self._engine.plan, self._entry, self._table, self.state, self._pod, candidates, self._overruled
+            self._engine.plan, self._entry, self._table, self.state, self.pod, candidates, self._overruled
         )
         return RowStatuses(rows, self._engine.names(), absent)
 
@@ -247,7 +268,7 @@ class ColumnarEvaluation(Evaluation):
         if self._scores is None and self._feasible.count > 1:
             self._require_scores()
             self._scores = score_table(
-                self._engine.plan, self._entry, self._table, self.state, self._pod, self._feasible
+                self._engine.plan, self._entry, self._table, self.state, self.pod, self._feasible
             )
         return self._scores
 

@@ -60,17 +60,22 @@ def filter_with_nominated(
 ) -> Status | None:
     """With pods of equal or higher priority that are nominated to the node, the pod must fit both with and without them:
     they may arrive, but affinity must not rest on them."""
-    rivals = [p for p in nominated if p.priority >= pod.priority and p.uid != pod.uid]
-    if rivals:
+    others = rivals(pod, nominated)
+    if others:
         crowded = PlainNodeInfo.copy_of(node)
         assumed = state.clone()
-        for rival in rivals:
+        for rival in others:
             crowded.add_pod(rival)
             add_to_state(profile, assumed, pod, rival, crowded)
         status = filter_node(profile, assumed, pod, crowded)
         if status is not None:
             return status
     return filter_node(profile, state, pod, node)
+
+
+def rivals(pod: PodInfo, nominated: Iterable[PodInfo]) -> list[PodInfo]:
+    """The nominated pods for which the pod must leave room."""
+    return [other for other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
 
 
 def add_to_state(profile: Profile, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:

@@ -55,7 +55,9 @@ class SchedulingCycle:
             )
             for name, profile in profiles.items()
         }
-        self._what_ifs = {name: ProfileWhatIf(profile, self._nominated_to) for name, profile in profiles.items()}
+        self._what_ifs = {
+            name: ProfileWhatIf(profile, self._engines[name], nominations) for name, profile in profiles.items()
+        }
 
     def schedule_one(self, pod: PodInfo, observer: Observer | None = None) -> Decision:
         profile = self.profiles.get(pod.scheduler_name)
@@ -91,9 +93,6 @@ class SchedulingCycle:
             nodes = {table.names[row]: table.info(row) for row in table.live_rows()}
             return ScalarEvaluation(profile, pod, nodes, self._nominations())
         return self._engines[profile.name].evaluate(pod, self._nominations())
-
-    def _nominated_to(self, node: str) -> Sequence[PodInfo]:
-        return self._nominations().get(node, ())
 
     def _unschedulable(self, profile: Profile, pod: PodInfo, evaluation: Evaluation) -> Unschedulable:
         diagnosis = diagnose(evaluation, self._cache.nodes.node_count)

@@ -5,28 +5,36 @@ Preemption asks them for every node on which making room might help.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from steersman.cycle import scalar
+from steersman.cycle.columnar import ColumnarEngine
+from steersman.cycle.local_filters import LocalFilters
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.runtime.profile import Profile
 
-#: Pods nominated to the node of that name.
-NominatedTo = Callable[[str], Sequence[PodInfo]]
+Nominations = Mapping[str, Sequence[PodInfo]]
 
 
 class ProfileWhatIf:
     """One per profile."""
 
-    def __init__(self, profile: Profile, nominated_to: NominatedTo) -> None:
+    def __init__(self, profile: Profile, engine: ColumnarEngine, nominations: Callable[[], Nominations]) -> None:
         self._profile = profile
-        self._nominated_to = nominated_to
+        self._engine = engine
+        self.nominations = nominations
+
+    def local_filters(self, pod: PodInfo) -> LocalFilters | None:
+        """For the pod whose evaluation has just failed: what decides, if all of it is on the nodes themselves. None also
+        when that evaluation was the plain engine's."""
+        latest = self._engine.latest
+        return latest.local_filters() if latest is not None and latest.pod is pod else None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        return scalar.filter_with_nominated(self._profile, state, pod, node, self._nominated_to(node.name))
+        return scalar.filter_with_nominated(self._profile, state, pod, node, self.nominations().get(node.name, ()))
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         scalar.add_to_state(self._profile, state, pod, added, node)

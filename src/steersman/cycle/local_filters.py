@@ -1,0 +1,68 @@
+"""The filters that matter for one pod, when each of them looks at nothing but the node and the pods on it.
+
+Put together from a signature. With them a what-if question about many nodes needs no plugin: a kernel either depends on the
+node alone, or says its rule. Used for nodes with nominated pods and by preemption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from steersman.cycle.plan import FilterStep, Plan
+from steersman.cycle.signatures import SignatureEntry
+from steersman.framework.columns import BoolColumn, ClusterFilterKernel, Depends, NeedsPorts, NeedsRoom
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status
+from steersman.state.node_table import NodeTable
+from steersman.state.signature import FilterColumn
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFilters:
+    """The steps in configured order, without those that are skipped or never object."""
+
+    table: NodeTable
+    steps: tuple[tuple[FilterStep, FilterColumn], ...]
+
+    def objection(self, row: int, added: Sequence[PodInfo]) -> Status | None:
+        """The first objection against the row if these pods were there as well."""
+        for step, column in self.steps:
+            static = column.kernel.rule is None
+            reason = int(column.cell[row]) if static else column.kernel.row_with(row, added)
+            if reason:
+                return step.statuses[reason].of(step.name)
+        return None
+
+    def rejected_by_node(self) -> BoolColumn:
+        """Rows that do not pass, whatever pods are there. Rows without a node: anything."""
+        rejected = np.zeros(self.table.capacity, np.bool_)
+        for _, column in self.steps:
+            if column.kernel.rule is None:
+                rejected |= column.values != 0
+        return rejected
+
+    def room(self) -> NeedsRoom | None:
+        return next((c.kernel.rule for _, c in self.steps if isinstance(c.kernel.rule, NeedsRoom)), None)
+
+    def ports(self) -> NeedsPorts | None:
+        return next((c.kernel.rule for _, c in self.steps if isinstance(c.kernel.rule, NeedsPorts)), None)
+
+
+def local_filters(plan: Plan, entry: SignatureEntry, table: NodeTable, skipped: Collection[str]) -> LocalFilters | None:
+    """None when a filter that is not skipped looks further, or does not say how its answer follows from the pods."""
+    if entry.promised_filters or any(s.is_live and s.name not in skipped for s in plan.filters):
+        return None
+    steps: list[tuple[FilterStep, FilterColumn]] = []
+    for step, part in entry.filters:
+        if part is None or step.name in skipped:
+            continue
+        if isinstance(part, ClusterFilterKernel):
+            return None
+        if part.kernel.depends is not Depends.NODE and part.kernel.rule is None:
+            return None
+        part.sync()
+        steps.append((step, part))
+    return LocalFilters(table, tuple(steps))
