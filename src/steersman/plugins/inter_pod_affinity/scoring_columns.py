@@ -48,24 +48,22 @@ class PreferredTermsKernel(ClusterScoreKernel):
         return next(self._that_count(), None) is None
 
     def raw(self, feasible: Feasible) -> IntColumn:
-        total = np.zeros(self._view.capacity, np.int64)
-        for topology, weights in self._by_topology().items():
-            total += topology.gather(weights)
+        columns = [topology.gather(weights) for topology, weights in self._by_topology().items()]
+        if not columns:
+            return np.zeros(self._view.capacity, np.int64)
+        # A gathered column may be a view of the sums, but those were made for this call.
+        total = columns[0]
+        for column in columns[1:]:
+            total += column
         return total
 
     def normalized(self, feasible: Feasible) -> AnyIntColumn | None:
         raw = self.raw(feasible)
-        infeasible = feasible.penalty != 0
-        # Any score of a feasible row keeps the others from setting the bounds, or from leaving them.
-        np.putmask(raw, infeasible, raw[infeasible.argmin()])
-        worst = int(raw.min())
-        span = int(raw.max()) - worst
-        if span == 0:
-            return None
-        raw -= worst
-        share = raw / float(span)
-        share *= float(MAX_NODE_SCORE)
-        return share.astype(np.int32)
+        worst, best = int(raw.argmin()), int(raw.argmax())
+        if feasible.penalty[worst] or feasible.penalty[best]:
+            _level_others(raw, feasible)
+            worst, best = int(raw.argmin()), int(raw.argmax())
+        return _scaled(raw, int(raw[worst]), int(raw[best]))
 
     def _that_count(self) -> Iterator[Weighted]:
         """The tables that count a pod, with the weight of each."""
@@ -91,3 +89,21 @@ class PreferredTermsKernel(ClusterScoreKernel):
         for weights in sums.values():
             weights[0] = 0
         return sums
+
+
+def _level_others(raw: IntColumn, feasible: Feasible) -> None:
+    """Gives every row that is not feasible the score of one that is: it neither sets the bounds nor leaves them."""
+    infeasible = feasible.penalty != 0
+    np.putmask(raw, infeasible, raw[infeasible.argmin()])
+
+
+def _scaled(raw: IntColumn, worst: int, best: int) -> AnyIntColumn | None:
+    """To 0..100 between the worst and the best, with the scalar form's order of float operations."""
+    span = best - worst
+    if span == 0:
+        return None
+    raw -= worst
+    share = raw.astype(np.float64)
+    share /= float(span)
+    share *= float(MAX_NODE_SCORE)
+    return share.astype(np.int32)
