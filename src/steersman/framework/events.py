@@ -171,12 +171,29 @@ def _labels_changed(old: api.Pod | api.Node, new: api.Pod | api.Node) -> bool:
 
 
 def _requests_shrank(old: api.Pod, new: api.Pod) -> bool:
-    if old.spec == new.spec and old.status == new.status:
+    if _what_requests_rest_on(old) == _what_requests_rest_on(new):
         return False
     requested = request_amounts(new)
     return any(
         name not in requested or quantity.milli_value(amount) > quantity.milli_value(requested[name])
         for name, amount in request_amounts(old).items()
+    )
+
+
+def _what_requests_rest_on(pod: api.Pod) -> tuple[object, ...]:
+    """Parts that a change of phase leaves alone; mostly the very same objects before and after an update."""
+    spec, status = pod.spec, pod.status
+    resized = status.container_statuses or status.init_container_statuses or status.resources
+    return (
+        spec.containers,
+        spec.init_containers,
+        spec.overhead,
+        spec.resources,
+        status.container_statuses,
+        status.init_container_statuses,
+        status.resources,
+        status.allocated_resources,
+        status.conditions if resized else None,
     )
 
 

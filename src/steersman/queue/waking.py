@@ -32,6 +32,8 @@ class Waker:
 
     def event(self, event: ClusterEvent, old: object, new: object, admits: Preselection | None) -> bool:
         """Move the pods that an event may help. An event that nobody registered for is not even remembered."""
+        if not self._queues.unschedulable.pods and not self._queues.in_flight.pods:
+            return False
         interest = self._hints.interest(event)
         if not interest:
             return False
