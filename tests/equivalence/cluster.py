@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tests.cycle.scheduling import profile_of
+
 from steersman import api
 from steersman.clock import ManualClock
 from steersman.conformance.scenarios import evaluation_document
@@ -12,6 +14,7 @@ from steersman.conformance.setting import Setting
 from steersman.cycle.diagnosis import diagnose
 from steersman.cycle.evaluation import Evaluation
 from steersman.cycle.schedule_one import SchedulingCycle
+from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import CycleAborted
 from steersman.rng import SeededRng
@@ -24,9 +27,12 @@ Document = dict[str, Any]
 class Cluster:
     """The state that events change, with two long-lived cycles of one profile over it."""
 
-    def __init__(self, configuration: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, configuration: Mapping[str, Any] | None = None, plugins: Sequence[Plugin] = ()) -> None:
+        """With the in-tree plugins, configured so, or with the given plugins and no others."""
         setting = Setting(configuration, ManualClock(), SeededRng(0), scalar=False)
         self.cache, self.objects, self.profiles = setting.cache, setting.objects, setting.profiles
+        if plugins:
+            self.profiles = {PROFILE: profile_of(plugins)}
         self.nominated: dict[str, list[PodInfo]] = {}
         self.scalar = self.cycle(scalar=True)
         self.columnar = self.cycle(scalar=False)

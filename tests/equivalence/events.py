@@ -201,11 +201,10 @@ class ManyPods:
 
 
 def _changed(record: PodRecord, calls: Calls, node: str) -> api.Pod:
-    """The pod of the record as the API server shows it after the calls; it keeps its namespace."""
+    """The pod of the record as the API server shows it after the calls."""
     builder = PodBuilder(record.info.pod)
     for each in calls:
-        if each.method != "namespace":
-            builder = getattr(builder, each.method)(*each.args, **each.kwargs)
+        builder = getattr(builder, each.method)(*each.args, **each.kwargs)
     return builder.node(node).obj()
 
 
@@ -222,7 +221,7 @@ def _usual_node(name: str, calls: Calls) -> SetNode:
 
 node_events: st.SearchStrategy[Event] = st.one_of(
     st.builds(_usual_node, words.names, words.usual_nodes),
-    st.builds(SetNode, words.names, words.nodes),
+    st.builds(SetNode, words.names, words.odd_nodes),
     st.builds(RemoveNode, words.names),
 )
 pod_events: st.SearchStrategy[Event] = st.one_of(
@@ -245,3 +244,20 @@ bulk_events: st.SearchStrategy[Event] = st.one_of(
     st.builds(ManyPods, words.pods),
     events,
 )
+
+
+def _beginning(nodes: list[Calls], pods: list[tuple[int, Calls]], owners: list[Event]) -> list[Event]:
+    added: list[Event] = [_usual_node(name, calls) for name, calls in zip(words.NODE_NAMES, nodes, strict=False)]
+    running = [
+        AddPod(f"p{index}", words.NODE_NAMES[place % len(nodes)], calls) for index, (place, calls) in enumerate(pods)
+    ]
+    return [*added, *running, *owners]
+
+
+beginnings: st.SearchStrategy[list[Event]] = st.builds(
+    _beginning,
+    st.lists(words.usual_nodes, min_size=3, max_size=5),
+    st.lists(st.tuples(st.integers(0, 4), words.pods), min_size=3, max_size=6),
+    st.lists(st.builds(SetOwner, st.booleans(), st.sampled_from(["web", "db"]), selector_maps), max_size=2),
+)
+"""A cluster with a few usual nodes, pods on them, and services or replica sets."""

@@ -12,53 +12,82 @@ from hypothesis import strategies as st
 from tests.equivalence import events as happenings
 from tests.equivalence import vocabulary as words
 from tests.equivalence.cluster import Cluster
-from tests.equivalence.events import Event
+from tests.equivalence.events import Event, beginnings
 from tests.equivalence.examples import examples
+from tests.equivalence.outsiders import outsiders
 from tests.equivalence.profiles import configurations
 from tests.equivalence.vocabulary import Calls
 
-waiting = st.lists(words.waiting_pods, min_size=1, max_size=3)
-start = st.lists(happenings.node_events, min_size=2, max_size=5)
+from steersman.framework.plugin import Plugin
+from steersman.framework.pod_info import PodInfo
+
+waiting = st.lists(words.waiting_pods, min_size=2, max_size=3)
+stories = st.lists(happenings.events, min_size=2, max_size=8)
+bulk_stories = st.lists(happenings.bulk_events, min_size=1, max_size=5)
 
 
-def check(configuration: Mapping[str, Any] | None, story: Sequence[Event], pods: Sequence[Calls]) -> None:
-    cluster = Cluster(configuration)
+def check(
+    beginning: Sequence[Event],
+    story: Sequence[Event],
+    pods: Sequence[Calls],
+    configuration: Mapping[str, Any] | None = None,
+    plugins: Sequence[Plugin] = (),
+) -> None:
+    """Lets the events happen; before the first and after each, all evaluations of all waiting pods are the same."""
+    cluster = Cluster(configuration, plugins)
     waiting = [cluster.pending(words.pod_of(f"waiting-{i}", calls).obj()) for i, calls in enumerate(pods)]
+    for event in beginning:
+        event.happen(cluster)
+    agree(cluster, waiting)
     for event in story:
         event.happen(cluster)
-        fresh = cluster.cycle(scalar=False)
-        for pod in waiting:
-            expected = cluster.everything(cluster.scalar, pod)
-            assert cluster.everything(cluster.columnar, pod) == expected, "kept since the beginning"
-            assert cluster.everything(fresh, pod) == expected, "made afresh"
-        cluster.cache.validate_state()
+        agree(cluster, waiting)
+
+
+def agree(cluster: Cluster, waiting: Sequence[PodInfo]) -> None:
+    fresh = cluster.cycle(scalar=False)
+    for pod in waiting:
+        expected = cluster.everything(cluster.scalar, pod)
+        assert cluster.everything(cluster.columnar, pod) == expected, "kept since the beginning"
+        assert cluster.everything(fresh, pod) == expected, "made afresh"
+    cluster.cache.validate_state()
 
 
 @examples(60)
-@given(start, st.lists(happenings.events, max_size=14), waiting)
-def test_with_the_default_profile(nodes: list[Event], story: list[Event], pods: list[Calls]) -> None:
-    check(None, [*nodes, *story], pods)
+@given(beginnings, stories, waiting)
+def test_with_the_default_profile(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
+    check(beginning, story, pods)
 
 
 @examples(40)
-@given(configurations, start, st.lists(happenings.events, max_size=10), waiting)
+@given(configurations, beginnings, stories, waiting)
 def test_with_other_profiles(
-    configuration: Mapping[str, Any], nodes: list[Event], story: list[Event], pods: list[Calls]
+    configuration: Mapping[str, Any], beginning: list[Event], story: list[Event], pods: list[Calls]
 ) -> None:
-    check(configuration, [*nodes, *story], pods)
+    check(beginning, story, pods, configuration)
 
 
 @examples(15)
-@given(start, st.lists(happenings.bulk_events, max_size=6), waiting)
-def test_when_many_nodes_come_and_go(nodes: list[Event], story: list[Event], pods: list[Calls]) -> None:
-    check(None, [*nodes, *story], pods)
+@given(beginnings, bulk_stories, waiting)
+def test_when_many_nodes_come_and_go(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
+    check(beginning, story, pods)
 
 
-@examples(25)
-@given(start, st.lists(happenings.events, max_size=10), waiting)
-def test_when_changed_rows_are_evaluated_together(nodes: list[Event], story: list[Event], pods: list[Calls]) -> None:
+@examples(30)
+@given(beginnings, stories, waiting)
+def test_when_changed_rows_are_evaluated_together(
+    beginning: list[Event], story: list[Event], pods: list[Calls]
+) -> None:
     with nothing_row_by_row():
-        check(None, [*nodes, *story], pods)
+        check(beginning, story, pods)
+
+
+@examples(30)
+@given(outsiders, beginnings, stories, waiting)
+def test_with_plugins_from_elsewhere(
+    plugins: list[Plugin], beginning: list[Event], story: list[Event], pods: list[Calls]
+) -> None:
+    check(beginning, story, pods, plugins=plugins)
 
 
 @contextmanager

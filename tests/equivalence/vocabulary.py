@@ -82,33 +82,34 @@ taint_keys = st.sampled_from(["dedicated", "gpu"])
 effects = st.sampled_from(["NoSchedule", "PreferNoSchedule", "NoExecute"])
 images = st.sampled_from(["web:v1", "db:v2", "cache:latest"])
 
-node_calls = st.one_of(
-    call("label", st.just(HOSTNAME), hostnames),
-    call("label", st.just(ZONE), zones),
+mild_node_calls = st.one_of(
     call("label", st.just(ZONE), zones),
     call("label", st.just("disk"), st.sampled_from(["ssd", "hdd"])),
     call("label", st.just("size"), st.sampled_from(["1", "5", "big"])),
+    call("taint", taint_keys, st.sampled_from(["", "db"]), effect=st.just("PreferNoSchedule")),
+    call("image", images, size=st.sampled_from([10**6, 3 * 10**8, 2 * 10**9])),
+    call("capacity", cpu=st.sampled_from(["2500m", "16"]), memory=st.sampled_from(["2Gi", "64Gi"])),
+    call("capacity", **{GPU: st.sampled_from([0, 1, 4])}),
+)
+harsh_node_calls = st.one_of(
+    call("label", st.just(HOSTNAME), hostnames),
     call("taint", taint_keys, st.sampled_from(["", "db"]), effect=effects),
     call("unschedulable"),
-    call("image", images, size=st.sampled_from([10**6, 3 * 10**8, 2 * 10**9])),
-    st.builds(
-        lambda kwargs: Call("capacity", (), kwargs),
-        given(
-            cpu=st.sampled_from(["1", "2500m", "16"]),
-            memory=st.sampled_from(["512Mi", "2Gi", "64Gi"]),
-            ephemeral_storage=st.sampled_from(["1Gi", "100Gi"]),
-            pods=st.sampled_from([1, 2, 4]),
-            **{GPU: st.sampled_from([0, 1, 4])},
-        ),
-    ),
+    call("capacity", pods=st.sampled_from([1, 2, 4])),
+    call("capacity", cpu=st.just("1"), ephemeral_storage=st.sampled_from(["1Gi", "100Gi"])),
     call("declared_features", st.just("UserNamespacesSupport")),
 )
-SPACIOUS = Call("capacity", (), {"cpu": "8", "memory": "16Gi"})
-nodes: st.SearchStrategy[Calls] = chain(node_calls, 5).map(lambda calls: (SPACIOUS, *calls))
-"""Without a call for the hostname it is missing; two nodes may share one."""
+SPACIOUS = Call("capacity", (), {"cpu": "8", "memory": "16Gi", "ephemeral_storage": "50Gi"})
+odd_nodes: st.SearchStrategy[Calls] = st.builds(
+    lambda mild, harsh: (SPACIOUS, *mild, *harsh), chain(mild_node_calls, 3), chain(harsh_node_calls, 3)
+)
+"""Hostname and zone may be missing; two nodes may share a hostname."""
 
 usual_nodes: st.SearchStrategy[Calls] = st.builds(
-    lambda zone, calls: (SPACIOUS, Call("label", (ZONE, zone)), *calls), zones, chain(node_calls, 2)
+    lambda zone, calls, image: (SPACIOUS, Call("label", (ZONE, zone)), *calls, *image),
+    zones,
+    chain(mild_node_calls, 3),
+    chain(call("image", images, size=st.sampled_from([3 * 10**8, 2 * 10**9])), 1),
 )
 """The hostname is added by the event: it is the node's own name."""
 
@@ -137,14 +138,11 @@ node_expressions = st.sampled_from(
 )
 node_name_fields = st.lists(names, min_size=1, max_size=2).map(lambda chosen: is_in("metadata.name", *chosen))
 affinity_options = given(
-    weight=weights,
     namespaces=st.sampled_from([(), ("shop",), ("default", "shop")]),
     namespace_selector=namespace_selecting,
 )
 spread_options = given(
     max_skew=st.sampled_from([1, 2]),
-    when=st.sampled_from(["DoNotSchedule", "ScheduleAnyway"]),
-    selector=label_selecting,
     min_domains=st.sampled_from([1, 3]),
     node_affinity_policy=st.sampled_from(["Honor", "Ignore"]),
     node_taints_policy=st.sampled_from(["Honor", "Ignore"]),
@@ -152,63 +150,99 @@ spread_options = given(
 )
 
 identity_calls = st.one_of(
-    call("label", st.just("app"), apps),
     call("label", st.just("tier"), st.sampled_from(["1", "2"])),
     call("namespace", st.sampled_from(NAMESPACES)),
 )
+identities: st.SearchStrategy[Calls] = st.builds(
+    lambda app, calls: (Call("label", ("app", app)), *calls), apps, chain(identity_calls, 2)
+)
 demand_calls = st.one_of(
-    st.builds(
-        lambda kwargs: Call("req", (), kwargs),
-        given(
-            cpu=st.sampled_from(["100m", "1", "5"]),
-            memory=st.sampled_from(["64Mi", "1Gi"]),
-            ephemeral_storage=st.sampled_from(["1Gi", "10Gi"]),
-            **{GPU: st.sampled_from([1, 2])},
-        ),
-    ),
+    call("req", cpu=st.sampled_from(["100m", "1", "5"]), memory=st.sampled_from(["64Mi", "1Gi"])),
+    call("req", cpu=st.sampled_from(["100m", "2"])),
+    call("req", ephemeral_storage=st.sampled_from(["1Gi", "40Gi"])),
+    call("req", **{GPU: st.sampled_from([1, 2])}),
     call("init_req", cpu=st.just("3")),
     call("overhead", cpu=st.just("250m")),
     call("host_port", st.sampled_from([80, 443]), ip=st.sampled_from(["", "10.0.0.1"])),
     call("image", st.sampled_from(["web:v1", "db:v2", "cache"])),
-    call("pvc", st.sampled_from(["data", "logs"])),
 )
-placement_calls = st.one_of(
+tolerant_calls = st.one_of(
     call("toleration", taint_keys, st.sampled_from([None, "db"]), effect=st.one_of(st.just(""), effects)),
     call("toleration"),
+    call("preferred_node_affinity", weights, node_expressions),
+)
+demanding_calls = st.one_of(
     call("node_selector", st.just("disk"), st.sampled_from(["ssd", "hdd"])),
     call("required_node_affinity", node_expressions),
     call("required_node_affinity", fields=st.tuples(node_name_fields)),
-    call("preferred_node_affinity", weights, node_expressions),
 )
-pod_relation_calls = st.one_of(
-    st.builds(
-        lambda method, key, selector, kwargs: Call(method, (key, selector), kwargs),
-        st.sampled_from(["pod_affinity", "anti_affinity"]),
+
+
+def affinity(method: str, *options: st.SearchStrategy[dict[str, Any]]) -> st.SearchStrategy[Call]:
+    return st.builds(
+        lambda key, selector, *kwargs: Call(
+            method, (key, selector), {k: v for some in kwargs for k, v in some.items()}
+        ),
         topology_keys,
         label_selecting,
         affinity_options,
-    ),
-    st.builds(lambda key, kwargs: Call("spread", (key,), kwargs), topology_keys, spread_options),
+        *options,
+    )
+
+
+def spread(when: str) -> st.SearchStrategy[Call]:
+    return st.builds(
+        lambda key, selector, kwargs: Call("spread", (key,), {"when": when, "selector": selector, **kwargs}),
+        topology_keys,
+        label_selecting,
+        spread_options,
+    )
+
+
+weighted = st.fixed_dictionaries({"weight": weights})
+soft_relation_calls = st.one_of(
+    affinity("pod_affinity", weighted), affinity("anti_affinity", weighted), spread("ScheduleAnyway")
 )
+hard_relation_calls = st.one_of(affinity("pod_affinity"), affinity("anti_affinity"), spread("DoNotSchedule"))
 owner_calls = call("owner", st.just("ReplicaSet"), st.sampled_from(["web", "db"]))
 
+
+def _joined(*parts: Calls) -> Calls:
+    return tuple(each for part in parts for each in part)
+
+
 pods: st.SearchStrategy[Calls] = st.builds(
-    lambda *parts: tuple(each for part in parts for each in part),
-    chain(identity_calls, 3),
-    chain(demand_calls, 2),
-    chain(placement_calls, 2),
-    chain(pod_relation_calls, 2),
-    chain(owner_calls, 1),
+    _joined,
+    identities,
+    chain(demand_calls, 1),
+    chain(st.one_of(soft_relation_calls, soft_relation_calls, hard_relation_calls), 2),
+    chain(call("pvc", st.sampled_from(["data", "logs"])), 1),
 )
-"""Pods that run, or are to run."""
+"""Pods that run."""
 
 waiting_calls = st.one_of(
     call("priority", st.sampled_from([-1, 0, 5])),
     call("nominated", names),
     call("node", names),
 )
-waiting_pods: st.SearchStrategy[Calls] = st.builds(lambda pod, more: (*pod, *more), pods, chain(waiting_calls, 1))
+waiting_pods: st.SearchStrategy[Calls] = st.builds(
+    _joined,
+    identities,
+    chain(demand_calls, 1),
+    chain(call("image", st.sampled_from(["web:v1", "db:v2", "cache"])), 1),
+    chain(st.one_of(tolerant_calls, tolerant_calls, demanding_calls), 1),
+    chain(st.one_of(soft_relation_calls, soft_relation_calls, hard_relation_calls), 2),
+    chain(st.one_of(owner_calls, owner_calls, owner_calls, waiting_calls), 1),
+)
+"""Pods that wait for a place."""
 
 changes_of_pods: st.SearchStrategy[Calls] = chain(
-    st.one_of(identity_calls, demand_calls, call("terminating"), call("annotation", st.just("note"), apps)), 2
+    st.one_of(
+        call("label", st.just("app"), apps),
+        call("label", st.just("tier"), st.sampled_from(["1", "2"])),
+        demand_calls,
+        call("terminating"),
+        call("annotation", st.just("note"), apps),
+    ),
+    2,
 )
