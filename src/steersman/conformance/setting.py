@@ -12,7 +12,7 @@ from steersman import api, config
 from steersman.assembly.registry import default_registry
 from steersman.clock import Clock
 from steersman.cycle.schedule_one import SchedulingCycle
-from steersman.framework.handle import PodInPreBind, PreemptibleWait
+from steersman.framework.handle import PodInPreBind, WaitingPod
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.preemption import DefaultPreemption, FullSearch
@@ -43,8 +43,11 @@ class NoApi:
     def get(self, key: str) -> api.Pod | None:
         return self.pods.get(key)
 
-    def waiting(self, uid: str) -> PreemptibleWait | None:
+    def waiting(self, uid: str) -> WaitingPod | None:
         return None
+
+    def waiting_pods(self) -> Iterable[WaitingPod]:
+        return ()
 
     def in_pre_bind(self, uid: str) -> PodInPreBind | None:
         return None
@@ -154,10 +157,11 @@ class Setting:
 
 
 def _look_everywhere(profile: Profile) -> None:
-    """The corpus was made by preemptions that examine every node, from the first."""
+    """The corpus was made by preemptions that examine every node, from the first, and it lists all candidates."""
     plugin = profile.plugins.get(DefaultPreemption.name)
     if isinstance(plugin, DefaultPreemption):
         plugin.evaluator.search = FullSearch()
+        plugin.evaluator.detailed = True
 
 
 def _text(document: Mapping[str, Any]) -> str:

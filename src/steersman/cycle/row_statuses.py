@@ -19,19 +19,19 @@ RowIndex = NDArray[np.intp]
 class RowStatuses(NodeStatuses):
     """`names` are those of all rows at the time of the evaluation."""
 
-    __slots__ = ("_named", "_names", "rows")
+    __slots__ = ("_named", "names", "rows")
 
     def __init__(self, rows: Mapping[Status, RowIndex], names: Sequence[str], absent: Status | None = None) -> None:
         super().__init__(None, absent)
         #: The examined rows by status; no row is in two of them.
         self.rows = rows
-        self._names = names
+        self.names = names
         self._named = False
 
     @property
     def groups(self) -> dict[Status, list[str]]:
         if not self._named:
-            names = self._names
+            names = self.names
             self._groups = {status: [names[row] for row in rows.tolist()] for status, rows in self.rows.items()}
             self._named = True
         return self._groups

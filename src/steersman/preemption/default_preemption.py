@@ -41,8 +41,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         if isinstance(decided, Status):
             return None, Status(decided.code, (MESSAGE.format(decided.message),))
         if decided.choice is None:
-            reason = MESSAGE.format(self.evaluator.message_without_candidates(decided))
-            return PostFilterResult("", decided), unschedulable(reason)
+            return PostFilterResult("", decided), unschedulable(MESSAGE.format(decided.failure()))
         candidate = decided.choice.candidate
         self.executor.start(pod, candidate)
         return PostFilterResult(candidate.node, decided), Status(Code.SUCCESS)

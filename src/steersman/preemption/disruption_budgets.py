@@ -37,14 +37,18 @@ class Budgets:
             if selector is not None:
                 budget = Budget(selector, obj.status.disruptions_allowed, obj.status.disrupted_pods)
                 self._by_namespace.setdefault(obj.metadata.namespace, []).append(budget)
+        #: What the budgets select, whatever they allow at the moment.
+        self.selectors = frozenset((ns, b.selector) for ns, budgets in self._by_namespace.items() for b in budgets)
 
     def __bool__(self) -> bool:
         return bool(self._by_namespace)
 
+    def select(self, pod: PodInfo) -> bool:
+        """Whether any budget is about the pod."""
+        return bool(self._selecting(pod))
+
     def of(self, pod: PodInfo) -> Sequence[Budget]:
         """The budgets that a disruption of the pod would use up."""
-        if pod.namespace not in self._by_namespace or not pod.labels:
-            return ()
         return [budget for budget in self._selecting(pod) if pod.name not in budget.disrupted]
 
     def split(self, pods: Iterable[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
@@ -61,6 +65,8 @@ class Budgets:
         return violating, others
 
     def _selecting(self, pod: PodInfo) -> tuple[Budget, ...]:
+        if pod.namespace not in self._by_namespace or not pod.labels:
+            return ()
         labels = (pod.namespace, frozenset(pod.labels.items()))
         found = self._matching.get(labels)
         if found is None:

@@ -7,38 +7,23 @@ Decides only; `executor` carries the decision out. Comes from the plugin, with t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-
 from steersman.api import Pod, PodDisruptionBudget
 from steersman.api.field_errors import aggregate
-from steersman.cycle.diagnosis import Diagnosis
 from steersman.cycle.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import PostFilterHandle
-from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import Code, Status, error, unresolvable, unschedulable
-from steersman.preemption.candidates import Candidate, pick
+from steersman.framework.status import Code, Status, error, unschedulable
+from steersman.preemption.column_dry_run import ColumnDryRun
 from steersman.preemption.disruption_budgets import Budgets
-from steersman.preemption.dry_run import dry_run
 from steersman.preemption.eligibility import why_not_eligible
 from steersman.preemption.nominations import outranked
+from steersman.preemption.outcome import DryRuns
+from steersman.preemption.plain_search import search_plainly
 from steersman.preemption.report import PreemptionReport
-from steersman.preemption.search import Found, Search
+from steersman.preemption.search import Search
 
-REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 NOT_FOUND = 'pod "{}" not found'
-
-
-@dataclass(frozen=True, slots=True)
-class DryRuns:
-    """What came out of examining nodes."""
-
-    examined: int
-    candidates: Sequence[Candidate]
-    #: Why the other examined nodes would not do.
-    statuses: dict[Status, list[str]]
 
 
 class Evaluator:
@@ -46,7 +31,11 @@ class Evaluator:
 
     def __init__(self, handle: PostFilterHandle, search: Search) -> None:
         self._handle = handle
+        #: How far to look.
         self.search = search
+        #: Whether reports list every candidate with its victims, and why other nodes are none. The choice is the same.
+        self.detailed = False
+        self._columns = ColumnDryRun()
         self._budgets = Budgets(())
         self._budgets_version = 0
 
@@ -59,68 +48,39 @@ class Evaluator:
         if reason:
             return unschedulable(reason)
         runs = self._dry_runs(state, pod, statuses)
-        faults = [s.message for s in runs.statuses if s.code is Code.ERROR]
-        if faults and not runs.candidates:
-            return error(aggregate(faults))
+        if runs.choice is None:
+            faults = [status.message for status, _ in runs.statuses.counts() if status.code is Code.ERROR]
+            if faults:
+                return error(aggregate(faults))
         return self._report(pod, runs)
 
-    def message_without_candidates(self, report: PreemptionReport) -> str:
-        """Why no node would do, in the words of a scheduling failure."""
-        groups = report.statuses.groups if report.statuses is not None else {}
-        statuses = NodeStatuses(groups, unresolvable(REASON_NOT_HELPFUL))
-        nodes = len(self._handle.nodes.all())
-        return Diagnosis(nodes, statuses, frozenset(), frozenset()).message()
-
     def _why_not_eligible(self, pod: Pod, statuses: NodeStatuses) -> str:
-        nominated = statuses.of(pod.status.nominated_node_name)
-        return why_not_eligible(pod, nominated, self._handle.nodes)
+        nominated = pod.status.nominated_node_name
+        return why_not_eligible(pod, statuses.of(nominated) if nominated else None, self._handle.nodes)
+
+    def _dry_runs(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> DryRuns:
+        handle, budgets, now = self._handle, self._current_budgets(), self._handle.clock.now()
+        what_if = handle.what_if
+        found = self._columns.search(what_if, state, pod, statuses, budgets, self.search, now, self.detailed)
+        if found is not None:
+            return found
+        return search_plainly(what_if, state, pod, handle.nodes.all(), statuses, budgets, self.search, now)
 
     def _report(self, pod: PodInfo, runs: DryRuns) -> PreemptionReport:
-        candidates = tuple(sorted(runs.candidates, key=lambda candidate: candidate.node))
-        choice = pick(candidates, self._handle.clock.now()) if candidates else None
         cleared: tuple[str, ...] = ()
-        if choice is not None:
-            nominated = self._handle.nominated_pods(choice.candidate.node)
+        if runs.choice is not None:
+            nominated = self._handle.nominated_pods(runs.choice.candidate.node)
             cleared = tuple(sorted(other.key for other in outranked(nominated, pod)))
         return PreemptionReport(
             preemptor=pod.key,
+            all_nodes=runs.all_nodes,
             examined=runs.examined,
-            candidates=candidates,
-            candidate_count=len(candidates),
-            choice=choice,
+            candidates=tuple(sorted(runs.candidates, key=lambda candidate: candidate.node)),
+            candidate_count=runs.candidate_count,
+            choice=runs.choice,
             cleared_nominations=cleared,
-            statuses=NodeStatuses(runs.statuses),
+            statuses=runs.statuses,
         )
-
-    # -- dry runs ----------------------------------------------------------------------------------------------------
-
-    def _dry_runs(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> DryRuns:
-        nodes = self._resolvable(statuses)
-        if not nodes:
-            return DryRuns(0, (), {})
-        budgets, now = self._current_budgets(), self._handle.clock.now()
-        offset, enough = self.search.bounds(len(nodes))
-        found = Found(enough)
-        candidates: list[Candidate] = []
-        rejected: dict[Status, list[str]] = {}
-        for node in (*nodes[offset:], *nodes[:offset]):
-            outcome = dry_run(self._handle.what_if, state, pod, node, budgets, now)
-            if isinstance(outcome, Status):
-                rejected.setdefault(outcome, []).append(node.name)
-            elif found.admit(outcome.pdb_violations > 0):
-                candidates.append(outcome)
-            if found.enough:
-                break
-        return DryRuns(len(nodes), candidates, rejected)
-
-    def _resolvable(self, statuses: NodeStatuses) -> list[NodeInfo]:
-        """The nodes that do not fit now, but might without some of their pods; in the order of the cluster's nodes."""
-        codes = {status.code for status in statuses.groups}
-        if statuses.absent is not None:
-            codes.add(statuses.absent.code)
-        if Code.UNSCHEDULABLE not in codes:
-            return []
-        return [node for node in self._handle.nodes.all() if _code(statuses.of(node.name)) is Code.UNSCHEDULABLE]
 
     def _current_budgets(self) -> Budgets:
         objects = self._handle.objects
@@ -129,7 +89,3 @@ class Evaluator:
             self._budgets = Budgets(objects.list(PodDisruptionBudget))
             self._budgets_version = version
         return self._budgets
-
-
-def _code(status: Status | None) -> Code | None:
-    return None if status is None else status.code

@@ -6,9 +6,10 @@ Made by the evaluator, carried by the result of PostFilter. `to_dict` is for mac
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
+from steersman.cycle.diagnosis import Diagnosis
 from steersman.cycle.evaluation import NodeStatuses
 from steersman.preemption.candidates import Candidate, Choice
 
@@ -21,17 +22,22 @@ class PreemptionReport:
     """Everything that is known of one pod's attempt to make room."""
 
     preemptor: str
+    all_nodes: int
     #: Number of nodes on which the rejection could be resolved by removing pods.
     examined: int
-    #: Nodes that would do, by name. The rules may have ruled out others before their victims were known in full.
+    #: Nodes that would do, by name: all of them in a detailed report, else those whose victims had to be known.
     candidates: tuple[Candidate, ...] = ()
-    #: Number of nodes that would do, listed or not.
+    #: Number of nodes that would do, listed or not. The search may have ended before it knew of all.
     candidate_count: int = 0
     choice: Choice | None = None
     #: Pods of lower priority that lose their nomination to the chosen node.
     cleared_nominations: tuple[str, ...] = ()
-    #: Why the other examined nodes would not do.
-    statuses: NodeStatuses | None = None
+    #: Why others would not do.
+    statuses: NodeStatuses = field(default_factory=NodeStatuses)
+
+    def failure(self) -> str:
+        """Why there is no choice, in the words of a scheduling failure."""
+        return Diagnosis(self.all_nodes, self.statuses, frozenset(), frozenset()).message()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
@@ -46,7 +52,7 @@ class PreemptionReport:
             document["decidedBy"] = self.choice.rule
             document["ties"] = sorted(self.choice.ties)
             document["clearedNominations"] = list(self.cleared_nominations)
-        if self.statuses is not None and self.statuses.groups:
+        if self.statuses.groups:
             document["rejected"] = [
                 {"reasons": list(status.reasons), "nodes": sorted(names)}
                 for status, names in self.statuses.groups.items()

@@ -162,6 +162,8 @@ class Cache:
         ):
             if new.priority != old.priority or new.annotations != old.annotations:
                 self.nodes.touch(node_name)
+            elif old.pod.status.start_time != pod.status.start_time:
+                self.nodes.touch_start(node_name)
             old.pod = pod
             old.priority = new.priority
             return

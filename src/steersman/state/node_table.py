@@ -52,6 +52,8 @@ class NodeTable:
         #: Rows whose node or pods changed / whose node changed.
         self.log = DirtyLog()
         self.node_log = DirtyLog()
+        #: Rows where a pod's start became known: no filter or score looks at it, but preemption does.
+        self.start_log = DirtyLog()
         self.images = ImageTable()
         self.counts = PodCounts(namespace_labels)
         #: Sparse per-row facts: most rows have none.
@@ -199,6 +201,10 @@ class NodeTable:
     def touch(self, node_name: str) -> None:
         """A pod there changed in something that no column holds, but a plugin may look at."""
         self.log.append(self.rows[node_name])
+
+    def touch_start(self, node_name: str) -> None:
+        """The start time of a pod there changed, and nothing else."""
+        self.start_log.append(self.rows[node_name])
 
     def namespaces_changed(self) -> None:
         """Namespace labels changed: what namespace selectors match may be different now."""

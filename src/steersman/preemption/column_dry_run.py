@@ -1,0 +1,199 @@
+"""The vector dry run: all nodes at once, where the pod's filters look at nothing but the node and the pods on it.
+
+    local filters ─► Removal (who helps) ─► as many as the search wants ─┬─► reprieve, pruned by priority ─┬─► best
+                                                                         └─► node by node: budgets ────────┘
+
+`plain_search` is its plain twin: it is used whenever the answer here is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy as np
+
+from steersman.cycle.evaluation import NodeStatuses
+from steersman.cycle.row_statuses import RowStatuses
+from steersman.cycle.what_if import ProfileWhatIf
+from steersman.framework.columns import BoolColumn
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.handle import WhatIf
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Code, Status
+from steersman.preemption.candidates import Candidate, Choice, pick
+from steersman.preemption.column_ranking import rank
+from steersman.preemption.disruption_budgets import Budgets
+from steersman.preemption.dry_run import dry_run
+from steersman.preemption.importance import by_importance
+from steersman.preemption.outcome import NOT_HELPFUL, DryRuns
+from steersman.preemption.rejections import rejections
+from steersman.preemption.removal import Removal
+from steersman.preemption.reprieve import Reprieved, reprieve
+from steersman.preemption.row_dry_run import reprieve_in_order
+from steersman.preemption.search import Search
+from steersman.preemption.victim_table import RowIndex, VictimTable
+from steersman.state.node_table import NodeTable
+
+IsProtected = Callable[[int, Budgets], bool]
+
+
+class ColumnDryRun:
+    """One per plugin instance: keeps the table of victims from one preemption to the next."""
+
+    def __init__(self) -> None:
+        self._victims: VictimTable | None = None
+        self._order: RowIndex = np.zeros(0, np.intp)
+        self._order_position = -1
+        self._protected_rows: dict[int, bool] = {}
+        self._protectors: object = None
+
+    def search(
+        self,
+        what_if: WhatIf,
+        state: CycleState,
+        pod: PodInfo,
+        statuses: NodeStatuses,
+        budgets: Budgets,
+        search: Search,
+        now: float,
+        detailed: bool,
+    ) -> DryRuns | None:
+        """None when the plain search has to do it."""
+        if not isinstance(statuses, RowStatuses) or not isinstance(what_if, ProfileWhatIf):
+            return None
+        local = what_if.local_filters(pod)
+        if local is None:
+            return None
+        table = local.table
+        resolvable = self._resolvable(table, statuses)
+        nodes = self._in_order(table, resolvable)
+        if not len(nodes):
+            return DryRuns(table.node_count, 0, (), 0, None, NodeStatuses(None, NOT_HELPFUL))
+        removal = Removal(pod, local, self._synced(table), what_if.nominations())
+        helping = resolvable & removal.helps()
+        if (helping & removal.fits_already()).any():
+            return None
+        offset, enough = search.bounds(len(nodes))
+        nodes = np.roll(nodes, -offset)
+        run = _Run(removal, budgets, now, self._is_protected)
+        rows = run.enough_of(nodes[helping[nodes]], enough)
+        why_not = NodeStatuses(None, NOT_HELPFUL)
+        if detailed or not len(rows):
+            rejected = rejections(
+                removal, resolvable & ~helping, lambda row: _status(what_if, state, pod, table, row, budgets, now)
+            )
+            if rejected is None:
+                return None
+            why_not = RowStatuses(rejected, statuses.names, NOT_HELPFUL)
+        choice, candidates = run.outcome(rows, detailed) if len(rows) else (None, ())
+        return DryRuns(table.node_count, len(nodes), candidates, len(rows), choice, why_not)
+
+    def _synced(self, table: NodeTable) -> VictimTable:
+        if self._victims is None:
+            self._victims = VictimTable(table)
+        self._victims.sync()
+        rewritten = self._victims.rewritten
+        if rewritten is None:
+            self._protected_rows.clear()
+        else:
+            for row in rewritten:
+                self._protected_rows.pop(row, None)
+        return self._victims
+
+    def _in_order(self, table: NodeTable, rows: BoolColumn) -> RowIndex:
+        """The rows in the order of the cluster's nodes."""
+        if self._order_position != table.node_log.end:
+            self._order_position = table.node_log.end
+            self._order = np.fromiter(table.live_rows(), np.intp)
+        return self._order[rows[self._order]]
+
+    def _resolvable(self, table: NodeTable, statuses: RowStatuses) -> BoolColumn:
+        mask = np.zeros(table.capacity, np.bool_)
+        for status, rows in statuses.rows.items():
+            if status.code is Code.UNSCHEDULABLE:
+                mask[rows] = True
+        return mask
+
+    def _is_protected(self, row: int, budgets: Budgets) -> bool:
+        """Whether any pod of the row is of interest to a disruption budget."""
+        if self._protectors != budgets.selectors:
+            self._protectors = budgets.selectors
+            self._protected_rows.clear()
+        known = self._protected_rows.get(row)
+        if known is None:
+            assert self._victims is not None
+            known = self._protected_rows[row] = any(map(budgets.select, self._victims.pods[row]))
+        return known
+
+
+class _Run:
+    """One preemption on its way from the rows that help to the best of them."""
+
+    def __init__(self, removal: Removal, budgets: Budgets, now: float, is_protected: IsProtected) -> None:
+        self._removal = removal
+        self._budgets = budgets
+        self._now = now
+        self._is_protected = is_protected
+        self._table = removal.local.table
+        #: Rows whose pods are not put back in the order of the table, as candidates.
+        self._singles: dict[int, Candidate] = {}
+
+    def enough_of(self, helping: RowIndex, enough: int) -> RowIndex:
+        """As many of the rows as wanted; and if all of those violate budgets, the next that does not."""
+        rows = helping[:enough]
+        for row in self._suspects(rows):
+            self._examine(row)
+        if len(rows) < enough or any(self._violations(row) == 0 for row in rows.tolist()):
+            return rows
+        for row in helping[enough:].tolist():
+            self._examine(row)
+            if self._violations(row) == 0:
+                return np.append(rows, row)
+        return rows
+
+    def outcome(self, rows: RowIndex, detailed: bool) -> tuple[Choice, Sequence[Candidate]]:
+        """The best of the rows, at least one; and those that are known in full."""
+        singles = [self._singles[row] for row in rows.tolist() if row in self._singles]
+        others = rows[[row not in self._singles for row in rows.tolist()]] if singles else rows
+        if not len(others):
+            return pick(singles, self._now), singles
+        reprieved = reprieve(self._removal, others, self._now, prune=not detailed)
+        if not detailed:
+            choice = rank(singles, reprieved, partial(self._candidate, reprieved), self._table.names, self._now)
+            return choice, [choice.candidate]
+        candidates = singles + [self._candidate(reprieved, position) for position in range(len(others))]
+        return pick(candidates, self._now), candidates
+
+    def _suspects(self, rows: RowIndex) -> list[int]:
+        """The rows that may have to be examined on their own."""
+        suspects: list[int] = (rows if self._budgets else rows[self._removal.victims.mixed[rows]]).tolist()
+        return suspects
+
+    def _examine(self, row: int) -> None:
+        mixed = bool(self._removal.victims.mixed[row])
+        if not mixed and not self._is_protected(row, self._budgets):
+            return
+        priority = self._removal.pod.priority
+        removable = [pod for pod in self._table.pods_on[row].values() if pod.priority < priority]
+        violating, others = self._budgets.split(by_importance(removable, self._now))
+        if mixed or violating:
+            self._singles[row] = reprieve_in_order(self._removal, row, violating, others, self._now)
+
+    def _violations(self, row: int) -> int:
+        single = self._singles.get(row)
+        return 0 if single is None else single.pdb_violations
+
+    def _candidate(self, reprieved: Reprieved, position: int) -> Candidate:
+        row = int(reprieved.rows[position])
+        first, pods = int(self._removal.victims.first[row]), self._removal.victims.pods[row]
+        victims = tuple(pods[cell - first] for cell in reprieved.victims_of(position))
+        return Candidate(self._table.names[row], victims)
+
+
+def _status(
+    what_if: WhatIf, state: CycleState, pod: PodInfo, table: NodeTable, row: int, budgets: Budgets, now: float
+) -> Status | None:
+    """Why the row would not do, by the plain dry run; None: it would."""
+    outcome = dry_run(what_if, state, pod, table.info(row), budgets, now)
+    return outcome if isinstance(outcome, Status) else None

@@ -1,0 +1,145 @@
+"""What removing all pods of lower priority would leave, on every node at once. The first half of the vector dry run.
+
+Works where a pod's filters are local (`cycle.local_filters`): then a node helps exactly if it passes the filters that look at
+the node alone, and has the room and the ports without those pods, but with the pods nominated to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steersman.cycle import scalar
+from steersman.cycle.local_filters import LocalFilters
+from steersman.framework.columns import BoolColumn, IntColumn
+from steersman.framework.pod_info import PodInfo, PodShape
+from steersman.plugins.node_ports import ports_conflict
+from steersman.preemption.victim_table import RowIndex, VictimTable
+
+Nominations = Mapping[str, Sequence[PodInfo]]
+
+
+class Removal:
+    """One preemptor against the table, with all less important pods gone. All columns are by row."""
+
+    def __init__(self, pod: PodInfo, local: LocalFilters, victims: VictimTable, nominations: Nominations) -> None:
+        self.pod = pod
+        self.local = local
+        self.victims = victims
+        self._table = local.table
+        room = local.room()
+        #: The checked resources and what the pod needs of each.
+        self.needs: tuple[tuple[str, int], ...] = room.amounts if room is not None else ()
+        self.counts_pods = room is not None
+        lower = victims.priority < pod.priority
+        #: int64: pods that could go, and what they hold of each resource.
+        self.removable = self._sums(lower.astype(np.int64))
+        self._held = {resource: self._sums(victims.amounts(resource) * lower) for resource, _ in self.needs}
+        #: int64: pods that could be there besides the preemptor; negative: not even it.
+        self.spare_pods = self._table.allowed_pods.values - self._table.pod_count.values + self.removable - 1
+        #: int64 by resource: what would be left beyond the pod's need; negative: does not suffice.
+        self.spare = {resource: self._free(resource) + self._held[resource] - need for resource, need in self.needs}
+        ports = local.ports()
+        self._ports = ports.ports if ports is not None else ()
+        self._port_conflicts: dict[PodShape, bool] = {}
+        #: bool: a port is taken by somebody who stays; or by anybody.
+        self.port_taken: BoolColumn = np.zeros(self._table.capacity, np.bool_)
+        self._port_in_use: BoolColumn = np.zeros(self._table.capacity, np.bool_)
+        self._mark_taken_ports()
+        self._make_room_for(nominations)
+
+    def helps(self) -> BoolColumn:
+        """Rows on which the pod fits once all of them are gone."""
+        fits = (self.removable > 0) & ~self.local.rejected_by_node() & ~self.port_taken
+        if self.counts_pods:
+            fits &= self.spare_pods >= 0
+        for column in self.spare.values():
+            fits &= column >= 0
+        return fits
+
+    def fits_already(self) -> BoolColumn:
+        """Rows on which nobody would have to go after all; only of rows on which the removal helps."""
+        fits = ~self._port_in_use
+        if self.counts_pods:
+            fits &= self.spare_pods >= self.removable
+        for resource, column in self.spare.items():
+            fits &= column >= self._held[resource]
+        return fits
+
+    def conflicts(self, pod: PodInfo) -> bool:
+        """Whether the pod holds a host port that the preemptor wants."""
+        shape = pod.shape
+        if not self._ports or not shape.host_ports:
+            return False
+        known = self._port_conflicts.get(shape)
+        if known is None:
+            known = self._port_conflicts[shape] = ports_conflict(self._ports, shape.host_ports)
+        return known
+
+    def cells(self, rows: RowIndex) -> tuple[RowIndex, RowIndex]:
+        """Where the removable pods of the rows begin in the pool, and how many there are: they are the last of a row."""
+        count = self.removable[rows].astype(np.intp)
+        return self.victims.first[rows] + self.victims.count[rows] - count, count
+
+    def port_conflict_cells(self, rows: RowIndex) -> NDArray[np.intp]:
+        """Cells of the pool whose pods hold a port that the preemptor wants, on these rows."""
+        if not self._ports:
+            return np.zeros(0, np.intp)
+        wanted = set(rows.tolist())
+        found = [
+            int(self.victims.first[row]) + index
+            for row in self._table.used_ports
+            if row in wanted
+            for index, pod in enumerate(self.victims.pods[row])
+            if self.conflicts(pod)
+        ]
+        return np.array(found, np.intp)
+
+    def _free(self, resource: str) -> IntColumn:
+        return self._table.allocatable(resource).values - self._table.requested(resource).values
+
+    def _sums(self, values: IntColumn) -> IntColumn:
+        """By row: the sum over its pods."""
+        victims = self.victims
+        total = np.zeros(self._table.capacity, np.int64)
+        rows = victims.count.nonzero()[0]
+        if len(rows):
+            total[rows] = _sum_segments(values, victims.first[rows], victims.count[rows])
+        return total
+
+    def _mark_taken_ports(self) -> None:
+        """As upstream has it, a port is free once one of its users has gone, even if somebody else holds it too."""
+        if not self._ports:
+            return
+        for row in self._table.used_ports:
+            pods = self.victims.pods[row]
+            freed = {port for pod in pods if pod.priority < self.pod.priority for port in pod.shape.host_ports}
+            kept = [port for port in self._table.used_ports[row] if port not in freed]
+            self.port_taken[row] = ports_conflict(self._ports, kept)
+            self._port_in_use[row] = ports_conflict(self._ports, self._table.used_ports[row])
+
+    def _make_room_for(self, nominations: Nominations) -> None:
+        """Pods that are at least as important and nominated to a node will be there, too."""
+        for name, nominated in nominations.items():
+            row = self._table.row_of(name)
+            if row is None:
+                continue
+            for rival in scalar.rivals(self.pod, nominated):
+                self.spare_pods[row] -= 1
+                for resource, column in self.spare.items():
+                    column[row] -= rival.requests(resource)
+                if self.conflicts(rival):
+                    self.port_taken[row] = True
+
+
+def _sum_segments(values: IntColumn, first: RowIndex, count: RowIndex) -> IntColumn:
+    """The sums of `values[first:first + count]`; no segment is empty."""
+    bounds = np.empty(2 * len(first), np.intp)
+    bounds[::2] = first
+    bounds[1::2] = first + count
+    # reduceat wants every bound inside of the array.
+    padded = np.append(values, 0)
+    sums: IntColumn = np.add.reduceat(padded, bounds)[::2]
+    return sums

@@ -1,0 +1,128 @@
+"""Putting removable pods back in thought, on many nodes at once: whoever does not fit beside the preemptor is a victim.
+
+The second half of the vector dry run, for nodes whose pods go back in the order of importance: no disruption budget would be
+violated there. As pods only take room, those before a node's first victim fit all together, and the first victim is the
+most important one; so nodes whose first victim is more important than another's need not be looked at further.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steersman.framework.columns import BoolColumn, IntColumn
+from steersman.preemption.removal import Removal
+from steersman.preemption.victim_table import RowIndex
+
+#: Makes every priority count as a positive number.
+_PRIORITY_SHIFT = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Reprieved:
+    """What the pick-one rules ask, for each of `rows`; and the victims as cells of the pool."""
+
+    rows: RowIndex
+    #: Rows left out because their most important victim is more important than any of these.
+    pruned: int
+    highest: IntColumn
+    sums: IntColumn
+    counts: IntColumn
+    #: Earliest start among the victims with the highest priority; the present for pods that have not started.
+    earliest: NDArray[np.float64]
+    #: bool[pool cells of the rows, one row after the other]; and where each row begins.
+    victim: BoolColumn
+    begins: RowIndex
+    cells: RowIndex
+
+    def victims_of(self, position: int) -> list[int]:
+        """Cells of the pool, most important first, for the row at that position."""
+        end = int(self.begins[position + 1]) if position + 1 < len(self.begins) else len(self.cells)
+        part = slice(int(self.begins[position]), end)
+        return self.cells[part][self.victim[part]].tolist()  # type: ignore[no-any-return]
+
+
+def reprieve(removal: Removal, rows: RowIndex, now: float, prune: bool) -> Reprieved:
+    """`rows` are some on which the removal helps, and that do not fit without it; at least one."""
+    work = _Reprieve(removal, rows, now)
+    first_victims = work.first_victims()
+    pruned = 0
+    if prune:
+        highest = work.priority[work.begins + first_victims]
+        best = highest == highest.min()
+        pruned = len(rows) - int(np.count_nonzero(best))
+        if pruned:
+            work = _Reprieve(removal, rows[best], now)
+            first_victims = first_victims[best]
+    return work.run(first_victims, pruned)
+
+
+class _Reprieve:
+    """The removable pods of some rows, gathered one row after the other."""
+
+    def __init__(self, removal: Removal, rows: RowIndex, now: float) -> None:
+        self._rows = rows
+        first, self._count = removal.cells(rows)
+        ends = np.cumsum(self._count)
+        self.begins: RowIndex = ends - self._count
+        self._owner = np.repeat(np.arange(len(rows)), self._count)
+        self.cells: RowIndex = np.arange(int(ends[-1])) + (first - self.begins)[self._owner]
+        victims = removal.victims
+        self.priority = victims.priority[self.cells]
+        start = victims.start[self.cells]
+        self._start = np.where(np.isnan(start), now, start)
+        self._amounts = [victims.amounts(resource)[self.cells] for resource, _ in removal.needs]
+        self._spare = [removal.spare[resource][rows] for resource, _ in removal.needs]
+        if removal.counts_pods:
+            # A pod counts as one; nothing else is special about the number of pods.
+            self._amounts.append(np.ones(len(self.cells), np.int64))
+            self._spare.append(removal.spare_pods[rows])
+        self._conflict = np.isin(self.cells, removal.port_conflict_cells(rows))
+
+    def first_victims(self) -> RowIndex:
+        """By row: how many pods can be put back before the first that does not fit."""
+        refused = self._conflict.copy()
+        for amounts, spare in zip(self._amounts, self._spare, strict=True):
+            running = np.cumsum(amounts)
+            before = running[self.begins] - amounts[self.begins]
+            refused |= running - before[self._owner] > spare[self._owner]
+        position = np.arange(len(self.cells)) - self.begins[self._owner]
+        position[~refused] = len(self.cells)
+        first: RowIndex = np.minimum.reduceat(position, self.begins)
+        return first
+
+    def run(self, first: RowIndex, pruned: int) -> Reprieved:
+        """Goes on behind the first victims, pod by pod, all rows at a time."""
+        cell = self.begins + first
+        victim = np.zeros(len(self.cells), np.bool_)
+        victim[cell] = True
+        highest = self.priority[cell]
+        sums = highest + _PRIORITY_SHIFT
+        counts = np.ones(len(self._rows), np.int64)
+        earliest = self._start[cell]
+        spare = [s - self._put_back(a, first) for a, s in zip(self._amounts, self._spare, strict=True)]
+        active = np.arange(len(self._rows))
+        for step in range(1, int((self._count - first).max(initial=0))):
+            active = active[first[active] + step < self._count[active]]
+            cell = self.begins[active] + first[active] + step
+            refused = self._conflict[cell]
+            for amounts, left in zip(self._amounts, spare, strict=True):
+                refused = refused | (amounts[cell] > left[active])
+            spared, lost = active[~refused], active[refused]
+            for amounts, left in zip(self._amounts, spare, strict=True):
+                left[spared] -= amounts[cell[~refused]]
+            gone = cell[refused]
+            victim[gone] = True
+            sums[lost] += self.priority[gone] + _PRIORITY_SHIFT
+            counts[lost] += 1
+            as_high = self.priority[gone] == highest[lost]
+            earliest[lost[as_high]] = np.minimum(earliest[lost[as_high]], self._start[gone[as_high]])
+        return Reprieved(self._rows, pruned, highest, sums, counts, earliest, victim, self.begins, self.cells)
+
+    def _put_back(self, amounts: IntColumn, count: RowIndex) -> IntColumn:
+        """By row: the sum over the first `count` pods."""
+        running = np.concatenate([np.zeros(1, np.int64), np.cumsum(amounts)])
+        total: IntColumn = running[self.begins + count] - running[self.begins]
+        return total

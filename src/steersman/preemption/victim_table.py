@@ -1,0 +1,137 @@
+"""The pods of all nodes as columns, each node's most important first: what the vector form of the dry run works on.
+
+Follows the logs of the node table: only rows that changed since the last preemption are written again. A cluster in which
+nobody preempts never makes one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steersman.api import timestamps
+from steersman.framework.columns import BoolColumn, IntColumn
+from steersman.framework.pod_info import PodInfo
+from steersman.state.dirty_log import DirtyLog
+from steersman.state.node_table import NodeTable
+
+RowIndex = NDArray[np.intp]
+Times = NDArray[np.float64]
+
+_SMALLEST_POOL = 256
+_SPARE = 4
+
+
+class VictimTable:
+    """One per node table. Exact after `sync()`.
+
+    A row's pods are the cells `first[row]` to `first[row] + count[row]` of the pool's columns, and `pods[row]`.
+    """
+
+    def __init__(self, table: NodeTable) -> None:
+        self._table = table
+        #: intp[rows]: where the row's pods begin in the pool, how many there are, and for how many there is space.
+        self.first: RowIndex = np.zeros(0, np.intp)
+        self.count: RowIndex = np.zeros(0, np.intp)
+        self._space: list[int] = []
+        #: The row's pods, most important first. Pods whose start is not known come last among equals.
+        self.pods: list[list[PodInfo]] = []
+        #: bool[rows]: of some pods of the row the start is known, of others not, so that the order depends on the time.
+        self.mixed: BoolColumn = np.zeros(0, np.bool_)
+        #: int64[pool]: priorities.
+        self.priority: IntColumn = np.zeros(_SMALLEST_POOL, np.int64)
+        #: float64[pool]: start in seconds since the epoch; NaN: not known.
+        self.start: Times = np.zeros(_SMALLEST_POOL, np.float64)
+        #: int64[pool] by resource: what the pod requests.
+        self._amounts: dict[str, IntColumn] = {}
+        self._pool_end = 0
+        #: Cells that rows have left behind for a larger space.
+        self._wasted = 0
+        self._positions = (-1, -1)
+        #: Rows written by the latest `sync`; None: all of them.
+        self.rewritten: Iterable[int] | None = None
+
+    def amounts(self, resource: str) -> IntColumn:
+        """Call `sync` before: a resource that was never asked for is filled in now."""
+        column = self._amounts.get(resource)
+        if column is None:
+            column = self._amounts[resource] = np.zeros(len(self.priority), np.int64)
+            for row, pods in enumerate(self.pods):
+                start = self.first[row]
+                column[start : start + len(pods)] = [pod.requests(resource) for pod in pods]
+        return column
+
+    def sync(self) -> None:
+        """Catches up with the node table."""
+        table = self._table
+        positions = (table.log.end, table.start_log.end)
+        changed = _union(table.log, table.start_log, self._positions)
+        self._positions = positions
+        self._add_rows()
+        if changed is None or self._wasted > len(self.priority) // 2:
+            self._rewrite_all()
+        else:
+            for row in changed:
+                self._write(row)
+        self.rewritten = changed
+
+    def _add_rows(self) -> None:
+        missing = self._table.capacity - len(self.pods)
+        if missing > 0:
+            self.first = np.concatenate([self.first, np.zeros(missing, np.intp)])
+            self.count = np.concatenate([self.count, np.zeros(missing, np.intp)])
+            self.mixed = np.concatenate([self.mixed, np.zeros(missing, np.bool_)])
+            self._space += [0] * missing
+            self.pods += [[] for _ in range(missing)]
+
+    def _rewrite_all(self) -> None:
+        self._pool_end = self._wasted = 0
+        self._space = [0] * len(self.pods)
+        for row in range(len(self.pods)):
+            self._write(row)
+
+    def _write(self, row: int) -> None:
+        starts = {uid: _start(pod) for uid, pod in self._table.pods_on[row].items()}
+        pods = self.pods[row] = sorted(
+            self._table.pods_on[row].values(), key=lambda pod: (-pod.priority, starts[pod.uid])
+        )
+        count = len(pods)
+        if count > self._space[row]:
+            self._make_space(row, count + _SPARE)
+        begin = int(self.first[row])
+        cells = slice(begin, begin + count)
+        self.count[row] = count
+        self.priority[cells] = [pod.priority for pod in pods]
+        known = [starts[pod.uid] for pod in pods]
+        self.start[cells] = [math.nan if start == math.inf else start for start in known]
+        self.mixed[row] = math.inf in known and any(start != math.inf for start in known)
+        for resource, column in self._amounts.items():
+            column[cells] = [pod.requests(resource) for pod in pods]
+
+    def _make_space(self, row: int, cells: int) -> None:
+        """At the end of the pool."""
+        needed = self._pool_end + cells
+        if needed > len(self.priority):
+            size = needed + needed // 2
+            self.priority = np.resize(self.priority, size)
+            self.start = np.resize(self.start, size)
+            self._amounts = {name: np.resize(column, size) for name, column in self._amounts.items()}
+        self._wasted += self._space[row]
+        self.first[row] = self._pool_end
+        self._space[row] = cells
+        self._pool_end = needed
+
+
+def _start(pod: PodInfo) -> float:
+    """As it sorts: a pod that has not started comes last."""
+    started = pod.pod.status.start_time
+    return math.inf if started is None else timestamps.parse(started)
+
+
+def _union(log: DirtyLog, starts: DirtyLog, positions: tuple[int, int]) -> set[int] | None:
+    """The rows in either log since those positions; None when that is too long ago."""
+    changed, started = log.since(positions[0]), starts.since(positions[1])
+    return None if changed is None or started is None else {*changed, *started}
