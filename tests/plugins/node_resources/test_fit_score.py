@@ -114,6 +114,15 @@ def test_a_node_without_resources_scores_nothing() -> None:
     assert fit_score(POD, make_node().info(), strategy(MOST)) == 0
 
 
+def test_a_hundred_times_a_huge_amount_wraps_around() -> None:
+    node = make_node().capacity(memory="1Ei").info()
+    specs = resources(memory=1)
+
+    assert fit_score(make_pod().req(memory=0), node, strategy(LEAST, specs)) == 4
+    assert fit_score(make_pod().req(memory="1Ei"), node, strategy(MOST, specs)) == 4
+    assert fit_score(make_pod().req(memory="2Ei"), node, strategy(LEAST, specs)) == 0
+
+
 def test_without_resources_scoring_is_a_fault() -> None:
     assert fit_score(POD, make_node().info(), strategy(LEAST, ())) == error(ERR_NO_RESOURCES)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from steersman.config import ResourceSpec
+from steersman.framework.go_integers import int64
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_resources import CPU, MEMORY, is_accounted, is_scalar
 
@@ -40,7 +41,7 @@ def allocation(
         used = used_amount(node, spec.name) if offered else 0
         allocatable.append(offered)
         allocated.append(used)
-        requested.append(used + wanted if offered else 0)
+        requested.append(int64(used + wanted) if offered else 0)
     return Allocation(tuple(requested), tuple(allocated), tuple(allocatable))
 
 

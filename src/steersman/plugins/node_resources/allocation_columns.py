@@ -1,7 +1,7 @@
-"""What both score kernels of this folder read: the columns of `allocation`, and the way out of int64 arithmetic.
+"""What both score kernels of this folder read: the columns of `allocation`.
 
-A kernel scores all rows at once as long as what the nodes offer is ordinary. Amounts from 64 Pi on, and negative ones,
-which quantities too great for an int64 turn into, go row by row through Python's integers.
+Kernels are fast where amounts are ordinary. Where they are not (capacities from 64 Pi on, or negative amounts, which
+quantities too great for an int64 turn into), the scalar form answers row by row, with Go's arithmetic.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from numpy.typing import NDArray
 
 from steersman.config import ResourceSpec
 from steersman.framework.columns import Column, Depends, IntColumn, NodesView, Rows, ScoreKernel
+from steersman.framework.go_integers import int64
 from steersman.framework.pod_resources import CPU, MEMORY
-from steersman.plugins.node_resources.allocation import takes_part
+from steersman.plugins.node_resources.allocation import ScoreNode, takes_part
 
 FloatColumn = NDArray[np.float64]
 
-#: A hundred times anything below fits an int64.
-_ORDINARY: Final = 1 << 56
+#: Capacities below are ordinary: a hundred times one of them fits an int64.
+ORDINARY_CAPACITY: Final = 1 << 56
+#: Used and wanted amounts below are ordinary: the sum of two of them fits an int64.
+_ORDINARY_USE: Final = 1 << 62
 
 UsedColumn = Callable[[NodesView, str], Column]
 """The column of how much of a resource the pods on each node use."""
@@ -30,33 +33,44 @@ UsedColumn = Callable[[NodesView, str], Column]
 class ScoredResource(NamedTuple):
     """One configured resource that takes part in the score of the pod."""
 
-    weight: int
+    spec: ResourceSpec
     wanted: int
     offered: Column
     used: Column
 
 
 class AllocationKernel(ScoreKernel):
-    """Scores rows by the amounts of the resources that take part."""
+    """Scores rows by the amounts of the resources that take part; `score_node` is the scalar form."""
 
     depends = Depends.NODE_PODS
 
-    def __init__(self, resources: Sequence[ScoredResource], view: NodesView) -> None:
+    def __init__(self, resources: Sequence[ScoredResource], view: NodesView, score_node: ScoreNode) -> None:
         self.resources = resources
-        #: The same for one row.
-        self.cells = tuple((r.weight, r.wanted, r.offered.cell, r.used.cell) for r in resources)
+        #: The same for one row: weight, wanted, offered, used.
+        self.cells = tuple((r.spec.weight, r.wanted, r.offered.cell, r.used.cell) for r in resources)
+        self._score_node = score_node
         self._row_numbers = np.arange(view.capacity)
-
-    @abstractmethod
-    def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
-        """Scores of some rows by what they offer of each resource, `largest` at most, and what is used of it."""
+        self._wants_ordinary = bool(resources) and all(0 <= r.wanted < _ORDINARY_USE for r in resources)
 
     def rows(self, rows: Rows) -> IntColumn:
         offered = [resource.offered.values[rows] for resource in self.resources]
-        largest = max(map(_largest, offered), default=_ORDINARY)
-        if largest >= _ORDINARY:
-            return np.array([self.row(row) for row in self._row_numbers[rows].tolist()], np.int64)
-        return self.scores(offered, [resource.used.values[rows] for resource in self.resources], largest)
+        used = [resource.used.values[rows] for resource in self.resources]
+        if self._wants_ordinary and max(map(_largest, used)) < _ORDINARY_USE:
+            largest = max(map(_largest, offered))
+            if largest < ORDINARY_CAPACITY:
+                return self.scores(offered, used, largest)
+        return np.array([self.row(row) for row in self._row_numbers[rows].tolist()], np.int64)
+
+    @abstractmethod
+    def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
+        """Scores of some rows by what they offer of each resource, `largest` at most, and what is used of it; all of
+        it ordinary."""
+
+    def scalar_score(self, row: int) -> int:
+        offered = [cell[row] for _, _, cell, _ in self.cells]
+        used = [cell[row] for _, _, _, cell in self.cells]
+        requested = [int64(amount + wanted) for amount, (_, wanted, _, _) in zip(used, self.cells, strict=True)]
+        return self._score_node(requested, used, offered)
 
 
 def scored_resources(
@@ -64,7 +78,7 @@ def scored_resources(
 ) -> tuple[ScoredResource, ...]:
     """The columns of the resources that take part in the score of a pod with these requests, in configured order."""
     return tuple(
-        ScoredResource(spec.weight, wanted, view.allocatable(spec.name), used_column(view, spec.name))
+        ScoredResource(spec, wanted, view.allocatable(spec.name), used_column(view, spec.name))
         for spec, wanted in zip(specs, requests, strict=True)
         if takes_part(spec.name, wanted)
     )
@@ -77,13 +91,6 @@ def requested_column(view: NodesView, resource: str) -> Column:
 def requested_with_minimum_column(view: NodesView, resource: str) -> Column:
     """Containers that request no cpu or memory count with the scheduler's minimum."""
     return view.nonzero_requested(resource) if resource in (CPU, MEMORY) else view.requested(resource)
-
-
-def filled(used: IntColumn, wanted: int, offered: IntColumn) -> IntColumn:
-    """What would be requested with the pod, at most what is offered: min(used + wanted, offered) without overflow."""
-    amount = np.minimum(used, offered - wanted)
-    amount += wanted
-    return amount
 
 
 def _largest(amounts: IntColumn) -> int:

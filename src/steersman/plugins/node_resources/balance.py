@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
+from steersman.framework.go_integers import int64, int64_of_float, int64_quotient
 from steersman.framework.plugin import MAX_NODE_SCORE
 
 _HALF: Final = MAX_NODE_SCORE // 2
@@ -18,13 +19,13 @@ _HALF: Final = MAX_NODE_SCORE // 2
 def balance_score(requested: Sequence[int], allocated: Sequence[int], allocatable: Sequence[int]) -> int:
     """75 when the pod leaves the balance as it is, towards 100 when it improves it, towards 50 when it worsens it."""
     improvement = balance(requested, allocatable) - balance(allocated, allocatable)
-    return _HALF + (_HALF + improvement) // 2
+    return _HALF + int64_quotient(int64(_HALF + improvement), 2)
 
 
 def balance(used: Sequence[int], allocatable: Sequence[int]) -> int:
     """50..100: the evener the used shares of the resources, the higher."""
     shares = [min(float(part) / float(whole), 1.0) for part, whole in zip(used, allocatable, strict=True) if whole]
-    return int((1 - standard_deviation(shares)) * MAX_NODE_SCORE)
+    return int64_of_float((1 - standard_deviation(shares)) * MAX_NODE_SCORE)
 
 
 def standard_deviation(shares: Sequence[float]) -> float:

@@ -13,12 +13,12 @@ import numpy as np
 
 from steersman.config import ResourceSpec
 from steersman.framework.columns import IntColumn, NodesView, ScoreKernel
+from steersman.framework.go_integers import MAX_INT64
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.plugins.node_resources.allocation_columns import (
     AllocationKernel,
     FloatColumn,
     ScoredResource,
-    filled,
     requested_column,
     scored_resources,
 )
@@ -32,24 +32,23 @@ _EXACT_AS_FLOAT: Final = 1 << 53
 def balance_kernel(specs: Sequence[ResourceSpec], requests: Sequence[int], view: NodesView) -> ScoreKernel:
     """The kernel for a pod with these requests, which stand in the order of the configured resources."""
     resources = scored_resources(specs, requests, view, requested_column)
-    return BalanceOfTwo(resources, view) if len(resources) == 2 else Balance(resources, view)
+    of_two = len(resources) == 2 and all(resource.wanted >= 0 for resource in resources)
+    return BalanceOfTwo(resources, view) if of_two else Balance(resources, view)
 
 
 class Balance(AllocationKernel):
     """How much more evenly the resources are used with the pod."""
 
+    def __init__(self, resources: Sequence[ScoredResource], view: NodesView) -> None:
+        super().__init__(resources, view, balance_score)
+
     def row(self, row: int) -> int:
-        offered = [cell[row] for _, _, cell, _ in self.cells]
-        allocated = [cell[row] for _, _, _, cell in self.cells]
-        requested = [amount + wanted for amount, (_, wanted, _, _) in zip(allocated, self.cells, strict=True)]
-        return balance_score(requested, allocated, offered)
+        return self.scalar_score(row)
 
     def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
-        wanted = [resource.wanted for resource in self.resources]
-        shares = [filled(u, w, o) / np.maximum(o, 1) for u, w, o in zip(used, wanted, offered, strict=True)]
-        score = _balance(shares, offered)
-        shares = [np.minimum(u, o) / np.maximum(o, 1) for u, o in zip(used, offered, strict=True)]
-        score -= _balance(shares, offered)
+        requested = [amount + resource.wanted for resource, amount in zip(self.resources, used, strict=True)]
+        score = _balance(requested, offered)
+        score -= _balance(used, offered)
         score += _HALF
         score >>= 1
         score += _HALF
@@ -66,26 +65,28 @@ class BalanceOfTwo(Balance):
         _, self._wanted_2, self._offered_2, self._used_2 = second
 
     def row(self, row: int) -> int:
-        whole_1, whole_2 = self._offered_1[row], self._offered_2[row]
-        if not (0 < whole_1 < _EXACT_AS_FLOAT and 0 < whole_2 < _EXACT_AS_FLOAT):
-            return super().row(row)
-        used_1, used_2 = self._used_1[row], self._used_2[row]
-        share_1, share_2 = used_1 / whole_1, used_2 / whole_2
-        if share_1 > 1.0:
-            share_1 = 1.0
-        if share_2 > 1.0:
-            share_2 = 1.0
+        whole_1, used_1 = self._offered_1[row], self._used_1[row]
+        whole_2, used_2 = self._offered_2[row], self._used_2[row]
+        requested_1, requested_2 = used_1 + self._wanted_1, used_2 + self._wanted_2
+        if not (
+            0 < whole_1 < _EXACT_AS_FLOAT
+            and 0 < whole_2 < _EXACT_AS_FLOAT
+            and 0 <= used_1 <= requested_1 <= MAX_INT64
+            and 0 <= used_2 <= requested_2 <= MAX_INT64
+        ):
+            return self.scalar_score(row)
+        share_1 = used_1 / whole_1 if used_1 < whole_1 else 1.0
+        share_2 = used_2 / whole_2 if used_2 < whole_2 else 1.0
         before = int((1 - abs((share_1 - share_2) / 2)) * 100)
-        share_1, share_2 = (used_1 + self._wanted_1) / whole_1, (used_2 + self._wanted_2) / whole_2
-        if share_1 > 1.0:
-            share_1 = 1.0
-        if share_2 > 1.0:
-            share_2 = 1.0
+        share_1 = requested_1 / whole_1 if requested_1 < whole_1 else 1.0
+        share_2 = requested_2 / whole_2 if requested_2 < whole_2 else 1.0
         return 50 + (50 + int((1 - abs((share_1 - share_2) / 2)) * 100) - before) // 2
 
 
-def _balance(shares: Sequence[FloatColumn], offered: Sequence[IntColumn]) -> IntColumn:
-    """50..100: the evener the used shares of the resources, the higher. Where one is not offered, its share is 0."""
+def _balance(used: Sequence[IntColumn], offered: Sequence[IntColumn]) -> IntColumn:
+    """50..100: the evener the used shares of the resources, the higher."""
+    # The share of a resource that the row does not offer is 0.
+    shares = [np.minimum(part, whole) / np.maximum(whole, 1) for part, whole in zip(used, offered, strict=True)]
     balance = _deviation_of_two(shares, offered) if len(shares) == 2 else _deviation(shares, offered)
     np.subtract(1, balance, out=balance)
     balance *= MAX_NODE_SCORE

@@ -2,7 +2,7 @@
 
 Each strategy is a function of what would be requested on the node and what the node offers, resource by resource in the
 configured order (see `allocation`), and answers 0..100. A resource that the node does not offer is left out of the
-average. All divisions are Go's: they cut towards zero.
+average. The arithmetic is Go's: quotients are cut towards zero, and a hundred times an amount from 80 Pi on wraps around.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Final
 
 from steersman.config import ResourceSpec, ScoringStrategy, ScoringStrategyType
 from steersman.errors import InputError
+from steersman.framework.go_integers import int64, int64_quotient
 from steersman.framework.go_math import go_round
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.plugins.node_resources.allocation import ScoreNode
@@ -43,21 +44,26 @@ def weighted_average(resources: Sequence[ResourceSpec], score_resource: Callable
         for spec, amount, capacity in zip(resources, requested, allocatable, strict=True):
             if capacity == 0:
                 continue
-            node_score += score_resource(amount, capacity) * spec.weight
+            node_score = int64(node_score + score_resource(amount, capacity) * spec.weight)
             weight_sum += spec.weight
-        return node_score // weight_sum if weight_sum else 0
+        return int64_quotient(node_score, weight_sum) if weight_sum else 0
 
     return score
 
 
 def least_requested_score(requested: int, capacity: int) -> int:
     """The free share of the capacity, 0 when more is requested than there is."""
-    return 0 if requested > capacity else (capacity - requested) * MAX_NODE_SCORE // capacity
+    return 0 if requested > capacity else share(int64(capacity - requested), capacity)
 
 
 def most_requested_score(requested: int, capacity: int) -> int:
     """The used share of the capacity. Minimums for pods without requests may add up to more than there is."""
-    return min(requested, capacity) * MAX_NODE_SCORE // capacity
+    return share(min(requested, capacity), capacity)
+
+
+def share(part: int, whole: int) -> int:
+    """In percent, cut towards zero."""
+    return int64_quotient(int64(part * FULL), whole)
 
 
 def requested_to_capacity_ratio(resources: Sequence[ResourceSpec], line: Callable[[int], int]) -> ScoreNode:
@@ -68,7 +74,7 @@ def requested_to_capacity_ratio(resources: Sequence[ResourceSpec], line: Callabl
         for spec, amount, capacity in zip(resources, requested, allocatable, strict=True):
             if capacity == 0:
                 continue
-            resource_score = line(min(amount, capacity) * FULL // capacity)
+            resource_score = line(FULL if amount > capacity else share(amount, capacity))
             if resource_score > 0:
                 node_score += resource_score * spec.weight
                 weight_sum += spec.weight
@@ -93,12 +99,7 @@ def broken_line(points: Sequence[tuple[int, int]]) -> Callable[[int], int]:
         for (start, score_at_start), (end, score_at_end) in pairwise(points):
             if utilization <= end:
                 rise = (score_at_end - score_at_start) * (utilization - start)
-                return score_at_start + quotient_towards_zero(rise, end - start)
+                return score_at_start + int64_quotient(rise, end - start)
         return points[-1][1]
 
     return score_at
-
-
-def quotient_towards_zero(dividend: int, divisor: int) -> int:
-    """Go's integer division for a positive divisor; Python's rounds a negative quotient down."""
-    return dividend // divisor if dividend >= 0 else -(-dividend // divisor)

@@ -6,24 +6,26 @@ Shares are computed in float64 where that is exact, else in int64. The average o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from steersman.config import ScoringStrategy, ScoringStrategyType
 from steersman.framework.columns import IntColumn, NodesView, ScoreKernel
+from steersman.framework.go_integers import MAX_INT64
 from steersman.framework.go_math import go_round
-from steersman.framework.plugin import MAX_NODE_SCORE
+from steersman.plugins.node_resources.allocation import ScoreNode
 from steersman.plugins.node_resources.allocation_columns import (
+    ORDINARY_CAPACITY,
     AllocationKernel,
     FloatColumn,
     ScoredResource,
-    filled,
     requested_with_minimum_column,
     scored_resources,
 )
-from steersman.plugins.node_resources.strategies import FULL, shape_line
+from steersman.plugins.node_resources.strategies import FULL, shape_line, strategy_function
 
 #: Below, 100 times a capacity is exact in float64, and a quotient that is no integer is too far from the next one to be
 #: rounded to it: 1/2**46 at least, while floats up to 100 are closer than that.
@@ -33,13 +35,16 @@ _EXACT_AS_FLOAT: Final = 1 << 46
 def strategy_kernel(strategy: ScoringStrategy, requests: Sequence[int], view: NodesView) -> ScoreKernel:
     """The kernel of `strategy.type` for a pod with these requests, which stand in the order of the resources."""
     resources = scored_resources(strategy.resources, requests, view, requested_with_minimum_column)
+    taking_part = msgspec.structs.replace(strategy, resources=tuple(resource.spec for resource in resources))
+    score_node = strategy_function(taking_part)
     match strategy.type:
         case ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO:
-            return RequestedToCapacityRatio(resources, view, strategy)
+            return RequestedToCapacityRatio(resources, view, score_node, shape_line(strategy))
         case ScoringStrategyType.MOST_ALLOCATED:
-            return MostAllocated(resources, view)
+            return MostAllocated(resources, view, score_node)
         case _:
-            return LeastAllocatedOfTwo(resources, view) if len(resources) == 2 else LeastAllocated(resources, view)
+            kind = LeastAllocatedOfTwo if len(resources) == 2 else LeastAllocated
+            return kind(resources, view, score_node)
 
 
 class LeastAllocated(AllocationKernel):
@@ -48,19 +53,21 @@ class LeastAllocated(AllocationKernel):
     def row(self, row: int) -> int:
         node_score = weight_sum = 0
         for weight, wanted, offered, used in self.cells:
-            capacity = offered[row]
+            capacity, requested = offered[row], used[row] + wanted
+            if not (0 <= capacity < ORDINARY_CAPACITY and 0 <= requested <= MAX_INT64):
+                return self.scalar_score(row)
             if capacity:
-                free = capacity - used[row] - wanted
-                if free >= 0:
-                    node_score += free * MAX_NODE_SCORE // capacity * weight
+                if requested < capacity:
+                    node_score += (capacity - requested) * FULL // capacity * weight
                 weight_sum += weight
         return node_score // weight_sum if weight_sum else 0
 
     def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
         shares = []
-        for resource, capacity, allocated in zip(self.resources, offered, used, strict=True):
-            free = np.maximum(capacity - allocated, resource.wanted)
+        for resource, capacity, amount in zip(self.resources, offered, used, strict=True):
+            free = capacity - amount
             free -= resource.wanted
+            np.maximum(free, 0, out=free)
             shares.append(percent(free, capacity, largest))
         return _average(self.resources, shares, offered)
 
@@ -68,22 +75,28 @@ class LeastAllocated(AllocationKernel):
 class LeastAllocatedOfTwo(LeastAllocated):
     """The same for two resources."""
 
-    def __init__(self, resources: Sequence[ScoredResource], view: NodesView) -> None:
-        super().__init__(resources, view)
+    def __init__(self, resources: Sequence[ScoredResource], view: NodesView, score_node: ScoreNode) -> None:
+        super().__init__(resources, view, score_node)
         first, second = self.cells
         self._weight_1, self._wanted_1, self._offered_1, self._used_1 = first
         self._weight_2, self._wanted_2, self._offered_2, self._used_2 = second
         self._weight_sum = self._weight_1 + self._weight_2
 
     def row(self, row: int) -> int:
-        capacity_1, capacity_2 = self._offered_1[row], self._offered_2[row]
-        if capacity_1 <= 0 or capacity_2 <= 0:
-            return super().row(row)
-        free_1 = capacity_1 - self._used_1[row] - self._wanted_1
-        free_2 = capacity_2 - self._used_2[row] - self._wanted_2
-        node_score = free_1 * 100 // capacity_1 * self._weight_1 if free_1 > 0 else 0
-        if free_2 > 0:
-            node_score += free_2 * 100 // capacity_2 * self._weight_2
+        capacity_1, requested_1 = self._offered_1[row], self._used_1[row] + self._wanted_1
+        capacity_2, requested_2 = self._offered_2[row], self._used_2[row] + self._wanted_2
+        if not (
+            0 < capacity_1 < ORDINARY_CAPACITY
+            and 0 < capacity_2 < ORDINARY_CAPACITY
+            and 0 <= requested_1 <= MAX_INT64
+            and 0 <= requested_2 <= MAX_INT64
+        ):
+            return self.scalar_score(row)
+        node_score = 0
+        if requested_1 < capacity_1:
+            node_score = (capacity_1 - requested_1) * 100 // capacity_1 * self._weight_1
+        if requested_2 < capacity_2:
+            node_score += (capacity_2 - requested_2) * 100 // capacity_2 * self._weight_2
         return node_score // self._weight_sum
 
 
@@ -93,16 +106,18 @@ class MostAllocated(AllocationKernel):
     def row(self, row: int) -> int:
         node_score = weight_sum = 0
         for weight, wanted, offered, used in self.cells:
-            capacity = offered[row]
+            capacity, requested = offered[row], used[row] + wanted
+            if not (0 <= capacity < ORDINARY_CAPACITY and 0 <= requested <= MAX_INT64):
+                return self.scalar_score(row)
             if capacity:
-                node_score += min(used[row] + wanted, capacity) * MAX_NODE_SCORE // capacity * weight
+                node_score += (requested * FULL // capacity if requested < capacity else FULL) * weight
                 weight_sum += weight
         return node_score // weight_sum if weight_sum else 0
 
     def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
         shares = [
-            percent(filled(allocated, resource.wanted, capacity), capacity, largest)
-            for resource, capacity, allocated in zip(self.resources, offered, used, strict=True)
+            percent(np.minimum(amount + resource.wanted, capacity), capacity, largest)
+            for resource, capacity, amount in zip(self.resources, offered, used, strict=True)
         ]
         return _average(self.resources, shares, offered)
 
@@ -110,32 +125,39 @@ class MostAllocated(AllocationKernel):
 class RequestedToCapacityRatio(AllocationKernel):
     """The utilisation scored by a broken line; resources that score 0 do not count in the average."""
 
-    def __init__(self, resources: Sequence[ScoredResource], view: NodesView, strategy: ScoringStrategy) -> None:
-        super().__init__(resources, view)
-        self._line = shape_line(strategy)
-        self._line_cell = [self._line(utilization) for utilization in range(FULL + 1)]
-        self._line_values = np.array(self._line_cell, np.float64)
+    def __init__(
+        self,
+        resources: Sequence[ScoredResource],
+        view: NodesView,
+        score_node: ScoreNode,
+        line: Callable[[int], int],
+    ) -> None:
+        super().__init__(resources, view, score_node)
+        #: Score by utilisation.
+        self._line_cell = [line(utilization) for utilization in range(FULL + 1)]
+        self._line = np.array(self._line_cell, np.float64)
 
     def row(self, row: int) -> int:
         node_score = weight_sum = 0
         for weight, wanted, offered, used in self.cells:
-            capacity = offered[row]
+            capacity, requested = offered[row], used[row] + wanted
+            if not (0 <= capacity < ORDINARY_CAPACITY and 0 <= requested <= MAX_INT64):
+                return self.scalar_score(row)
             if capacity:
-                utilization = min(used[row] + wanted, capacity) * FULL // capacity
-                score = self._line_cell[utilization] if 0 <= utilization <= FULL else self._line(utilization)
+                score = self._line_cell[requested * FULL // capacity if requested < capacity else FULL]
                 if score > 0:
                     node_score += score * weight
                     weight_sum += weight
-        return go_round(float(node_score) / float(weight_sum)) if weight_sum else 0
+        return go_round(node_score / weight_sum) if weight_sum else 0
 
     def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
         node_score, weight_sum = np.zeros(len(offered[0])), np.zeros(len(offered[0]))
-        for resource, capacity, allocated in zip(self.resources, offered, used, strict=True):
-            utilization = percent(filled(allocated, resource.wanted, capacity), capacity, largest)
-            score = self._line_values[utilization.astype(np.intp)]
+        for resource, capacity, amount in zip(self.resources, offered, used, strict=True):
+            utilization = percent(np.minimum(amount + resource.wanted, capacity), capacity, largest)
+            score = self._line[utilization.astype(np.intp)]
             score *= capacity != 0
-            node_score += score * resource.weight
-            weight_sum += np.multiply(score > 0, resource.weight)
+            node_score += score * resource.spec.weight
+            weight_sum += np.multiply(score > 0, resource.spec.weight)
         average = node_score / np.maximum(weight_sum, 1)
         whole = np.floor(average)
         whole += average - whole >= 0.5
@@ -158,9 +180,9 @@ def _average(
     """By the weights of the resources that the node offers, rounded down. Resources that it does not offer score 0."""
     node_score, weight_sum = np.zeros(len(scores[0])), np.zeros(len(scores[0]))
     for resource, score, capacity in zip(resources, scores, offered, strict=True):
-        counts = np.minimum(capacity, 1)
-        node_score += score if resource.weight == 1 else score * resource.weight
-        weight_sum += counts if resource.weight == 1 else counts * resource.weight
+        weight, counts = resource.spec.weight, np.minimum(capacity, 1)
+        node_score += score if weight == 1 else score * weight
+        weight_sum += counts if weight == 1 else counts * weight
     np.maximum(weight_sum, 1, out=weight_sum)
     node_score /= weight_sum
     return node_score.astype(np.int64)
