@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from steersman import api
 from steersman.assembly.api_writer import ApiWriter
-from steersman.framework.handle import PodInPreBind, PreemptibleWait
+from steersman.framework.handle import PodInPreBind, WaitingPod
 from steersman.queue import SchedulingQueue
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
 from steersman.runtime.waiting_pods import WaitingPods
@@ -35,8 +35,11 @@ class SchedulerPods:
     def get(self, key: str) -> api.Pod | None:
         return self._pods.get(key)
 
-    def waiting(self, uid: str) -> PreemptibleWait | None:
+    def waiting(self, uid: str) -> WaitingPod | None:
         return self._waiting_pods.get(uid)
+
+    def waiting_pods(self) -> Iterable[WaitingPod]:
+        return self._waiting_pods
 
     def in_pre_bind(self, uid: str) -> PodInPreBind | None:
         return self._pods_in_pre_bind.get(uid)

@@ -17,7 +17,7 @@ from steersman import api, config
 from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure
 from steersman.assembly.pod_access import SchedulerPods
 from steersman.assembly.registry import default_registry
-from steersman.binding.cycle import BindingCycle
+from steersman.binding import BindingCycle, BindingParts
 from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Scheduled, Unschedulable
@@ -45,6 +45,8 @@ from steersman.state.cache import Cache
 from steersman.state.objects import ObjectStore
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
+
+NOMINATION_GATE = "NominatedNodeNameForExpectation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,10 +82,10 @@ class Scheduler:
         self._pod_access = SchedulerPods(self.pods, self.waiting_pods, self.pods_in_pre_bind, writer)
         self.profiles = self._build_profiles()
         self.queue = self._pod_access.queue = self._build_queue()
-        self.ingest = Ingest(self.cache, self.objects, self.queue, self.profiles, self.pods, self._reject_deleted)
+        self.ingest = Ingest(self.cache, self.objects, self.queue, self.profiles, self.pods, self.waiting_pods.reject)
         percentage = options.configuration.percentage_of_nodes_to_score
         self.cycle = SchedulingCycle(self.cache, self.profiles, self.nominations, rng, percentage, options.scalar)
-        self.binding = BindingCycle(self.cache, self.queue, self.waiting_pods, writer, self._binding_failed, spawn)
+        self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
         #: Sees every evaluation before anything is assumed.
         self.observer: Observer | None = None
 
@@ -121,7 +123,8 @@ class Scheduler:
             reason, nomination = REASON_UNSCHEDULABLE, decision.nomination
         else:
             plugins, pending = frozenset[str](), frozenset[str]()
-            reason, nomination = REASON_ERROR, CLEARED
+            reason = REASON_UNSCHEDULABLE if decision.status.is_rejected else REASON_ERROR
+            nomination = CLEARED
         queued.record_attempt(plugins, pending)
         current = self.pods.get(queued.key)
         if current is None or current.spec.node_name:
@@ -141,12 +144,6 @@ class Scheduler:
         except PodAlreadyQueuedError:
             return
 
-    def _binding_failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
-        self._attempt_failed(queued, decision)
-
-    def _reject_deleted(self, uid: str) -> bool:
-        return self.waiting_pods.reject(uid, "", "pod is deleted")
-
     # -- building ----------------------------------------------------------------------------------------------------
 
     def _build_profiles(self) -> dict[str, Profile]:
@@ -164,6 +161,16 @@ class Scheduler:
             QueueSettings(float(settings.pod_initial_backoff_seconds), float(settings.pod_max_backoff_seconds)),
             pod_lookup=self.pods.get,
             namespace_labels=self.cache.namespace_labels,
+        )
+
+    def _binding_parts(self) -> BindingParts:
+        return BindingParts(
+            cache=self.cache,
+            queue=self.queue,
+            waiting_pods=self.waiting_pods,
+            pods_in_pre_bind=self.pods_in_pre_bind,
+            writer=self._writer,
+            nominates=self.options.gates.enabled(NOMINATION_GATE),
         )
 
     def _queue_profile(self, profile: Profile) -> QueueProfile:

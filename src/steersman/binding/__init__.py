@@ -1,5 +1,5 @@
 """From the decision to the bound pod: permission, PreBind, Bind, PostBind; and the way back when one of them fails."""
 
-from steersman.binding.cycle import BindingCycle
+from steersman.binding.cycle import BindingCycle, BindingParts
 
-__all__ = ["BindingCycle"]
+__all__ = ["BindingCycle", "BindingParts"]

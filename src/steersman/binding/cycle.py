@@ -1,31 +1,49 @@
 """The binding cycle of one pod.
 
-    Scheduled ─► WaitOnPermit ─► PreBind ─► Bind ─► PostBind
-                      └────────────┴─────────┴─► Unreserve, forget, wake others, requeue
+    Scheduled ─► PreBindPreFlight ─► WaitOnPermit ─► PreBind ─► Bind ─► PostBind
+                       └──────────────────┴─────────────┴─────────┴─► Unreserve, forget, wake others, requeue
 
 The next scheduling cycle does not wait for it. Where nothing has to be waited for (no permission, no PreBind work, a
-writer that binds at once) the whole of it runs without a task.
+writer that binds at once) the whole of it runs without a task. `permission` waits, `plugin_calls` asks the plugins.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
+from steersman import api
+from steersman.binding import plugin_calls
+from steersman.binding.guarded import Guarded
+from steersman.binding.permission import Permission
 from steersman.cycle import commit
 from steersman.cycle.decision import CLEARED, Failed, Scheduled, Unschedulable
+from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ASSIGNED_POD_DELETE
+from steersman.framework.extender import Extender, ExtenderError
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import Code, Status, is_skip
+from steersman.framework.pods_to_activate import take_pods_to_activate
+from steersman.framework.status import Status, error
 from steersman.queue import QueuedPodInfo, SchedulingQueue
-from steersman.runtime.faults import fault
-from steersman.runtime.profile import Profile, RawCall
+from steersman.runtime.faults import as_fault, fault
+from steersman.runtime.pods_in_pre_bind import PodsInPreBind
+from steersman.runtime.profile import DEFAULT_BINDER, Profile, RawCall
 from steersman.runtime.waiting_pods import WaitingPod, WaitingPods
 from steersman.state.cache import Cache
 
-OnFailure = Callable[[QueuedPodInfo, Unschedulable | Failed], None]
+logger = logging.getLogger(__name__)
+
+#: The nomination is a courtesy to others; binding does not wait for it any longer.
+LONGEST_NOMINATION_SECONDS = 30.0
+CANCELLED = "binding cycle cancelled"
+
+Failure = Unschedulable | Failed
+OnFailure = Callable[[QueuedPodInfo, Failure], None]
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
+
 
 class Writer(Protocol):
     """The part of `assembly.ApiWriter` that binding needs."""
@@ -35,152 +53,204 @@ class Writer(Protocol):
 
     def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None: ...
 
+    async def patch_pod_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool: ...
+
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class BindingParts:
+    """What binding cycles work on."""
+
+    cache: Cache
+    queue: SchedulingQueue
+    waiting_pods: WaitingPods
+    pods_in_pre_bind: PodsInPreBind
+    writer: Writer
+    #: Tells the API server where the pod will run when that takes time (gate NominatedNodeNameForExpectation).
+    nominates: bool
+    extenders: Sequence[Extender] = ()
 
 
 class BindingCycle:
     """Starts binding cycles and sees each to its end."""
 
-    def __init__(
-        self,
-        cache: Cache,
-        queue: SchedulingQueue,
-        waiting_pods: WaitingPods,
-        writer: Writer,
-        on_failure: OnFailure,
-        spawn: Spawn,
-    ) -> None:
-        self._cache = cache
-        self._queue = queue
-        self._waiting_pods = waiting_pods
-        self._writer = writer
+    def __init__(self, parts: BindingParts, on_failure: OnFailure, spawn: Spawn) -> None:
+        self._cache = parts.cache
+        self._queue = parts.queue
+        self._waiting_pods = parts.waiting_pods
+        self._pods_in_pre_bind = parts.pods_in_pre_bind
+        self._writer = parts.writer
+        self._nominates = parts.nominates
+        self._binders = [extender for extender in parts.extenders if extender.is_binder]
         self._on_failure = on_failure
         self._spawn = spawn
 
     def start(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
+        """Binds at once where possible, else leaves the rest to a task."""
         if decision.waits:
             self._waiting_pods.add(WaitingPod(decision.pod, decision.node, decision.waits))
-        elif self._writer.binds_at_once and profile.binds_by_default and not _has_pre_bind_work(decision, profile):
+        self._activate(decision.state)
+        work = plugin_calls.pre_flight(decision, profile) if profile.pre_bind else ()
+        if isinstance(work, Status):
+            self._fail(queued, decision, profile, Failed(decision.pod, profile.name, work))
+        elif self._binds_at_once(decision, profile, work):
             self._bind_now(queued, decision, profile)
-            return
-        self._spawn(self._run(queued, decision, profile))
+        else:
+            run = self._run(queued, decision, profile, work)
+            self._spawn(Guarded(run, lambda: self._cancelled(queued, decision, profile)))
+
+    # -- without a task ----------------------------------------------------------------------------------------------
+
+    def _binds_at_once(self, decision: Scheduled, profile: Profile, work: tuple[RawCall, ...]) -> bool:
+        return (
+            not work
+            and not decision.waits
+            and self._writer.binds_at_once
+            and profile.binds_by_default
+            and not (self._binders and self._binders_of(decision.pod))
+        )
 
     def _bind_now(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         self._queue.done(queued.uid)
-        status = self._writer.bind_nowait(decision.pod, decision.node)
-        self._end(queued, decision, profile, status)
-
-    async def _run(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
-        status = await self._wait_on_permit(decision) if decision.waits else None
+        try:
+            status = self._writer.bind_nowait(decision.pod, decision.node)
+        except Exception as cause:
+            status = fault("Bind", DEFAULT_BINDER, cause)
         if status is None:
-            self._queue.done(queued.uid)
-            status = await self._pre_bind(decision, profile)
+            self._succeed(decision, profile)
+            return
+        status = as_fault("Bind", DEFAULT_BINDER, status)
+        self._fail(queued, decision, profile, Failed(decision.pod, profile.name, status))
+
+    # -- in a task ---------------------------------------------------------------------------------------------------
+
+    async def _run(
+        self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, work: tuple[RawCall, ...]
+    ) -> None:
+        try:
+            failure = await self._phases(decision, profile, work)
+        except asyncio.CancelledError:
+            self._cancelled(queued, decision, profile)
+            raise
+        if failure is None:
+            self._succeed(decision, profile)
+        else:
+            self._fail(queued, decision, profile, failure)
+
+    async def _phases(self, decision: Scheduled, profile: Profile, work: tuple[RawCall, ...]) -> Failure | None:
+        """Up to and including Bind. Permit is the last point that can make a pod unschedulable: what fails later is
+        tried again, so that the events of the meantime need not be kept."""
+        pod = decision.pod
+        refusal = await self._nominate_and_wait(decision, bool(work))
+        if refusal is not None:
+            return _as_failure(decision, profile, refusal)
+        self._queue.done(pod.uid)
+        status = await self._pre_bind(decision, work) if work else None
         if status is None:
             status = await self._bind(decision, profile)
-        self._end(queued, decision, profile, status)
+        return None if status is None else Failed(pod, profile.name, status)
 
-    # -- phases ------------------------------------------------------------------------------------------------------
-
-    async def _wait_on_permit(self, decision: Scheduled) -> Status | None:
-        pod = decision.pod
-        waiting = self._waiting_pods.get(pod.uid)
-        assert waiting is not None, f"{pod.key} waits for permission but is not among the waiting pods"
-        try:
-            verdict = await _verdict(waiting)
-        finally:
-            self._waiting_pods.remove(pod.uid)
-        if verdict.code is Code.SUCCESS:
+    async def _nominate_and_wait(self, decision: Scheduled, has_work: bool) -> Status | None:
+        waiting = self._waiting_pods.get(decision.pod.uid) if decision.waits else None
+        if waiting is None:
+            if has_work:
+                await self._nominate(decision)
             return None
-        text = f'pod "{pod.name}" rejected while waiting on permit: {verdict.message}'
-        return Status(verdict.code, (text,), verdict.plugin)
+        with Permission(waiting) as permission:
+            await self._nominate(decision)
+            verdict = await permission.verdict()
+        self._waiting_pods.remove(decision.pod.uid)
+        return verdict
 
-    async def _pre_bind(self, decision: Scheduled, profile: Profile) -> Status | None:
-        for call in profile.pre_bind:
-            if is_skip(_pre_flight(call, decision)):
-                continue
-            status = await _await_status("PreBind", call, decision)
-            if status is not None:
-                return fault("PreBind", call.name, status.message)
-        return None
+    async def _nominate(self, decision: Scheduled) -> None:
+        """Others (a cluster autoscaler) see early where the pod will run. If that fails, binding goes on."""
+        pod, node = decision.pod.pod, decision.node
+        if not self._nominates or pod.status.nominated_node_name == node:
+            return
+        try:
+            async with asyncio.timeout(LONGEST_NOMINATION_SECONDS):
+                await self._writer.patch_pod_status(pod, nominated_node_name=node)
+        except Exception:
+            logger.exception("cannot write the nominated node %s of pod %s", node, decision.pod.key)
+
+    async def _pre_bind(self, decision: Scheduled, work: Sequence[RawCall]) -> Status | None:
+        """In a task of its own, which preemption may cancel until Bind begins."""
+        uid = decision.pod.uid
+        entry = self._pods_in_pre_bind.add(uid)
+        try:
+            async with asyncio.TaskGroup() as group:
+                running = group.create_task(plugin_calls.pre_bind(work, decision, entry))
+                entry.on_cancel(running.cancel)
+            if not running.cancelled() and (status := running.result()) is not None:
+                return status
+            return None if entry.finish() else error(entry.cancelled_by)
+        finally:
+            self._pods_in_pre_bind.remove(uid)
 
     async def _bind(self, decision: Scheduled, profile: Profile) -> Status | None:
-        for call in profile.bind:
-            status = await _await_status("Bind", call, decision)
-            if is_skip(status):
-                continue
-            return None if status is None else fault("Bind", call.name, status.message)
-        return fault("Bind", "", "every bind plugin left the pod to another one")
+        """By the first extender that binds such pods; without one by the plugins."""
+        pod = decision.pod
+        for extender in self._binders_of(pod):
+            try:
+                await extender.bind(pod, decision.node)
+            except ExtenderError as cause:
+                if extender.is_ignorable:
+                    logger.info("extender %s cannot bind pod %s and is left out: %s", extender.name, pod.key, cause)
+                    continue
+                return error(str(cause))
+            return None
+        return await plugin_calls.bind(decision, profile)
+
+    def _binders_of(self, pod: PodInfo) -> list[Extender]:
+        return [extender for extender in self._binders if extender.is_interested(pod)]
 
     # -- the end -----------------------------------------------------------------------------------------------------
 
-    def _end(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, status: Status | None) -> None:
-        if status is not None:
-            self._fail(queued, decision, profile, status)
-            return
+    def _succeed(self, decision: Scheduled, profile: Profile) -> None:
         self._cache.finish_binding(decision.pod)
         self._writer.report_scheduled(decision.pod, decision.node)
         for call in profile.post_bind:
             call.run(decision.state, decision.pod, decision.node)
+        self._activate(decision.state)
 
-    def _fail(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, status: Status) -> None:
-        """The pod goes back to the queue; the room it had is announced to the others first, unless the refusal came
-        from a plugin, whose own event must not bring the pod itself back at once."""
-        pod, node = decision.pod, decision.node
-        commit.unreserve(profile, decision.state, pod, node)
+    def _fail(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, failure: Failure) -> None:
+        """The pod goes back to the queue, and the room it had is announced to the others. A pod that was rejected must
+        not be woken by its own departure, so it is put back first."""
+        pod = decision.pod
+        self._waiting_pods.remove(pod.uid)
+        commit.unreserve(profile, decision.state, pod, decision.node)
         released = self._cache.is_assumed(pod.uid)
         if released:
             self._cache.forget(pod)
-        if status.is_rejected:
-            diagnosis = commit.rejection(pod, node, status)
-            self._on_failure(queued, Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), CLEARED))
+        if _is_rejection(failure):
+            self._on_failure(queued, failure)
             if released:
                 self._queue.move_all(ASSIGNED_POD_DELETE, pod.pod, None, lambda other: other.metadata.uid != pod.uid)
             return
         if released:
             self._queue.move_all(ASSIGNED_POD_DELETE, pod.pod, None)
-        self._on_failure(queued, Failed(pod, profile.name, status))
+        self._on_failure(queued, failure)
+
+    def _cancelled(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
+        """The host ends the task: everything is given back, so that another scheduler finds the pod pending."""
+        self._fail(queued, decision, profile, Failed(decision.pod, profile.name, error(CANCELLED)))
+
+    def _activate(self, state: CycleState) -> None:
+        pods = take_pods_to_activate(state)
+        if pods:
+            self._queue.activate(pods)
 
 
-async def _verdict(waiting: WaitingPod) -> Status:
-    """The verdict, or a rejection by the first plugin whose time is over."""
-    arrived = asyncio.Event()
-    waiting.on_verdict(arrived.set)
-    plugin, seconds = min(waiting.pending.items(), key=lambda item: item[1])
-    try:
-        async with asyncio.timeout(seconds):
-            await arrived.wait()
-    except TimeoutError:
-        waiting.reject(plugin, f"rejected due to timeout after waiting {seconds:g}s at plugin {plugin}")
-    assert waiting.verdict is not None
-    return waiting.verdict
+def _as_failure(decision: Scheduled, profile: Profile, verdict: Status) -> Failure:
+    """Of a pod that was not permitted."""
+    if not verdict.is_rejected:
+        return Failed(decision.pod, profile.name, verdict)
+    diagnosis = commit.rejection(decision.pod, decision.node, verdict)
+    return Unschedulable(decision.pod, profile.name, diagnosis, diagnosis.message(), CLEARED)
 
 
-def _has_pre_bind_work(decision: Scheduled, profile: Profile) -> bool:
-    return any(not is_skip(_pre_flight(call, decision)) for call in profile.pre_bind)
-
-
-def _pre_flight(call: RawCall, decision: Scheduled) -> Status | None:
-    """Whether the plugin has anything to do; a plugin that does not say is asked."""
-    function = getattr(call.plugin, "pre_bind_pre_flight", None)
-    if function is None:
-        return None
-    try:
-        answer = function(decision.state, decision.pod, decision.node)
-    except Exception as cause:
-        return fault("PreBindPreFlight", call.name, cause)
-    return answer if isinstance(answer, Status) else None
-
-
-async def _await_status(point: str, call: RawCall, decision: Scheduled) -> Status | None:
-    """Plugins may be coroutines or plain functions."""
-    try:
-        answer = call.run(decision.state, decision.pod, decision.node)
-        if asyncio.iscoroutine(answer):
-            answer = await answer
-    except Exception as cause:
-        return fault(point, call.name, cause)
-    if answer is None or answer is True:
-        return None
-    if isinstance(answer, Status):
-        return None if answer.code is Code.SUCCESS else answer.of(call.name)
-    return fault(point, call.name, f"answered {answer!r}, expected None or a Status")
+def _is_rejection(failure: Failure) -> bool:
+    return isinstance(failure, Unschedulable) or failure.status.is_rejected

@@ -14,7 +14,7 @@ from steersman.framework.events import (
     EventResource,
     QueueingHint,
 )
-from steersman.framework.handle import Handle
+from steersman.framework.handle import Handle, PermitHandle, PostFilterHandle, PreBindHandle, WaitingPod
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import (
     MAX_NODE_SCORE,
@@ -41,6 +41,7 @@ from steersman.framework.plugin import (
     default_normalize_score,
 )
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.pods_to_activate import pods_to_activate
 from steersman.framework.status import SKIP, Code, Status, unresolvable, unschedulable
 
 __all__ = [
@@ -61,13 +62,16 @@ __all__ = [
     "Handle",
     "NodeInfo",
     "NodeScore",
+    "PermitHandle",
     "PermitPlugin",
     "PermitResult",
     "Plugin",
     "PodInfo",
     "PostBindPlugin",
+    "PostFilterHandle",
     "PostFilterPlugin",
     "PostFilterResult",
+    "PreBindHandle",
     "PreBindPlugin",
     "PreEnqueuePlugin",
     "PreFilterPlugin",
@@ -78,7 +82,9 @@ __all__ = [
     "ReservePlugin",
     "ScorePlugin",
     "Status",
+    "WaitingPod",
     "default_normalize_score",
+    "pods_to_activate",
     "unresolvable",
     "unschedulable",
 ]

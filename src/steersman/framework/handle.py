@@ -6,7 +6,7 @@ argument struct of an in-tree plugin, or the mapping that the configuration hold
 
 from __future__ import annotations
 
-from collections.abc import Collection, Coroutine, Iterable, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from steersman import api
@@ -104,6 +104,24 @@ class PreemptibleWait(Protocol):
         """Ends the wait; the pod is tried again. False when the wait was already over."""
 
 
+class WaitingPod(PreemptibleWait, Protocol):
+    """The same pod, for Permit plugins: each that asked to wait must allow it, any may reject it."""
+
+    @property
+    def pod(self) -> PodInfo: ...
+    @property
+    def node_name(self) -> str: ...
+
+    @property
+    def pending(self) -> Mapping[str, float]:
+        """The plugins that have not allowed it yet, with the seconds each is willing to wait in all."""
+
+    def allow(self, plugin: str) -> None: ...
+
+    def reject(self, plugin: str, message: str) -> bool:
+        """False when the wait was already over."""
+
+
 class PodInPreBind(Protocol):
     """A pod whose PreBind work is under way."""
 
@@ -120,7 +138,11 @@ class PodAccess(Protocol):
     def get(self, key: str) -> api.Pod | None:
         """The pod with that ``namespace/name`` as the API server last showed it, if it is not finished."""
 
-    def waiting(self, uid: str) -> PreemptibleWait | None: ...
+    def waiting(self, uid: str) -> WaitingPod | None:
+        """The pod with that uid, if it waits for permission."""
+
+    def waiting_pods(self) -> Iterable[WaitingPod]:
+        """All pods that wait for permission, of every profile, longest wait first."""
 
     def in_pre_bind(self, uid: str) -> PodInPreBind | None: ...
 
@@ -152,6 +174,13 @@ class PostFilterHandle(Handle, Protocol):
         """Runs the work off the cycle, which does not wait for it."""
 
 
+class PermitHandle(Handle, Protocol):
+    """What Permit plugins get besides: they settle the fate of pods that wait for them."""
+
+    @property
+    def pods(self) -> PodAccess: ...
+
+
 class VolumeWriter(Protocol):
     """Writes claims and volumes. Each call returns the object as the API server stored it; a refusal raises."""
 
@@ -160,11 +189,17 @@ class VolumeWriter(Protocol):
     async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim: ...
 
 
+class PodLister(Protocol):
+    """The part of `PodAccess` that tells whether a pod is still there."""
+
+    def get(self, key: str) -> api.Pod | None: ...
+
+
 class PreBindHandle(Handle, Protocol):
     """What PreBind plugins get besides: they write what the pod needs, and wait for it."""
 
     @property
-    def pods(self) -> PodAccess: ...
+    def pods(self) -> PodLister: ...
     @property
     def volumes(self) -> VolumeWriter: ...
 

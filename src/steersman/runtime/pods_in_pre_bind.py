@@ -13,11 +13,15 @@ class PodInPreBind:
 
     __slots__ = ("_is_over", "_on_cancel", "cancelled_by")
 
-    def __init__(self, on_cancel: Callable[[], None]) -> None:
-        self._on_cancel = on_cancel
+    def __init__(self) -> None:
+        self._on_cancel: Callable[[], object] | None = None
         self._is_over = False
         #: Why the work was called off, "" if it was not.
         self.cancelled_by = ""
+
+    def on_cancel(self, callback: Callable[[], object]) -> None:
+        """Called at once when the work is called off."""
+        self._on_cancel = callback
 
     def cancel(self, message: str) -> bool:
         """Calls the work off; False when it is too late."""
@@ -25,7 +29,8 @@ class PodInPreBind:
             return False
         if not self.cancelled_by:
             self.cancelled_by = message
-            self._on_cancel()
+            if self._on_cancel is not None:
+                self._on_cancel()
         return True
 
     def finish(self) -> bool:
@@ -42,9 +47,8 @@ class PodsInPreBind:
     def __init__(self) -> None:
         self._pods: dict[str, PodInPreBind] = {}
 
-    def add(self, uid: str, on_cancel: Callable[[], None]) -> PodInPreBind:
-        """`on_cancel` is called at once when the work is called off."""
-        pod = self._pods[uid] = PodInPreBind(on_cancel)
+    def add(self, uid: str) -> PodInPreBind:
+        pod = self._pods[uid] = PodInPreBind()
         return pod
 
     def remove(self, uid: str) -> None:

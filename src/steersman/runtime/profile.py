@@ -95,11 +95,17 @@ class ReserveCall:
 
 @dataclass(frozen=True, slots=True)
 class RawCall:
-    """A point whose answer the caller interprets itself (PostFilter, Permit, Bind)."""
+    """A point whose answer the caller interprets itself (PostFilter, Permit, PreBind, Bind)."""
 
     name: str
     plugin: object
     run: Method
+
+
+@dataclass(frozen=True, slots=True)
+class PreBindCall(RawCall):
+    #: Whether there is anything to do; None: the plugin does not say.
+    pre_flight: Method | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +124,7 @@ class Profile:
     score: tuple[ScoreCall, ...]
     reserve: tuple[ReserveCall, ...]
     permit: tuple[RawCall, ...]
-    pre_bind: tuple[RawCall, ...]
+    pre_bind: tuple[PreBindCall, ...]
     bind: tuple[RawCall, ...]
     post_bind: tuple[StatusCall, ...]
     #: Events that may make a pod schedulable again, by the plugin that rejected it.
@@ -146,7 +152,7 @@ def build(spec: ProfileSpec, instances: Mapping[str, object]) -> Profile:
         score=tuple(_score_call(ref, plugin) for ref, plugin in wire.at("score")),
         reserve=tuple(_reserve_call(ref.name, plugin) for ref, plugin in wire.at("reserve")),
         permit=wire.raw_calls("permit", "permit"),
-        pre_bind=wire.raw_calls("preBind", "pre_bind"),
+        pre_bind=tuple(_pre_bind_call(ref.name, plugin) for ref, plugin in wire.at("preBind")),
         bind=wire.raw_calls("bind", "bind"),
         post_bind=wire.status_calls("postBind", "PostBind", "post_bind", 3),
         hints=tuple(wire.hints()),
@@ -217,4 +223,14 @@ def _reserve_call(name: str, plugin: object) -> ReserveCall:
         plugin=plugin,
         reserve=status_method(plugin, name, "Reserve", "reserve", 3),
         unreserve=status_method(plugin, name, "Reserve", "unreserve", 3),
+    )
+
+
+def _pre_bind_call(name: str, plugin: object) -> PreBindCall:
+    says = hasattr(plugin, "pre_bind_pre_flight")
+    return PreBindCall(
+        name=name,
+        plugin=plugin,
+        run=find(plugin, name, "pre_bind", 3),
+        pre_flight=find(plugin, name, "pre_bind_pre_flight", 3) if says else None,
     )

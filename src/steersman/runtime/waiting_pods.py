@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from steersman.config import Duration
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status
+
+REMOVED = "removed"
+TIMED_OUT = "rejected due to timeout after waiting {} at plugin {}"
+_NANOSECONDS = 1_000_000_000
 
 
 class WaitingPod:
@@ -45,6 +50,13 @@ class WaitingPod:
         """As `reject`, but the pod did nothing wrong: it is tried again after the error backoff."""
         return self._settle(Status(Code.ERROR, (message,), plugin))
 
+    def time_out(self, plugin: str) -> None:
+        """The plugin's time is over: a rejection, unless it allowed the pod meanwhile."""
+        seconds = self.pending.get(plugin)
+        if seconds is not None:
+            waited = Duration(round(seconds * _NANOSECONDS))
+            self.reject(plugin, TIMED_OUT.format(waited, plugin))
+
     def _settle(self, verdict: Status) -> bool:
         if self.verdict is not None:
             return False
@@ -75,7 +87,7 @@ class WaitingPods:
     def __len__(self) -> int:
         return len(self._pods)
 
-    def reject(self, uid: str, plugin: str, message: str) -> bool:
-        """False when no such pod waits."""
+    def reject(self, uid: str, plugin: str = "", message: str = REMOVED) -> bool:
+        """False when no such pod waits, or its verdict was already there."""
         waiting = self._pods.get(uid)
         return waiting is not None and waiting.reject(plugin, message)

@@ -1,0 +1,106 @@
+"""Calls to the plugins of the binding cycle: PreBindPreFlight, PreBind, Bind. Used by `cycle`.
+
+A method may be a coroutine or a plain function. Whatever it does comes back as a status; a coroutine that does not come
+back at all is given up.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+
+from steersman.config import Duration
+from steersman.cycle.decision import Scheduled
+from steersman.framework.status import Code, Status, error, is_skip
+from steersman.runtime.faults import as_fault, fault
+from steersman.runtime.pods_in_pre_bind import PodInPreBind
+from steersman.runtime.profile import PreBindCall, Profile, RawCall
+
+#: Plugins have deadlines of their own; these are for plugins that forgot it.
+LONGEST_PRE_BIND_SECONDS = 3600
+LONGEST_BIND_SECONDS = 300
+
+PRE_FLIGHT_FAILED = 'running PreBindPreFlight "{}": {}'
+PRE_FLIGHT_UNSUPPORTED = (
+    'PreBindPreFlight {} returned "{}", which is unsupported. It is supposed to return Success, Skip, or Error status'
+)
+NOT_FINISHED = "not finished after {}"
+NOBODY_BINDS = "every bind plugin left the pod to another one"
+
+
+def pre_flight(decision: Scheduled, profile: Profile) -> tuple[RawCall, ...] | Status:
+    """The PreBind plugins that have something to do for this pod; a Status when one of them cannot tell."""
+    work: list[RawCall] = []
+    for call in profile.pre_bind:
+        status = _ask_pre_flight(call, decision)
+        if status is None:
+            work.append(call)
+        elif not is_skip(status):
+            return status
+    return tuple(work)
+
+
+async def pre_bind(work: Sequence[RawCall], decision: Scheduled, entry: PodInPreBind) -> Status | None:
+    """One after the other, until one fails or the work is called off."""
+    for call in work:
+        try:
+            status = await _call("PreBind", call, decision, LONGEST_PRE_BIND_SECONDS)
+        except asyncio.CancelledError:
+            if not entry.cancelled_by:
+                raise
+            status = fault("PreBind", call.name, entry.cancelled_by)
+        if status is not None:
+            return status if status.is_rejected else as_fault("PreBind", call.name, status)
+    return None
+
+
+async def bind(decision: Scheduled, profile: Profile) -> Status | None:
+    """By the first plugin that does not leave it to another one."""
+    for call in profile.bind:
+        status = await _call("Bind", call, decision, LONGEST_BIND_SECONDS)
+        if is_skip(status):
+            continue
+        if status is None or status.is_rejected:
+            return status
+        return as_fault("Bind", call.name, status)
+    return error(NOBODY_BINDS)
+
+
+def _ask_pre_flight(call: PreBindCall, decision: Scheduled) -> Status | None:
+    """None: there is work to do. A plugin that does not say has some."""
+    if call.pre_flight is None:
+        return None
+    try:
+        answer = call.pre_flight(decision.state, decision.pod, decision.node)
+    except Exception as cause:
+        return error(PRE_FLIGHT_FAILED.format(call.name, f"{type(cause).__name__}: {cause}"))
+    if not isinstance(answer, Status) or answer.code is Code.SUCCESS:
+        return None
+    if answer.code is Code.ERROR:
+        return error(PRE_FLIGHT_FAILED.format(call.name, answer.message))
+    return answer if is_skip(answer) else error(PRE_FLIGHT_UNSUPPORTED.format(call.name, answer.code.label))
+
+
+async def _call(point: str, call: RawCall, decision: Scheduled, longest: int) -> Status | None:
+    try:
+        answer = call.run(decision.state, decision.pod, decision.node)
+        if asyncio.iscoroutine(answer):
+            answer = await _within(longest, answer)
+    except Exception as cause:
+        return fault(point, call.name, cause)
+    if answer is None or answer is True:
+        return None
+    if isinstance(answer, Status):
+        return None if answer.code is Code.SUCCESS else answer.of(call.name)
+    return fault(point, call.name, f"answered {answer!r}, expected None or a Status")
+
+
+async def _within(seconds: int, work: Awaitable[object]) -> object:
+    deadline = asyncio.timeout(seconds)
+    try:
+        async with deadline:
+            return await work
+    except TimeoutError as cause:
+        if not deadline.expired():
+            raise
+        raise TimeoutError(NOT_FINISHED.format(Duration.from_seconds(seconds))) from cause
