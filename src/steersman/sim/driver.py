@@ -18,7 +18,7 @@ from typing import Final
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision
-from steersman.embedded import Kubelets, Store, feed
+from steersman.embedded import EphemeralClaims, Kubelets, Store, VolumeController, feed
 from steersman.rng import SeededRng
 from steersman.sim.tasks import SimulationError, Tasks
 from steersman.sim.timers import TimerHeap
@@ -47,6 +47,8 @@ class Driver:
         #: How many decisions were made.
         self.decisions = 0
         feed(store, self.scheduler.ingest)
+        EphemeralClaims(store)
+        VolumeController(store, self._timers)
         Kubelets(store, self._timers)
 
     @property

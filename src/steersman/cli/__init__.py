@@ -1,0 +1,8 @@
+"""The command line: `steersman simulate | conformance | config | version`. A thin layer over the public Python API.
+
+Modules here import nothing heavy at their top, so that `steersman --help` answers at once.
+"""
+
+from steersman.cli.group import main
+
+__all__ = ["main"]

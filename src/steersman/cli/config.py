@@ -1,0 +1,151 @@
+"""`steersman config`: checks, prints, compares and converts configurations."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from steersman.cli.parameters import parse_gates
+
+if TYPE_CHECKING:
+    from steersman.config import EffectiveProfile, SchedulerConfiguration
+
+DIFFERENT: Final = 1
+
+_gates_option = click.option(
+    "--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."
+)
+_plugin_option = click.option(
+    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with plugins that FILE may name."
+)
+
+
+@click.group()
+def config() -> None:
+    """Check, print, compare and convert scheduler configurations."""
+
+
+@config.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@_gates_option
+@_plugin_option
+def check(files: tuple[str, ...], feature_gates: str | None, plugins: tuple[str, ...]) -> None:
+    """Say whether FILEs are valid: decoding, defaults, validation, and whether every plugin exists.
+
+    Prints one line per problem and exits with 2 if there are any.
+    """
+    from steersman.config import ConfigError
+
+    problems = False
+    for file in files:
+        try:
+            profiles = _effective(_load(file, feature_gates), feature_gates, plugins, file)
+        except ConfigError as error:
+            problems = True
+            click.echo("\n".join(error.lines), err=True)
+        else:
+            names = ", ".join(profile.scheduler_name for profile in profiles)
+            click.echo(f"{file}: valid; profiles: {names}")
+    if problems:
+        click.get_current_context().exit(2)
+
+
+@config.command()
+@click.argument("file", required=False)
+@click.option("--effective", is_flag=True, help="Print which plugins run at which extension point, and their weights.")
+@_gates_option
+@_plugin_option
+def show(file: str | None, effective: bool, feature_gates: str | None, plugins: tuple[str, ...]) -> None:
+    """Print FILE with all defaults; without FILE, the default configuration."""
+    from steersman.config import dump_yaml
+
+    loaded = _load(file, feature_gates)
+    if effective:
+        lines: list[str] = []
+        for profile in _effective(loaded, feature_gates, plugins, file):
+            lines += [*_profile_table(profile), ""]
+        click.echo("\n".join(lines[:-1]))
+    else:
+        click.echo(dump_yaml(loaded), nl=False)
+
+
+@config.command()
+@click.argument("before")
+@click.argument("after")
+@_gates_option
+def diff(before: str, after: str, feature_gates: str | None) -> None:
+    """Print what differs between two configurations, defaults included; exit with 1 if anything does."""
+    from steersman.config import diff as differences
+
+    changes = differences(_load(before, feature_gates), _load(after, feature_gates))
+    for change in changes:
+        click.echo(str(change))
+    if changes:
+        click.get_current_context().exit(DIFFERENT)
+
+
+@config.command()
+@click.argument("file")
+@click.option("--scheduler-name", default="default-scheduler", show_default=True, help="Name of the new profile.")
+def convert(file: str, scheduler_name: str) -> None:
+    """Convert a legacy Policy FILE (predicates and priorities) to a KubeSchedulerConfiguration.
+
+    What cannot be expressed any more is an error if it kept pods off nodes, and a warning otherwise.
+    """
+    from steersman.config import convert_policy, dump_yaml
+
+    converted = convert_policy(_text(file), file, scheduler_name)
+    for warning in converted.warnings:
+        click.echo(f"Warning: {file}: {warning}", err=True)
+    click.echo(dump_yaml(converted.configuration), nl=False)
+
+
+def _load(file: str | None, feature_gates: str | None) -> SchedulerConfiguration:
+    from steersman.config import DEFAULT_GATES, default_configuration, load
+
+    gates = parse_gates(feature_gates) or DEFAULT_GATES
+    return default_configuration(gates) if file is None else load(_text(file), file, gates)
+
+
+def _text(file: str) -> str:
+    from pathlib import Path
+
+    from steersman.errors import InputError
+
+    try:
+        data = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        return data.decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8 text", file=file) from error
+
+
+def _effective(
+    loaded: SchedulerConfiguration, feature_gates: str | None, plugins: tuple[str, ...], file: str | None
+) -> tuple[EffectiveProfile, ...]:
+    from steersman.config import DEFAULT_GATES, build
+    from steersman.runtime.capabilities import capabilities_of
+    from steersman.sim.extensions import register, with_enabled
+
+    registry, names = register(plugins)
+    gates = parse_gates(feature_gates) or DEFAULT_GATES
+    return build(with_enabled(loaded, names), capabilities_of(registry), gates, file).profiles
+
+
+def _profile_table(profile: EffectiveProfile) -> Iterator[str]:
+    from steersman.config import ExtensionPoint
+    from steersman.explain.text import aligned
+
+    percentage = profile.percentage_of_nodes_to_score
+    scored = "" if percentage is None else f", scores {percentage or 100} % of the nodes"
+    yield f"profile {profile.scheduler_name}{scored}"
+    rows = [("EXTENSION POINT", "PLUGIN", "WEIGHT")]
+    for point in profile.plugins:
+        for index, name in enumerate(profile.at(point)):
+            weight = str(profile.score_weights[name]) if point is ExtensionPoint.SCORE else ""
+            rows.append(("" if index else point.value, name, weight))
+    yield from (f"  {line}" for line in aligned(rows))

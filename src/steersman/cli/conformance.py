@@ -1,0 +1,68 @@
+"""`steersman conformance`: golden bundles, agreement per area, the first differences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from steersman.conformance.agreement import Agreement
+
+DIFFERENCES: Final = 1
+_SHOWN: Final = 10
+"""So many differing cases are described unless all are wanted."""
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option("--scalar", is_flag=True, help="Use the plain engine instead of the columnar one.")
+@click.option("--area", "areas", multiple=True, metavar="AREA", help="Only the cases of this area. May be repeated.")
+@click.option("-v", "--verbose", is_flag=True, help="Describe every difference, in full.")
+def conformance(files: tuple[str, ...], scalar: bool, areas: tuple[str, ...], verbose: bool) -> None:
+    """Run golden bundles and compare every decision with kube-scheduler's.
+
+    FILEs hold scheduling scenarios, queue traces or configuration documents, one JSON document per line, compressed or not.
+    Prints the agreement per area and exits with 1 on any difference.
+    """
+    from steersman.conformance.agreement import count, readable
+    from steersman.conformance.bundles import run_bundle
+    from steersman.plugins.registry import NOT_YET
+
+    agreements: dict[str, Agreement] = {}
+    differing: list[list[str]] = []
+    for file in files:
+        for case in run_bundle(file, scalar=scalar, areas=areas):
+            count(agreements, case)
+            if not case.agrees:
+                differing.append(list(readable(case, abridged=not verbose)))
+    _print_table(list(agreements.values()))
+    _print_differences(differing, verbose)
+    if NOT_YET:
+        click.echo(f"Note: this version has no {', '.join(sorted(NOT_YET))}; what they contribute is not compared.")
+    if not all(agreement.is_full for agreement in agreements.values()):
+        click.get_current_context().exit(DIFFERENCES)
+
+
+def _print_table(agreements: list[Agreement]) -> None:
+    from steersman.explain.text import aligned
+
+    rows = [("AREA", "CASES", "AGREE", "CHECKS", "")]
+    for agreement in agreements:
+        share = f"{100 * agreement.agreeing / agreement.cases:.1f} %"
+        rows.append((agreement.area, str(agreement.cases), str(agreement.agreeing), str(agreement.checks), share))
+    if agreements:
+        click.echo("\n".join(aligned(rows, right_from=1)))
+    cases, agreeing = sum(a.cases for a in agreements), sum(a.agreeing for a in agreements)
+    click.echo(f"{agreeing} of {cases} cases agree" if cases else "no cases")
+
+
+def _print_differences(differing: list[list[str]], verbose: bool) -> None:
+    shown = differing if verbose else differing[:_SHOWN]
+    for lines in shown:
+        click.echo()
+        click.echo("\n".join(lines if verbose else lines[:_SHOWN]))
+        if not verbose and len(lines) > _SHOWN:
+            click.echo(f"… and {len(lines) - _SHOWN} more differences in this case")
+    if len(shown) < len(differing):
+        click.echo(f"\n… and {len(differing) - len(shown)} more cases that differ; -v shows all")

@@ -1,0 +1,65 @@
+"""The command `steersman` itself: its subcommands, and what becomes of errors.
+
+Every error is one line on standard error. Exit codes: 0 all is well, 1 the answer is no (differences, pods that failed), 2
+the input cannot be used, 3 Steersman itself is at fault.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+from steersman.cli.config import config
+from steersman.cli.conformance import conformance
+from steersman.cli.simulate import simulate
+from steersman.cli.version import version
+from steersman.errors import SteersmanError
+
+BAD_INPUT: Final = 2
+INTERNAL: Final = 3
+
+
+class ErrorLines(click.Group):
+    """Turns exceptions into lines, unless `--debug` asks for tracebacks."""
+
+    def invoke(self, ctx: click.Context) -> object:
+        if ctx.params.get("debug"):
+            return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except SteersmanError as error:
+            _say(ctx, str(error), BAD_INPUT)
+        except RecursionError:
+            _say(ctx, "the input is nested too deeply", BAD_INPUT)
+        except (OSError, MemoryError) as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            _say(ctx, str(error) or "out of memory", BAD_INPUT)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            text = f"internal error: {type(error).__name__}: {error} (steersman --debug … shows where)"
+            _say(ctx, text, INTERNAL)
+        return None
+
+
+def _say(ctx: click.Context, text: str, code: int) -> None:
+    click.echo(f"Error: {' '.join(text.split())}", err=True)
+    ctx.exit(code)
+
+
+@click.group(cls=ErrorLines, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
+@click.option("--debug", is_flag=True, envvar="STEERSMAN_DEBUG", help="Show tracebacks and log messages.")
+def main(debug: bool) -> None:
+    """The Kubernetes scheduler as a Python package: kube-scheduler's decisions, without a cluster."""
+    import logging
+
+    if debug:
+        logging.basicConfig(level=logging.DEBUG)
+    else:
+        logging.getLogger("steersman").addHandler(logging.NullHandler())
+
+
+for command in (simulate, conformance, config, version):
+    main.add_command(command)

@@ -1,0 +1,148 @@
+"""`steersman simulate`: manifests and dumps in, placements out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from steersman.cli.parameters import parse_gates, parse_seconds
+from steersman.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from steersman.explain import Explanation
+    from steersman.sim import Result, Simulation
+
+NO: Final = 1
+"""Exit code of a run that ended with pods that failed, or that were not to be pending."""
+
+
+@click.command()
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    required=True,
+    metavar="PATH",
+    help="Manifests or dumps, YAML or JSON: a file, a directory, or - for standard input. May be repeated.",
+)
+@click.option("--config", "config_file", metavar="FILE", help="A KubeSchedulerConfiguration (v1).")
+@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with plugins. May be repeated.")
+@click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
+@click.option(
+    "--until",
+    callback=parse_seconds,
+    metavar="DURATION",
+    help="Go on for so much virtual time, for example 10m. Default: until nothing changes any more.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json", "yaml"]),
+    default="table",
+    show_default=True,
+    help="Format of the result.",
+)
+@click.option(
+    "--explain",
+    multiple=True,
+    metavar="POD",
+    help="Print every node × plugin for the pod NAMESPACE/NAME (or NAME in default). May be repeated.",
+)
+@click.option("--fail-on-pending", is_flag=True, help="Exit with 1 if a pod is left pending.")
+@click.option("-v", "--verbose", is_flag=True, help="Print how long loading and scheduling took.")
+def simulate(
+    files: tuple[str, ...],
+    config_file: str | None,
+    plugins: tuple[str, ...],
+    feature_gates: str | None,
+    seed: int,
+    until: float | None,
+    output: str,
+    explain: tuple[str, ...],
+    fail_on_pending: bool,
+    verbose: bool,
+) -> None:
+    """Schedule pods without a cluster, in virtual time.
+
+    Nodes, pods and everything else that scheduling looks at come from manifests or from dumps such as
+    `kubectl get nodes,pods -A -o json`. Pods without a node are placed, in the order of the files and by priority. The same
+    input and seed give the same output.
+    """
+    from steersman.sim import Simulation
+
+    timing = _Timing(verbose)
+    with Simulation.load(
+        *files,
+        config=config_file,
+        seed=seed,
+        plugins=plugins,
+        gates=parse_gates(feature_gates),
+        stdin=sys.stdin.buffer if "-" in files else None,
+    ) as simulation:
+        timing.loaded()
+        result = _run(simulation, until, explain)
+        timing.ran(result)
+        explanations = [result.explain(pod) for pod in explain]
+    for note in result.notes:
+        click.echo(f"Note: {note}", err=True)
+    click.echo(_rendered(result, explanations, output))
+    _conclude(result, fail_on_pending)
+
+
+def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) -> Result:
+    with progress_bar() as show:
+        return simulation.run(until, explain, show)
+
+
+def _rendered(result: Result, explanations: list[Explanation], output: str) -> str:
+    from steersman.cli import simulation_report
+
+    render = {
+        "table": simulation_report.as_table,
+        "json": simulation_report.as_json,
+        "yaml": simulation_report.as_yaml,
+    }[output]
+    return render(result, explanations)
+
+
+def _conclude(result: Result, fail_on_pending: bool) -> None:
+    context = click.get_current_context()
+    if result.failed:
+        first = next(iter(result.failed.values()))
+        others = f" (and {len(result.failed) - 1} more pods)" if len(result.failed) > 1 else ""
+        message = " ".join(first.message.split())
+        click.echo(f"Error: pod {first.pod}{others} failed: {message}", err=True)
+        context.exit(NO)
+    if fail_on_pending and result.pending:
+        click.echo(f"Error: {len(result.pending)} pods are pending", err=True)
+        context.exit(NO)
+
+
+class _Timing:
+    """Tells how long things took, on standard error, if that is wanted."""
+
+    def __init__(self, wanted: bool) -> None:
+        self._wanted = wanted
+        self._last = time.perf_counter()
+
+    def loaded(self) -> None:
+        self._say(f"loaded in {self._lap():.2f} s")
+
+    def ran(self, result: Result) -> None:
+        seconds = self._lap()
+        decisions = result.summary.decisions
+        self._say(f"{decisions} attempts in {seconds:.2f} s, {decisions / seconds if seconds else 0:,.0f} per second")
+
+    def _lap(self) -> float:
+        now = time.perf_counter()
+        passed, self._last = now - self._last, now
+        return passed
+
+    def _say(self, text: str) -> None:
+        if self._wanted:
+            click.echo(text, err=True)

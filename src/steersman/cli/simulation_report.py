@@ -1,0 +1,159 @@
+"""The result of a simulation as text, JSON or YAML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from steersman.explain.text import aligned
+
+if TYPE_CHECKING:
+    from steersman.explain import Explanation
+    from steersman.sim import Placement, Result, Usage
+
+_ALWAYS_SHOWN: Final = ("cpu", "memory", "pods")
+MOST_NODES: Final = 50
+"""A table of more nodes is cut to the fullest ones; JSON and YAML have all."""
+_UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
+
+
+def as_json(result: Result, explanations: Sequence[Explanation]) -> str:
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(_document(result, explanations)), indent=2)
+    return text.decode()
+
+
+def as_yaml(result: Result, explanations: Sequence[Explanation]) -> str:
+    import yaml
+
+    return yaml.dump(
+        _document(result, explanations),
+        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
+        sort_keys=False,
+        allow_unicode=True,
+        width=4096,
+    ).rstrip()
+
+
+def as_table(result: Result, explanations: Sequence[Explanation]) -> str:
+    return "\n".join(_sections(result, explanations))
+
+
+def _document(result: Result, explanations: Sequence[Explanation]) -> dict[str, Any]:
+    document = result.to_dict()
+    if explanations:
+        document["explanations"] = [explanation.to_dict() for explanation in explanations]
+    return document
+
+
+def _sections(result: Result, explanations: Sequence[Explanation]) -> Iterator[str]:
+    placed = [placement for placement in result.placements.values() if not placement.is_pending]
+    if placed:
+        yield from _placed(placed)
+        yield ""
+    if result.utilisation.nodes:
+        yield from _utilisation(result)
+        yield ""
+    if result.preempted:
+        yield from aligned(
+            [
+                ("PREEMPTED", "NODE", "BY", "TIME"),
+                *((p.pod, p.node, p.preemptor, _time(p.at)) for p in result.preempted),
+            ]
+        )
+        yield ""
+    if result.pending:
+        yield from _pending(result.pending.values())
+        yield ""
+    for explanation in explanations:
+        yield explanation.table()
+        yield ""
+    yield summary_line(result)
+
+
+def summary_line(result: Result) -> str:
+    summary = result.summary
+    pending = f", {summary.pending} pending" if summary.pending else ""
+    preempted = f", {summary.preempted} preempted" if summary.preempted else ""
+    return (
+        f"{summary.scheduled} of {summary.pods} pods scheduled on {_plural(summary.nodes, 'node')}{pending}{preempted}; "
+        f"{_plural(summary.decisions, 'attempt')} in {_time(summary.seconds)} of virtual time"
+    )
+
+
+def _placed(placements: Iterable[Placement]) -> list[str]:
+    rows = [("POD", "NODE", "TIME", "ATTEMPTS")]
+    rows += ((p.pod, p.node, _time(p.at or 0.0), str(p.attempts)) for p in placements)
+    return aligned(rows, right_from=2)
+
+
+def _pending(placements: Iterable[Placement]) -> Iterator[str]:
+    """Messages are long: each on a line of its own."""
+    yield "PENDING"
+    for placement in placements:
+        tried = f"{_plural(placement.attempts, 'attempt')} since {_time(placement.since or 0.0)}"
+        where = f", to be bound to {placement.node}" if placement.node else ""
+        yield f"{placement.pod} ({placement.reason}, {tried}{where})"
+        yield f"  {placement.message}"
+
+
+def _utilisation(result: Result) -> Iterator[str]:
+    nodes, cluster = result.utilisation.nodes, result.utilisation.cluster
+    resources = [*_ALWAYS_SHOWN, *(name for name, usage in cluster.items() if _is_worth_showing(name, usage))]
+    shown = list(nodes)
+    if len(shown) > MOST_NODES:
+        shown.sort(key=lambda name: (-_cpu_fraction(nodes[name]), name))
+        del shown[MOST_NODES:]
+    rows = [("NODE", *(name.upper() if name in _ALWAYS_SHOWN else name for name in resources))]
+    rows += (_usage_row(name, nodes[name], resources) for name in shown)
+    rows.append(_usage_row("all nodes", cluster, resources))
+    yield from aligned(rows, right_from=1)
+    if len(shown) < len(nodes):
+        yield f"({len(nodes) - len(shown)} more nodes, less full; -o json has all)"
+
+
+def _is_worth_showing(name: str, usage: Usage) -> bool:
+    if name in _ALWAYS_SHOWN:
+        return False
+    return bool(usage.requested) or ("/" in name and bool(usage.allocatable))
+
+
+def _cpu_fraction(usages: Mapping[str, Usage]) -> float:
+    cpu = usages.get("cpu")
+    return 0.0 if cpu is None else cpu.fraction
+
+
+def _usage_row(name: str, usages: Mapping[str, Usage], resources: Sequence[str]) -> tuple[str, ...]:
+    return (name, *(_usage(resource, usages.get(resource)) for resource in resources))
+
+
+def _usage(resource: str, usage: Usage | None) -> str:
+    if usage is None or not (usage.allocatable or usage.requested):
+        return "-"
+    used, offered = _amount(resource, usage.requested), _amount(resource, usage.allocatable)
+    return f"{used}/{offered} {usage.fraction:4.0%}"
+
+
+def _amount(resource: str, amount: int) -> str:
+    if resource == "cpu":
+        return f"{amount / 1000:g}"
+    if resource == "memory" or resource.endswith("storage") or resource.startswith("hugepages-"):
+        for unit, size in _UNITS:
+            if amount >= size:
+                return f"{round(amount / size, 1):g}{unit}"
+    return str(amount)
+
+
+def _time(seconds: float) -> str:
+    """`30s`, `5m0.5s`, `2h0m1s`."""
+    minutes, rest = divmod(seconds, 60)
+    text = f"{round(rest, 6):g}s"
+    if minutes:
+        hours, minutes = divmod(int(minutes), 60)
+        text = f"{hours}h{minutes}m{text}" if hours else f"{minutes}m{text}"
+    return text
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
