@@ -1,0 +1,69 @@
+"""A cluster in which pods preempt: the real cycle and plugin, without a queue and without an API server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from steersman import api
+from steersman.clock import ManualClock
+from steersman.conformance.setting import Setting
+from steersman.cycle.decision import Unschedulable
+from steersman.framework.pod_info import PodInfo
+from steersman.preemption import DefaultPreemption, PreemptionReport
+from steersman.rng import SeededRng
+from steersman.testing import NodeBuilder, PodBuilder
+
+PROFILE = "default-scheduler"
+#: Later than every start time in these tests.
+NOW = 2_000_000_000.0
+
+
+class PreemptionCluster:
+    """All nodes are examined and reports are detailed, unless a test changes `plugin.evaluator`."""
+
+    def __init__(
+        self,
+        nodes: Iterable[NodeBuilder],
+        pods: Iterable[PodBuilder] = (),
+        objects: Iterable[api.Object] = (),
+        configuration: Mapping[str, Any] | None = None,
+        scalar: bool = False,
+    ) -> None:
+        self.setting = Setting(configuration, ManualClock(NOW), SeededRng(0), scalar)
+        for obj in (*(node.obj() for node in nodes), *objects):
+            self.setting.add_object(obj)
+        for pod in pods:
+            self.setting.add_existing_pod(pod.obj())
+        plugin = self.setting.profiles[PROFILE].plugins["DefaultPreemption"]
+        assert isinstance(plugin, DefaultPreemption)
+        self.plugin = plugin
+
+    def pending(self, pod: PodBuilder) -> PodInfo:
+        """The pod as the scheduler knows it."""
+        obj = pod.obj()
+        self.setting.api.pods[api.key(obj)] = obj
+        return self.setting.cache.shapes.info(obj)
+
+    def nominate(self, pod: PodBuilder, node: str) -> None:
+        self.setting.nominate(pod.obj(), node)
+
+    def schedule(self, pod: PodBuilder) -> Unschedulable:
+        decision = self.setting.cycle.schedule_one(self.pending(pod))
+        assert isinstance(decision, Unschedulable), decision
+        return decision
+
+    def report(self, pod: PodBuilder) -> PreemptionReport:
+        """How the pod's preemption was decided."""
+        outcome = self.schedule(pod).post_filter
+        assert outcome is not None
+        assert outcome.result is not None, outcome.status
+        assert isinstance(outcome.result.report, PreemptionReport)
+        return outcome.result.report
+
+    def victims(self, pod: PodBuilder) -> tuple[str, list[str]]:
+        """The chosen node and the names of those who have to go; ("", []) when preemption does not help."""
+        choice = self.report(pod).choice
+        if choice is None:
+            return "", []
+        return choice.candidate.node, [victim.name for victim in choice.candidate.victims]
