@@ -115,19 +115,21 @@ class Signature:
     def totals(self, feasible: Feasible) -> Totals:
         """Weighted total by row for these feasible rows; all others are far below zero. Not to be kept or changed: the
         next evaluation may write into it."""
+        additions = [
+            (weight, score)
+            for weight, kernel in self._cluster_scores
+            if not kernel.skipped(feasible) and (score := kernel.normalized(feasible)) is not None
+        ]
         if feasible.penalty is self._penalty:
-            if not self._cluster_scores:
+            if not additions:
                 return self._total
             total = self._total.copy()
         else:
             total = self._base + feasible.penalty
             if self._normalised:
                 total += self._normalised_sum(feasible.penalty)
-        for weight, kernel in self._cluster_scores:
-            if not kernel.skipped(feasible):
-                score = kernel.normalized(feasible)
-                if score is not None:
-                    total += score if weight == 1 else score * weight
+        for weight, score in additions:
+            total += score if weight == 1 else score * weight
         return total
 
     # -- keeping up --------------------------------------------------------------------------------------------------
