@@ -8,6 +8,8 @@ from tests.plugins.node_resources.fitting import FPGA, GPU, HUGE_PAGES, NATIVE
 
 from steersman import api
 from steersman.config import ResourceSpec
+from steersman.framework.plugin import MAX_NODE_SCORE, MIN_NODE_SCORE
+from steersman.framework.status import Status
 from steersman.testing import PodBuilder, make_node, make_pod
 
 UNACCOUNTED = "unknown"
@@ -80,3 +82,9 @@ def nodes_with(amounts: list[Amounts]) -> ChangingCluster:
     for number, offered in enumerate(amounts):
         cluster.apply(make_node(f"n{number}").capacity(**quantities(offered)).obj())
     return cluster
+
+
+def within_bounds(score: int | Status) -> int:
+    """Odd amounts may score anything; kernels keep to 0..100."""
+    assert isinstance(score, int)
+    return min(max(score, MIN_NODE_SCORE), MAX_NODE_SCORE)

@@ -8,17 +8,32 @@ from tests.equivalence.examples import examples
 from tests.plugins.column_checks import Change, ChangingCluster, ScoreCheck
 from tests.plugins.handles import FakeHandle
 from tests.plugins.node_resources.fitting import FPGA, GPU, resources
-from tests.plugins.node_resources.odd_amounts import UNACCOUNTED, nodes_with, scored, stories, waiting_pods
+from tests.plugins.node_resources.odd_amounts import (
+    UNACCOUNTED,
+    nodes_with,
+    scored,
+    stories,
+    waiting_pods,
+    within_bounds,
+)
 
 from steersman.config import NodeResourcesBalancedAllocationArgs, ResourceSpec
 from steersman.framework.columns import ALL_ROWS
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_info import PodInfo
 from steersman.plugins.node_resources import NodeResourcesBalancedAllocation
 from steersman.plugins.node_resources.balance import balance_score
 from steersman.testing import PodBuilder, make_pod
 
 
+class BalancedWithinBounds(NodeResourcesBalancedAllocation):
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        return within_bounds(super().score(state, pod, node))
+
+
 def plugin(specs: tuple[ResourceSpec, ...]) -> NodeResourcesBalancedAllocation:
-    return NodeResourcesBalancedAllocation(NodeResourcesBalancedAllocationArgs(resources=specs), FakeHandle())
+    return BalancedWithinBounds(NodeResourcesBalancedAllocationArgs(resources=specs), FakeHandle())
 
 
 def four(numbers: st.SearchStrategy[int]) -> st.SearchStrategy[list[int]]:

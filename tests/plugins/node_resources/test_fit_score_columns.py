@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.equivalence.examples import examples
 from tests.plugins.column_checks import Change, ChangingCluster, ScoreCheck
-from tests.plugins.node_resources.fitting import GPU, fit_plugin, resources, strategy
-from tests.plugins.node_resources.odd_amounts import nodes_with, scored, stories, waiting_pods
+from tests.plugins.handles import FakeHandle
+from tests.plugins.node_resources.fitting import GPU, resources, strategy
+from tests.plugins.node_resources.odd_amounts import nodes_with, scored, stories, waiting_pods, within_bounds
 
 from steersman.config import (
     NodeResourcesFitArgs,
@@ -19,8 +20,11 @@ from steersman.config import (
     ScoringStrategyType,
     UtilizationShapePoint,
 )
-from steersman.errors import InputError
-from steersman.framework.columns import ALL_ROWS
+from steersman.framework.columns import ALL_ROWS, KernelFault
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_info import PodInfo
+from steersman.plugins.node_resources import NodeResourcesFit
 from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES
 from steersman.plugins.node_resources.strategy_columns import percent
 from steersman.testing import PodBuilder, make_pod
@@ -38,11 +42,20 @@ strategies = st.builds(
 )
 
 
+class FitWithinBounds(NodeResourcesFit):
+    def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        return within_bounds(super().score(state, pod, node))
+
+
+def plugin(scoring: ScoringStrategy) -> NodeResourcesFit:
+    return FitWithinBounds(NodeResourcesFitArgs(scoring_strategy=scoring), FakeHandle())
+
+
 @examples(120)
 @given(strategies, stories, waiting_pods)
 def test_vector_and_scalar_form_agree(scoring: ScoringStrategy, story: list[Change], pods: list[PodBuilder]) -> None:
     cluster = ChangingCluster()
-    check = ScoreCheck(fit_plugin(NodeResourcesFitArgs(scoring_strategy=scoring)), cluster)
+    check = ScoreCheck(plugin(scoring), cluster)
     for change in story:
         cluster.apply(change)
         for pod in pods:
@@ -70,7 +83,7 @@ def test_a_node_scores_by_the_resources_that_it_offers(kind: ScoringStrategyType
     cluster = nodes_with([{"cpu": 10, "memory": 10, GPU: 10}, {"cpu": 10, "memory": 10}, {"cpu": 10}, {}])
     pod = make_pod().req(cpu="2m", memory=5, **{GPU: 1})
 
-    kernel = fit_plugin(NodeResourcesFitArgs(scoring_strategy=scoring)).score_kernel(pod.info(), cluster.table)
+    kernel = plugin(scoring).score_kernel(pod.info(), cluster.table)
 
     used = [(20 * 1 + 50 * 3 + 10 * 5) // 9, (20 * 1 + 50 * 3) // 4, 20, 0]
     free = [(80 * 1 + 50 * 3 + 90 * 5) // 9, (80 * 1 + 50 * 3) // 4, 80, 0]
@@ -82,7 +95,7 @@ def test_a_node_scores_by_the_resources_that_it_offers(kind: ScoringStrategyType
 def test_requests_beyond_the_range_of_numbers_leave_the_forms_equal(kind: ScoringStrategyType) -> None:
     cluster = nodes_with([{"cpu": 10, "memory": 10}, {"cpu": 10, "memory": 10}])
     cluster.apply(make_pod("wrapped").req(memory="5Ei").req(memory="5Ei").node("n0").obj())
-    check = ScoreCheck(fit_plugin(NodeResourcesFitArgs(scoring_strategy=strategy(kind))), cluster)
+    check = ScoreCheck(plugin(strategy(kind)), cluster)
 
     check(make_pod().req(cpu="1m", memory=1).info())
     check(make_pod().req(memory="4Ei").req(memory="4Ei").info())
@@ -92,24 +105,22 @@ def test_a_pod_that_no_configured_resource_counts_for_scores_nothing() -> None:
     scoring = strategy(ScoringStrategyType.LEAST_ALLOCATED, resources(**{GPU: 1}))
     cluster = nodes_with([{"cpu": 10, GPU: 10}])
 
-    kernel = fit_plugin(NodeResourcesFitArgs(scoring_strategy=scoring)).score_kernel(make_pod().info(), cluster.table)
+    kernel = plugin(scoring).score_kernel(make_pod().info(), cluster.table)
 
     assert not kernel.rows(ALL_ROWS).any()
 
 
 def test_without_resources_there_is_nothing_to_score_by() -> None:
-    plugin = fit_plugin(NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(resources=())))
-
-    with pytest.raises(InputError, match=ERR_NO_RESOURCES):
-        plugin.score_kernel(make_pod().info(), nodes_with([{}]).table)
+    with pytest.raises(KernelFault, match=ERR_NO_RESOURCES):
+        plugin(ScoringStrategy(resources=())).score_kernel(make_pod().info(), nodes_with([{}]).table)
 
 
 def test_pods_that_count_for_the_same_amounts_share_a_column() -> None:
     specs = (ResourceSpec(name="cpu"), ResourceSpec(name="memory"))
-    plugin = fit_plugin(NodeResourcesFitArgs(scoring_strategy=ScoringStrategy(resources=specs)))
+    scorer = plugin(ScoringStrategy(resources=specs))
     pods = (
         make_pod("one").req(cpu="300m", memory=5),
         make_pod("other").req(cpu="200m", memory=5).req(memory=0, **{GPU: 1}),
     )
 
-    assert len({plugin.score_fragment(pod.info()) for pod in pods}) == 1
+    assert len({scorer.score_fragment(pod.info()) for pod in pods}) == 1

@@ -1,7 +1,9 @@
 """What both score kernels of this folder read: the columns of `allocation`.
 
 Kernels are fast where amounts are ordinary. Where they are not (capacities from 64 Pi on, or negative amounts, which
-quantities too great for an int64 turn into), the scalar form answers row by row, with Go's arithmetic.
+quantities too great for an int64 turn into), the scalar form answers row by row, with Go's arithmetic. What comes out of
+that may be out of bounds. The scalar engine then gives up on the pod; kernels, which answer for nodes that nobody may have
+asked about, limit it.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from numpy.typing import NDArray
 from steersman.config import ResourceSpec
 from steersman.framework.columns import Column, Depends, IntColumn, NodesView, Rows, ScoreKernel
 from steersman.framework.go_integers import int64
+from steersman.framework.plugin import MAX_NODE_SCORE, MIN_NODE_SCORE
 from steersman.framework.pod_resources import CPU, MEMORY
 from steersman.plugins.node_resources.allocation import ScoreNode, takes_part
 
@@ -67,10 +70,11 @@ class AllocationKernel(ScoreKernel):
         it ordinary."""
 
     def scalar_score(self, row: int) -> int:
+        """What the scalar form says of the row, within bounds."""
         offered = [cell[row] for _, _, cell, _ in self.cells]
         used = [cell[row] for _, _, _, cell in self.cells]
         requested = [int64(amount + wanted) for amount, (_, wanted, _, _) in zip(used, self.cells, strict=True)]
-        return self._score_node(requested, used, offered)
+        return min(max(self._score_node(requested, used, offered), MIN_NODE_SCORE), MAX_NODE_SCORE)
 
 
 def scored_resources(

@@ -13,7 +13,15 @@ from typing import Final
 from steersman.api import Pod
 from steersman.config import NodeResourcesFitArgs
 from steersman.errors import InputError
-from steersman.framework.columns import ColumnarFilter, ColumnarScore, FilterKernel, NodesView, ScoreKernel, StatusTable
+from steersman.framework.columns import (
+    ColumnarFilter,
+    ColumnarScore,
+    FilterKernel,
+    KernelFault,
+    NodesView,
+    ScoreKernel,
+    StatusTable,
+)
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.handle import Handle
@@ -21,7 +29,7 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.pod_resources import pod_requests, scoring_requests
-from steersman.framework.status import Status, error, unresolvable
+from steersman.framework.status import Status, error, fault, unresolvable
 from steersman.plugins.node_resources import fit_hints
 from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES, allocation, requested_with_minimum_on
 from steersman.plugins.node_resources.fit_columns import fit_kernel
@@ -112,7 +120,7 @@ class NodeResourcesFit(
 
     def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel:
         if not self._resources:
-            raise InputError(ERR_NO_RESOURCES)
+            raise KernelFault(fault("Score", self.name, ERR_NO_RESOURCES))
         return strategy_kernel(self._strategy, self._score_requests(pod).amounts, view)
 
     def _score_requests(self, pod: PodInfo) -> ScoreRequests:
