@@ -34,6 +34,11 @@ def test_a_yaml_file_may_hold_several_documents(tmp_path: Path) -> None:
     assert [entry.place for entry in loaded.objects] == [Place(file, 1), Place(file, 3)]
 
 
+def test_documents_in_json_notation_may_be_separated_as_in_yaml(tmp_path: Path) -> None:
+    text = '{"kind": "Node", "metadata": {"name": "n"}}\n---\n{"kind": "Pod", "metadata": {"name": "p"}}\n'
+    assert keys(manifests.load([write(tmp_path / "a.yaml", text)])) == ["Node n", "Pod default/p"]
+
+
 def test_a_json_file_holds_one_object(tmp_path: Path) -> None:
     assert keys(manifests.load([write(tmp_path / "a.json", json.dumps(pod("p")))])) == ["Pod default/p"]
 

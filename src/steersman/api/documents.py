@@ -53,7 +53,8 @@ def find_objects(file: str, data: bytes, *, is_json: bool) -> Iterator[Found]:
     try:
         msgspec.json.decode(data, type=msgspec.Raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        if "trailing characters" in str(error):
+        separated = not is_json and b"\n---" in data  # YAML documents in JSON's notation
+        if "trailing characters" in str(error) and not separated:
             return _in_plain(file, _concatenated(_text(data)))
         if is_json:
             raise decode_errors.malformed(error, data) from error

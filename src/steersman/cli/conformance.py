@@ -10,8 +10,10 @@ if TYPE_CHECKING:
     from steersman.conformance.agreement import Agreement
 
 DIFFERENCES: Final = 1
-_SHOWN: Final = 10
+_SHOWN_CASES: Final = 5
 """So many differing cases are described unless all are wanted."""
+_SHOWN_LINES: Final = 4
+"""Of each of them."""
 
 
 @click.command()
@@ -58,11 +60,11 @@ def _print_table(agreements: list[Agreement]) -> None:
 
 
 def _print_differences(differing: list[list[str]], verbose: bool) -> None:
-    shown = differing if verbose else differing[:_SHOWN]
+    shown = differing if verbose else differing[:_SHOWN_CASES]
     for lines in shown:
         click.echo()
-        click.echo("\n".join(lines if verbose else lines[:_SHOWN]))
-        if not verbose and len(lines) > _SHOWN:
-            click.echo(f"… and {len(lines) - _SHOWN} more differences in this case")
+        click.echo("\n".join(lines if verbose else lines[:_SHOWN_LINES]))
+        if not verbose and len(lines) > _SHOWN_LINES:
+            click.echo(f"… and {len(lines) - _SHOWN_LINES} more differences in this case")
     if len(shown) < len(differing):
         click.echo(f"\n… and {len(differing) - len(shown)} more cases that differ; -v shows all")

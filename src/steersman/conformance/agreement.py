@@ -10,7 +10,7 @@ import msgspec
 from steersman.conformance.bundles import Case
 from steersman.conformance.difference import Difference
 
-_LONGEST: Final = 300
+_LONGEST: Final = 160
 """Characters of a value that are shown when it is abridged."""
 
 

@@ -1,0 +1,78 @@
+"""When a simulation ends, with and without a deadline."""
+
+from __future__ import annotations
+
+from tests.sim.clusters import a_pod, nodes, pods
+
+from steersman.embedded import RUN_SECONDS
+from steersman.framework import FilterPlugin, NodeInfo, PodInfo
+from steersman.sim import Simulation
+
+
+def test_without_a_deadline_it_ends_when_nothing_would_change_any_more() -> None:
+    result = Simulation.load(nodes("n1"), pods(6)).run()
+    assert result.summary.scheduled == 4
+    assert result.summary.pending == 2
+    assert result.summary.seconds == 0.0
+
+
+def test_a_pod_that_ends_makes_room_for_one_that_waits() -> None:
+    first = a_pod("first", cpu="3").annotation(RUN_SECONDS, "45").obj()
+    result = Simulation.load(nodes("n1"), first, a_pod("second", cpu="3").obj()).run()
+    assert result.placements["default/first"].at == 0.0
+    second = result.placements["default/second"]
+    assert (second.node, second.at, second.attempts) == ("n1", 45.0, 2)
+    assert result.summary.seconds == 45.0
+
+
+def test_with_a_deadline_it_goes_on_until_then() -> None:
+    result = Simulation.load(nodes("n1"), pods(1)).run(until=600)
+    assert result.summary.seconds == 600.0
+
+
+def test_unschedulable_pods_are_tried_again_after_five_minutes() -> None:
+    result = Simulation.load(nodes("n1"), a_pod("big", cpu="5").obj()).run(until=1000)
+    pending = result.pending["default/big"]
+    assert pending.attempts == 4
+    assert pending.since == 0.0
+
+
+def test_a_deadline_counts_from_the_start_of_the_simulation() -> None:
+    simulation = Simulation.load(nodes("n1"), pods(1))
+    simulation.run(until=60)
+    assert simulation.run(until=90).summary.seconds == 90.0
+    assert simulation.run(until=30).summary.seconds == 90.0
+
+
+class BreaksTwice(FilterPlugin):
+    """Raises for the first two attempts."""
+
+    name = "BreaksTwice"
+    asked = 0
+
+    def filter(self, pod: PodInfo, node: NodeInfo) -> None:
+        BreaksTwice.asked += 1
+        if BreaksTwice.asked <= 2:
+            raise RuntimeError("not yet")
+
+
+def test_a_pod_that_fails_with_errors_is_tried_three_times() -> None:
+    BreaksTwice.asked = 0
+    result = Simulation.load(nodes("n1"), pods(1), plugins=[BreaksTwice]).run()
+    placement = result.placements["default/pod-0"]
+    assert placement.node == "n1"
+    assert placement.attempts == 3
+    assert placement.at is not None
+    assert placement.at > 0
+
+
+def test_gated_pods_do_not_keep_the_clock_from_moving() -> None:
+    gated = a_pod("gated").gate("example.com/wait").obj()
+    result = Simulation.load(nodes("n1"), gated).run(until=3600)
+    assert result.pending["default/gated"].reason == "SchedulingGated"
+    assert result.summary.seconds == 3600.0
+
+
+def test_a_cluster_without_nodes_is_no_reason_to_fail() -> None:
+    result = Simulation.load(pods(1)).run()
+    assert result.pending["default/pod-0"].message == "no nodes available to schedule pods"

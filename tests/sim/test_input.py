@@ -1,0 +1,77 @@
+"""What a simulation takes: files, directories, objects; and what it says of things it cannot use."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.sim.clusters import a_node, a_pod, nodes, pods
+
+from steersman import api
+from steersman.api import codec
+from steersman.errors import InputError
+from steersman.sim import Simulation
+from steersman.testing import make_node, make_replica_set
+
+
+def write(path: Path, *objects: api.Object) -> Path:
+    path.write_text("\n---\n".join(codec.encode(obj).decode() for obj in objects), encoding="utf-8")
+    return path
+
+
+def test_files_may_come_in_any_order(tmp_path: Path) -> None:
+    wanted = write(tmp_path / "pods.yaml", *pods(2))
+    cluster = write(tmp_path / "cluster.yaml", *nodes("n1"))
+    assert Simulation.load(wanted, str(cluster)).run().summary.scheduled == 2
+
+
+def test_a_directory_and_standard_input_are_sources_too(tmp_path: Path) -> None:
+    write(tmp_path / "cluster.json", *nodes("n1"))
+    stdin = io.BytesIO(codec.encode(a_pod("piped").obj()))
+    result = Simulation.load(tmp_path, "-", stdin=stdin).run()
+    assert result.placements["default/piped"].node == "n1"
+
+
+def test_a_node_without_allocatable_offers_its_capacity() -> None:
+    node = make_node("n1").obj()
+    status = msgspec.structs.replace(node.status, allocatable={}, capacity={"cpu": "2", "memory": "4Gi", "pods": "5"})
+    result = Simulation.load(msgspec.structs.replace(node, status=status), pods(3)).run()
+    assert result.summary.scheduled == 2
+
+
+def test_two_nodes_of_one_name_are_refused() -> None:
+    with pytest.raises(InputError, match='Node n1: nodes "n1" already exists'):
+        Simulation.load(nodes("n1"), a_node("n1").obj())
+
+
+def test_negative_amounts_are_refused() -> None:
+    with pytest.raises(InputError, match=r"requests\.cpu: must be greater than or equal to 0"):
+        Simulation.load(a_pod("odd", cpu="-1").obj())
+
+
+def test_what_is_neither_path_nor_object_is_refused() -> None:
+    with pytest.raises(InputError, match="neither a path nor an API object"):
+        Simulation.load([3])  # type: ignore[list-item]
+
+
+def test_controllers_whose_pods_are_missing_are_named_in_one_note() -> None:
+    lonely = make_replica_set("lonely").obj()
+    owner = make_replica_set("owner").uid("owner-uid").obj()
+    owned = a_pod("owned").owner("ReplicaSet", "owner", uid="owner-uid").obj()
+    result = Simulation.load(nodes("n1"), lonely, owner, owned).run()
+    assert result.notes == ("controllers do not run here: no pods were made for 1 ReplicaSet",)
+
+
+def test_kinds_that_mean_nothing_to_a_scheduler_are_counted(tmp_path: Path) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n", encoding="utf-8")
+    assert Simulation.load(file, nodes("n1")).run().notes == ("objects of other kinds were passed over: 1 ConfigMap",)
+
+
+def test_the_clock_starts_where_a_dump_ends() -> None:
+    old = a_pod("old").node("n1").phase("Running").created("2026-03-01T12:00:00Z").obj()
+    simulation = Simulation.load(nodes("n1"), old)
+    assert simulation.cluster.timestamp() == "2026-03-01T12:00:00Z"
+    assert simulation.now == 0.0

@@ -1,0 +1,88 @@
+"""Plugins from outside: files and classes run without being named, unless the configuration says something of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.sim.clusters import nodes, pods
+
+from steersman.config import ConfigError
+from steersman.errors import InputError
+from steersman.framework import NodeInfo, PodInfo, ScorePlugin
+from steersman.runtime import PluginError
+from steersman.sim import Simulation
+
+CHEAP_NODES = """
+from steersman.framework import ScorePlugin
+
+class CheapNodes(ScorePlugin):
+    name = "CheapNodes"
+
+    def score(self, pod, node):
+        return 100 if node.name == "n2" else 0
+"""
+
+
+class LikesN3(ScorePlugin):
+    name = "LikesN3"
+
+    def score(self, pod: PodInfo, node: NodeInfo) -> int:
+        return 100 if node.name == "n3" else 0
+
+
+def config(tmp_path: Path, plugins: str) -> str:
+    file = tmp_path / "config.yaml"
+    file.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+        f"profiles:\n- plugins: {plugins}\n",
+        encoding="utf-8",
+    )
+    return str(file)
+
+
+def test_a_file_with_a_plugin_is_enough(tmp_path: Path) -> None:
+    file = tmp_path / "cheap.py"
+    file.write_text(CHEAP_NODES, encoding="utf-8")
+    result = Simulation.load(nodes("n1", "n2", "n3"), pods(1), plugins=[file]).run()
+    assert result.placements["default/pod-0"].node == "n2"
+    scores = {score.plugin: score for score in result.explain("pod-0").of("n2").scores}
+    assert (scores["CheapNodes"].weight, scores["CheapNodes"].weighted) == (1, 100)
+
+
+def test_a_class_is_enough_too() -> None:
+    result = Simulation.load(nodes("n1", "n2", "n3"), pods(1), plugins=[LikesN3]).run()
+    assert result.placements["default/pod-0"].node == "n3"
+
+
+def test_the_configuration_has_the_last_word(tmp_path: Path) -> None:
+    weighted = config(tmp_path, "{score: {enabled: [{name: LikesN3, weight: 7}]}}")
+    result = Simulation.load(nodes("n1", "n2", "n3"), pods(1), plugins=[LikesN3], config=weighted).run()
+    scores = {score.plugin: score for score in result.explain("pod-0").of("n3").scores}
+    assert scores["LikesN3"].weight == 7
+    disabled = config(tmp_path, "{score: {disabled: [{name: LikesN3}]}}")
+    result = Simulation.load(nodes("n1", "n2", "n3"), pods(1), plugins=[LikesN3], config=disabled).run()
+    assert "LikesN3" not in {score.plugin for score in result.explain("pod-0").of("n3").scores}
+
+
+def test_a_configuration_that_names_an_unknown_plugin_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match='"Ghost" does not exist'):
+        Simulation.load(nodes("n1"), config=config(tmp_path, "{score: {enabled: [{name: Ghost}]}}"))
+
+
+def test_a_name_that_is_taken_is_refused() -> None:
+    class Impostor(ScorePlugin):
+        name = "NodeName"
+
+    with pytest.raises(PluginError, match='"NodeName" is taken'):
+        Simulation.load(nodes("n1"), plugins=[Impostor])
+
+
+def test_what_is_neither_file_nor_class_is_refused() -> None:
+    with pytest.raises(InputError, match="neither a file nor a plugin class"):
+        Simulation.load(nodes("n1"), plugins=[LikesN3()])  # type: ignore[list-item]
+
+
+def test_gates_are_those_of_kube_scheduler() -> None:
+    with pytest.raises(InputError, match="unrecognized feature gate: Ghost"):
+        Simulation.load(nodes("n1"), gates={"Ghost": True})
