@@ -52,7 +52,7 @@ class AllocationKernel(ScoreKernel):
         #: The same for one row: weight, wanted, offered, used.
         self.cells = tuple((r.spec.weight, r.wanted, r.offered.cell, r.used.cell) for r in resources)
         self._score_node = score_node
-        self._row_numbers = np.arange(view.capacity)
+        self._capacity = view.capacity
         self._wants_ordinary = bool(resources) and all(0 <= r.wanted < _ORDINARY_USE for r in resources)
 
     def rows(self, rows: Rows) -> IntColumn:
@@ -62,7 +62,7 @@ class AllocationKernel(ScoreKernel):
             largest = max(map(_largest, offered))
             if largest < ORDINARY_CAPACITY:
                 return self.scores(offered, used, largest)
-        return np.array([self.row(row) for row in self._row_numbers[rows].tolist()], np.int64)
+        return np.array([self.row(row) for row in np.arange(self._capacity)[rows].tolist()], np.int64)
 
     @abstractmethod
     def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:

@@ -77,10 +77,11 @@ class BalanceOfTwo(Balance):
             return self.scalar_score(row)
         share_1 = used_1 / whole_1 if used_1 < whole_1 else 1.0
         share_2 = used_2 / whole_2 if used_2 < whole_2 else 1.0
-        before = int((1 - abs((share_1 - share_2) / 2)) * 100)
+        before = int((1 - abs((share_1 - share_2) / 2)) * MAX_NODE_SCORE)
         share_1 = requested_1 / whole_1 if requested_1 < whole_1 else 1.0
         share_2 = requested_2 / whole_2 if requested_2 < whole_2 else 1.0
-        return 50 + (50 + int((1 - abs((share_1 - share_2) / 2)) * 100) - before) // 2
+        after = int((1 - abs((share_1 - share_2) / 2)) * MAX_NODE_SCORE)
+        return _HALF + (_HALF + after - before) // 2
 
 
 def _balance(used: Sequence[IntColumn], offered: Sequence[IntColumn]) -> IntColumn:

@@ -59,7 +59,7 @@ class Fit(FilterKernel):
         self.rule = NeedsRoom(tuple((request.resource, request.amount) for request in requests))
         self._requests = requests
         self._statuses = statuses
-        self._row_numbers = np.arange(view.capacity)
+        self._capacity = view.capacity
         self._pods, self._allowed = view.pod_count, view.allowed_pods
         self._pods_cell, self._allowed_cell = self._pods.cell, self._allowed.cell
         self._needs = tuple(
@@ -97,7 +97,7 @@ class Fit(FilterKernel):
         reasons = np.zeros(len(lacking), np.int32)
         crowded = lacking.nonzero()[0]
         if len(crowded):
-            reasons[crowded] = self._ids_of(self._row_numbers[rows][crowded])
+            reasons[crowded] = self._ids_of(np.arange(self._capacity)[rows][crowded])
         return reasons
 
     def _ids_of(self, rows: NDArray[np.intp]) -> ReasonColumn:

@@ -94,9 +94,9 @@ class LeastAllocatedOfTwo(LeastAllocated):
             return self.scalar_score(row)
         node_score = 0
         if requested_1 < capacity_1:
-            node_score = (capacity_1 - requested_1) * 100 // capacity_1 * self._weight_1
+            node_score = (capacity_1 - requested_1) * FULL // capacity_1 * self._weight_1
         if requested_2 < capacity_2:
-            node_score += (capacity_2 - requested_2) * 100 // capacity_2 * self._weight_2
+            node_score += (capacity_2 - requested_2) * FULL // capacity_2 * self._weight_2
         return node_score // self._weight_sum
 
 
