@@ -7,7 +7,7 @@ and plugins that must be asked per cycle. Diagnosis and reports read the same ke
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from steersman.framework.status import SKIP, Status
 from steersman.rng import Rng
 from steersman.runtime.profile import Profile
 from steersman.state.node_table import NodeTable
+from steersman.state.row_info import LiveNodes
 from steersman.state.signature import Totals
 
 Nominations = Mapping[str, Sequence[PodInfo]]
@@ -232,8 +233,8 @@ class ColumnarEvaluation(Evaluation):
             scalar.pre_filter(self._profile, self._scalar_state, self.pod, self._nodes())
         return self._scalar_state
 
-    def _nodes(self) -> list[NodeInfo]:
-        return [self._table.info(row) for row in self._table.live_rows()]
+    def _nodes(self) -> Sequence[NodeInfo]:
+        return LiveNodes(self._table)
 
     # -- answers -----------------------------------------------------------------------------------------------------
 
@@ -279,6 +280,13 @@ class ColumnarEvaluation(Evaluation):
                 for row in self._table.live_rows():
                     if row in kernel.faults and self._feasible.penalty[row] == 0:
                         raise kernel.faults[row]
+
+    def restrict(self, names: Container[str]) -> None:
+        lost = np.zeros(self._table.capacity, np.bool_)
+        for row in self._feasible.rows.tolist():
+            lost[row] = self._table.names[row] not in names
+        if lost.any():
+            self._feasible = self._entry.signature.without(lost, self._feasible)
 
     def choose(self, rng: Rng) -> Choice:
         names = self._table.names

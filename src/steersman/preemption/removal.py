@@ -33,10 +33,10 @@ class Removal:
         #: The checked resources and what the pod needs of each.
         self.needs: tuple[tuple[str, int], ...] = room.amounts if room is not None else ()
         self.counts_pods = room is not None
-        lower = victims.priority < pod.priority
+        below = victims.below(pod.priority, [resource for resource, _ in self.needs])
         #: int64: pods that could go, and what they hold of each resource.
-        self.removable = self._sums(lower.astype(np.int64))
-        self._held = {resource: self._sums(victims.amounts(resource) * lower) for resource, _ in self.needs}
+        self.removable = below.count
+        self._held = below.amounts
         #: int64: pods that could be there besides the preemptor; negative: not even it.
         self.spare_pods = self._table.allowed_pods.values - self._table.pod_count.values + self.removable - 1
         #: int64 by resource: what would be left beyond the pod's need; negative: does not suffice.
@@ -100,15 +100,6 @@ class Removal:
     def _free(self, resource: str) -> IntColumn:
         return self._table.allocatable(resource).values - self._table.requested(resource).values
 
-    def _sums(self, values: IntColumn) -> IntColumn:
-        """By row: the sum over its pods."""
-        victims = self.victims
-        total = np.zeros(self._table.capacity, np.int64)
-        rows = victims.count.nonzero()[0]
-        if len(rows):
-            total[rows] = _sum_segments(values, victims.first[rows], victims.count[rows])
-        return total
-
     def _mark_taken_ports(self) -> None:
         """As upstream has it, a port is free once one of its users has gone, even if somebody else holds it too."""
         if not self._ports:
@@ -132,14 +123,3 @@ class Removal:
                     column[row] -= rival.requests(resource)
                 if self.conflicts(rival):
                     self.port_taken[row] = True
-
-
-def _sum_segments(values: IntColumn, first: RowIndex, count: RowIndex) -> IntColumn:
-    """The sums of `values[first:first + count]`; no segment is empty."""
-    bounds = np.empty(2 * len(first), np.intp)
-    bounds[::2] = first
-    bounds[1::2] = first + count
-    # reduceat wants every bound inside of the array.
-    padded = np.append(values, 0)
-    sums: IntColumn = np.add.reduceat(padded, bounds)[::2]
-    return sums

@@ -7,7 +7,7 @@ nobody preempts never makes one.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,37 @@ Times = NDArray[np.float64]
 
 _SMALLEST_POOL = 256
 _SPARE = 4
+#: Preemptors come with few priorities; sums are kept for the latest of them.
+_MOST_SUMS = 8
+
+
+class PodsBelow:
+    """By row: how many pods have a lower priority, and what they request."""
+
+    def __init__(self, priority: int, rows: int) -> None:
+        self._priority = priority
+        #: int64[rows].
+        self.count: IntColumn = np.zeros(rows, np.int64)
+        #: int64[rows] by resource.
+        self.amounts: dict[str, IntColumn] = {}
+        self._counted = False
+
+    def complete(self, pods: Sequence[Sequence[PodInfo]], resources: Iterable[str]) -> None:
+        """Adds what was not asked for before."""
+        new = [resource for resource in resources if resource not in self.amounts]
+        for resource in new:
+            self.amounts[resource] = np.zeros(len(self.count), np.int64)
+        if new or not self._counted:
+            self._counted = True
+            for row, here in enumerate(pods):
+                self.write(row, here)
+
+    def write(self, row: int, pods: Sequence[PodInfo]) -> None:
+        """`pods` are all on the row, most important first."""
+        lower = [pod.shape.requests for pod in pods if pod.priority < self._priority]
+        self.count[row] = len(lower)
+        for resource, column in self.amounts.items():
+            column[row] = sum([requests.get(resource, 0) for requests in lower])
 
 
 class VictimTable:
@@ -47,6 +78,8 @@ class VictimTable:
         self.start: Times = np.zeros(_SMALLEST_POOL, np.float64)
         #: int64[pool] by resource: what the pod requests.
         self._amounts: dict[str, IntColumn] = {}
+        #: By priority: the latest asked for come last.
+        self._below: dict[int, PodsBelow] = {}
         self._pool_end = 0
         #: Cells that rows have left behind for a larger space.
         self._wasted = 0
@@ -63,6 +96,15 @@ class VictimTable:
                 start = self.first[row]
                 column[start : start + len(pods)] = [pod.requests(resource) for pod in pods]
         return column
+
+    def below(self, priority: int, resources: Iterable[str]) -> PodsBelow:
+        """The pods of lower priority, summed up by row. Not to be changed. Call `sync` before."""
+        sums = self._below.pop(priority, None) or PodsBelow(priority, len(self.pods))
+        self._below[priority] = sums
+        if len(self._below) > _MOST_SUMS:
+            del self._below[next(iter(self._below))]
+        sums.complete(self.pods, resources)
+        return sums
 
     def sync(self) -> None:
         """Catches up with the node table."""
@@ -81,6 +123,7 @@ class VictimTable:
     def _add_rows(self) -> None:
         missing = self._table.capacity - len(self.pods)
         if missing > 0:
+            self._below.clear()
             self.first = np.concatenate([self.first, np.zeros(missing, np.intp)])
             self.count = np.concatenate([self.count, np.zeros(missing, np.intp)])
             self.mixed = np.concatenate([self.mixed, np.zeros(missing, np.bool_)])
@@ -110,6 +153,8 @@ class VictimTable:
         self.mixed[row] = math.inf in known and any(start != math.inf for start in known)
         for resource, column in self._amounts.items():
             column[cells] = [pod.requests(resource) for pod in pods]
+        for sums in self._below.values():
+            sums.write(row, pods)
 
     def _make_space(self, row: int, cells: int) -> None:
         """At the end of the pool."""

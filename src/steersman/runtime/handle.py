@@ -15,6 +15,7 @@ from steersman.framework.pod_info import PodInfo
 from steersman.rng import Rng
 from steersman.state.node_table import NodeTable
 from steersman.state.objects import ObjectStore
+from steersman.state.row_info import LiveNodes
 
 
 class TableNodes:
@@ -24,7 +25,7 @@ class TableNodes:
         self._table = table
 
     def all(self) -> Sequence[NodeInfo]:
-        return [self._table.info(row) for row in self._table.live_rows()]
+        return LiveNodes(self._table)
 
     def get(self, name: str) -> NodeInfo | None:
         row = self._table.row_of(name)

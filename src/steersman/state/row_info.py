@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, overload
 
 from steersman.api import Node
 from steersman.framework.node_info import ImageState
@@ -85,6 +85,35 @@ class RowNodeInfo:
 
     def __repr__(self) -> str:
         return f"RowNodeInfo({self.name})"
+
+
+class LiveNodes(Sequence[RowNodeInfo]):
+    """All nodes of a table; listed when somebody looks, which most who are given them never do."""
+
+    __slots__ = ("_nodes", "_table")
+
+    def __init__(self, table: NodeTable) -> None:
+        self._table = table
+        self._nodes: list[RowNodeInfo] | None = None
+
+    @overload
+    def __getitem__(self, index: int) -> RowNodeInfo: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[RowNodeInfo]: ...
+
+    def __getitem__(self, index: int | slice) -> RowNodeInfo | Sequence[RowNodeInfo]:
+        return self._listed()[index]
+
+    def __iter__(self) -> Iterator[RowNodeInfo]:
+        return iter(self._listed())
+
+    def __len__(self) -> int:
+        return self._table.node_count
+
+    def _listed(self) -> list[RowNodeInfo]:
+        if self._nodes is None:
+            self._nodes = [self._table.info(row) for row in self._table.live_rows()]
+        return self._nodes
 
 
 _NO_PODS: dict[str, PodInfo] = {}

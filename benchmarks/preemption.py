@@ -1,0 +1,120 @@
+"""ms per preemption: the whole cycle of a pod that fits nowhere until it has found its victims, on full clusters."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import random
+import statistics
+import time
+from collections.abc import Coroutine
+from typing import Any
+
+from benchmarks.hot_path import AcceptingWriter
+from steersman import api, config
+from steersman.assembly import Scheduler, SchedulerOptions
+from steersman.clock import ManualClock
+from steersman.cycle.decision import Scheduled, Unschedulable
+from steersman.preemption import DefaultPreemption, FullSearch
+from steersman.rng import SeededRng
+from steersman.testing import make_node, make_pod
+
+#: Nodes, and what the prototype took to choose the victims (ms).
+CLUSTERS = ((5000, 1.0), (15000, 2.6))
+PODS_PER_NODE = 8
+PREEMPTORS = 60
+PRIORITIES = (0, 10, 100, 1000, 1500)
+
+
+class EvictingWriter(AcceptingWriter):
+    """Victims go at once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scheduler: Scheduler | None = None
+        self.evicted = 0
+
+    async def patch_pod_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        return True
+
+    async def delete_pod(self, pod: api.Pod) -> bool:
+        assert self.scheduler is not None
+        self.scheduler.ingest.deleted(pod)
+        self.evicted += 1
+        return True
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        """Counted when it was deleted."""
+
+
+def make_cluster(node_count: int, seed: int = 3) -> list[api.Object]:
+    """Nodes that are full of pods of lower priority."""
+    rng = random.Random(seed)
+    objects: list[api.Object] = []
+    for index in range(node_count):
+        name = f"node-{index:05d}"
+        objects.append(make_node(name).capacity(cpu="8", memory="32Gi", pods=110).obj())
+        for number in range(PODS_PER_NODE):
+            pod = make_pod(f"{name}-{number}").label("app", "batch").node(name)
+            pod = pod.req(cpu=f"{rng.choice([900, 950, 1000])}m", memory=f"{rng.choice([2, 3])}Gi")
+            started = f"2030-01-{rng.randint(1, 28):02d}T{rng.randint(0, 23):02d}:00:00Z"
+            objects.append(pod.priority(rng.choice(PRIORITIES)).started(started).phase("Running").obj())
+    return objects
+
+
+def measure(node_count: int, *, everywhere: bool) -> list[float]:
+    """Seconds of each preemption's cycle."""
+    writer, tasks = EvictingWriter(), list[Coroutine[Any, Any, None]]()
+    clock = ManualClock(2_000_000_000.0)
+    options = SchedulerOptions(configuration=config.default_configuration())
+    scheduler = writer.scheduler = Scheduler(clock, SeededRng(1), writer, tasks.append, options)
+    if everywhere:
+        _look_everywhere(scheduler)
+    for obj in make_cluster(node_count):
+        scheduler.ingest.changed(obj)
+    gc.collect()
+    gc.freeze()
+    times = []
+    for index in range(PREEMPTORS):
+        pod = make_pod(f"important-{index}").priority(2000).req(cpu="2500m", memory="4Gi")
+        scheduler.ingest.changed(pod.obj())
+        start = time.process_time()
+        decision = scheduler.schedule_one()
+        times.append(time.process_time() - start)
+        assert isinstance(decision, Unschedulable), decision
+        assert decision.nomination is not None
+        assert decision.nomination.node
+        asyncio.run(tasks.pop())
+        clock.advance(2.0)
+        scheduler.queue.flush_backoff()
+        placed = scheduler.schedule_one()
+        assert isinstance(placed, Scheduled)
+        assert placed.node == decision.nomination.node
+    gc.unfreeze()
+    return times
+
+
+def _look_everywhere(scheduler: Scheduler) -> None:
+    for profile in scheduler.profiles.values():
+        plugin = profile.plugins["DefaultPreemption"]
+        assert isinstance(plugin, DefaultPreemption)
+        plugin.evaluator.search = FullSearch()
+
+
+def main() -> None:
+    print("preemption, whole cycle, ms (in brackets: ratio to the prototype's choice of victims alone)")
+    for node_count, reference in CLUSTERS:
+        for name, everywhere in (("10 % of the candidates", False), ("all candidates", True)):
+            times = [seconds * 1e3 for seconds in measure(node_count, everywhere=everywhere)]
+            median, first = statistics.median(times[1:]), times[0]
+            print(
+                f"{node_count:6,} nodes, {PODS_PER_NODE} pods each, {name:24} "
+                f"median {median:6.2f} ({median / reference:3.1f}×), first {first:7.1f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
