@@ -45,6 +45,9 @@ class FakeObjects:
     def version(self, kind: type[object]) -> int:
         return 0
 
+    def changed_since(self, kind: type[object], version: int) -> Collection[str] | None:
+        return ()
+
 
 class FakeNodes:
     """The nodes given, in their order."""

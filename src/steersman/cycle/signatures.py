@@ -76,7 +76,7 @@ class SignatureEntry:
         self.is_plain = (
             all(result is None and (status is None or is_skip(status)) for result, status in pre_filter_answers.values())
             and all(c.name in pre_filter_answers or c.name in plan.cluster_filters for c in plan.profile.pre_filter)
-            and not any(isinstance(p, ClusterFilterKernel) and p.refusal() is not None for _, p in filters)
+            and not any(isinstance(part, ClusterFilterKernel) and _may_refuse(part) for _, part in filters)
             and not self.live_filters
             and not self.promised_filters
         )
@@ -194,6 +194,10 @@ class Signatures:
         if fragment is not None:
             self._score_columns[step.name, fragment] = column
         return column
+
+
+def _may_refuse(kernel: ClusterFilterKernel) -> bool:
+    return kernel.refusal_varies or kernel.refusal() is not None
 
 
 def _concerns(plugin: object, pod: PodInfo) -> bool:

@@ -162,7 +162,10 @@ class ScoreKernel(ABC):
 
 
 class ClusterFilterKernel(ABC):
-    """A filter whose answer depends on pods anywhere in the cluster."""
+    """A filter whose answer depends on pods anywhere in the cluster, or on other objects."""
+
+    #: What `refusal` says may change as long as the kernel lives.
+    refusal_varies: ClassVar[bool] = False
 
     @abstractmethod
     def skipped(self) -> bool:
@@ -447,6 +450,10 @@ class NodesView(Protocol):
 
     def requirement(self, requirement: Requirement) -> BoolColumn:
         """Rows whose labels meet the requirement. Kept up to date in place; do not change it."""
+
+    def label_values(self, key: str) -> tuple[NDArray[np.int32], Mapping[str, int]]:
+        """Which value of the label each row has: ids by row, -1 without the label, and the id of each value. Kept up to
+        date in place; for labels with so many values that a column for each would be a waste."""
 
     @property
     def taints(self) -> TaintSets: ...

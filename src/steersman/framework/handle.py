@@ -32,6 +32,10 @@ class Objects(Protocol):
     def version(self, kind: type[object]) -> int:
         """Grows with every change of an object of that kind; equal versions mean equal answers."""
 
+    def changed_since(self, kind: type[object], version: int) -> Collection[str] | None:
+        """The keys of the objects of that kind that were added, replaced or removed since the version; None when that is
+        too long ago to tell."""
+
 
 class Nodes(Protocol):
     """The nodes of the current scheduling cycle with their pods."""

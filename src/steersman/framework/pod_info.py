@@ -64,6 +64,7 @@ class PodShape:
         "affinity_error",
         "claims",
         "has_affinity",
+        "has_claims",
         "host_ports",
         "nonzero_cpu",
         "nonzero_memory",
@@ -89,6 +90,8 @@ class PodShape:
         #: What is wrong with the pod's affinity terms, "" if nothing is. Terms of a kind with an error are left out.
         self.affinity_error = aggregate(errors) if errors else ""
         self.claims: tuple[str, ...] = tuple(claim_keys(pod))
+        #: Volume claims of either kind: those that the pod names, and those that are made for it.
+        self.has_claims = bool(self.claims) or has_ephemeral_claims(pod.spec)
 
 
 class PodInfo:
@@ -162,9 +165,12 @@ def shape_key(pod: Pod) -> bytes:
     spec = pod.spec
     status = pod.status
     resized = status.container_statuses or status.init_container_statuses or status.resources
+    # A claim that is made for a pod is known by the pod's name, and must be owned by this very pod.
+    made_for = (pod.metadata.name, pod.metadata.uid) if has_ephemeral_claims(spec) else None
     return _encoder.encode(
         (
             pod.metadata.namespace,
+            made_for,
             spec.containers,
             spec.init_containers,
             spec.node_selector,
@@ -204,6 +210,10 @@ def _container_ports(container: Container) -> Iterable[HostPort]:
     for port in container.ports:
         if port.host_port > 0:
             yield port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port
+
+
+def has_ephemeral_claims(spec: PodSpec) -> bool:
+    return any([volume.ephemeral is not None for volume in spec.volumes])
 
 
 def claim_keys(pod: Pod) -> Iterable[str]:

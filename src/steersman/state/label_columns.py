@@ -31,22 +31,8 @@ class LabelColumns:
             met = self._met[requirement] = self._evaluate(requirement)
         return met
 
-    def set(self, row: int, labels: Mapping[str, str]) -> None:
-        for key, (ids, known) in self._values.items():
-            value = labels.get(key)
-            ids[row] = -1 if value is None else known.setdefault(value, len(known))
-        for requirement, met in self._met.items():
-            met[row] = requirement.matches(labels)
-
-    def _evaluate(self, requirement: Requirement) -> BoolColumn:
-        ids, known = self._column(requirement.key)
-        answers = np.zeros(len(known) + 1, np.bool_)
-        for value, value_id in known.items():
-            answers[value_id] = requirement.matches({requirement.key: value})
-        answers[-1] = requirement.matches({})
-        return answers.take(ids, mode="wrap")
-
-    def _column(self, key: str) -> tuple[NDArray[np.int32], dict[str, int]]:
+    def values(self, key: str) -> tuple[NDArray[np.int32], dict[str, int]]:
+        """Ids of the label's values by row, and the ids by value."""
         column = self._values.get(key)
         if column is None:
             ids = np.full(self._capacity, -1, np.int32)
@@ -57,6 +43,21 @@ class LabelColumns:
                     ids[row] = known.setdefault(value, len(known))
             column = self._values[key] = (ids, known)
         return column
+
+    def set(self, row: int, labels: Mapping[str, str]) -> None:
+        for key, (ids, known) in self._values.items():
+            value = labels.get(key)
+            ids[row] = -1 if value is None else known.setdefault(value, len(known))
+        for requirement, met in self._met.items():
+            met[row] = requirement.matches(labels)
+
+    def _evaluate(self, requirement: Requirement) -> BoolColumn:
+        ids, known = self.values(requirement.key)
+        answers = np.zeros(len(known) + 1, np.bool_)
+        for value, value_id in known.items():
+            answers[value_id] = requirement.matches({requirement.key: value})
+        answers[-1] = requirement.matches({})
+        return answers.take(ids, mode="wrap")
 
 
 class TaintColumn:

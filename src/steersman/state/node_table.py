@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steersman.api import Node
 from steersman.api.selectors import Requirement
@@ -108,6 +109,9 @@ class NodeTable:
 
     def requirement(self, requirement: Requirement) -> BoolColumn:
         return self._labels.requirement(requirement)
+
+    def label_values(self, key: str) -> tuple[NDArray[np.int32], Mapping[str, int]]:
+        return self._labels.values(key)
 
     def rows_with_image(self, name: str) -> Mapping[int, int]:
         return self.images.rows_with(name)

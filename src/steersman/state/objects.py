@@ -1,6 +1,6 @@
 """Objects of the cluster other than nodes and pods, as last seen: what `framework.handle.Objects` shows to plugins.
 
-Written by `ingest`; a version per kind lets readers keep what they computed until something changes.
+Written by `ingest`; a version per kind lets readers keep what they computed until something changes, and tells them what.
 """
 
 from __future__ import annotations
@@ -12,6 +12,35 @@ from steersman.api import Object, key
 
 K = TypeVar("K")
 
+#: So many changes of a kind, at least, a reader may lag behind.
+HISTORY = 1 << 12
+
+
+class Changes:
+    """The keys of changed objects of one kind, in order; every change makes the next version."""
+
+    __slots__ = ("_dropped", "_keys")
+
+    def __init__(self) -> None:
+        self._keys: list[str] = []
+        self._dropped = 0
+
+    @property
+    def version(self) -> int:
+        return self._dropped + len(self._keys)
+
+    def append(self, key: str) -> None:
+        self._keys.append(key)
+        if len(self._keys) > 2 * HISTORY:
+            del self._keys[:HISTORY]
+            self._dropped += HISTORY
+
+    def since(self, version: int) -> Collection[str] | None:
+        return None if version < self._dropped else set(self._keys[version - self._dropped :])
+
+
+_NONE = Changes()
+
 
 class ObjectStore:
     """Implements `framework.handle.Objects`."""
@@ -19,7 +48,7 @@ class ObjectStore:
     def __init__(self) -> None:
         self._by_kind: dict[type[object], dict[str, Object]] = {}
         self._by_namespace: dict[tuple[type[object], str], dict[str, Object]] = {}
-        self._versions: dict[type[object], int] = {}
+        self._changes: dict[type[object], Changes] = {}
 
     def put(self, obj: Object) -> Object | None:
         """Adds or replaces; the object that was there before."""
@@ -28,7 +57,7 @@ class ObjectStore:
         old = objects.get(name)
         objects[name] = obj
         self._by_namespace.setdefault((kind, obj.metadata.namespace), {})[name] = obj
-        self._versions[kind] = self._versions.get(kind, 0) + 1
+        self._changed(kind, name)
         return old
 
     def remove(self, obj: Object) -> Object | None:
@@ -37,7 +66,7 @@ class ObjectStore:
         old = self._by_kind.get(kind, {}).pop(name, None)
         if old is not None:
             del self._by_namespace[kind, old.metadata.namespace][name]
-            self._versions[kind] += 1
+            self._changed(kind, name)
         return old
 
     def get(self, kind: type[K], name: str) -> K | None:
@@ -49,4 +78,13 @@ class ObjectStore:
         return cast("Collection[K]", self._by_namespace.get((kind, namespace), {}).values())
 
     def version(self, kind: type[object]) -> int:
-        return self._versions.get(kind, 0)
+        return self._changes.get(kind, _NONE).version
+
+    def changed_since(self, kind: type[object], version: int) -> Collection[str] | None:
+        return self._changes.get(kind, _NONE).since(version)
+
+    def _changed(self, kind: type[object], name: str) -> None:
+        changes = self._changes.get(kind)
+        if changes is None:
+            changes = self._changes[kind] = Changes()
+        changes.append(name)

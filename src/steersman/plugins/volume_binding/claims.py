@@ -20,7 +20,6 @@ from steersman.api.persistent_volumes import (
 )
 from steersman.api.volume_matching import VolumeChoice
 from steersman.framework.handle import Objects
-from steersman.framework.pod_info import PodInfo
 from steersman.plugins.volume_binding.assuming import AssumedObjects, AssumedVolumes
 
 LOST = "Lost"
@@ -47,10 +46,6 @@ class PodClaims:
         if name not in self.choices:
             self.choices[name] = VolumeChoice(claim, volumes.of_class(class_of_claim(claim)))
         return self.choices[name]
-
-
-def uses_claims(pod: PodInfo) -> bool:
-    return bool(pod.shape.claims) or any(volume.ephemeral is not None for volume in pod.spec.volumes)
 
 
 def objection(pod: api.Pod, objects: Objects) -> str:

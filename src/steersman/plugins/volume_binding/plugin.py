@@ -34,7 +34,6 @@ from steersman.plugins.volume_binding.claims import (
     all_bound,
     objection,
     sort_claims,
-    uses_claims,
 )
 from steersman.plugins.volume_binding.finding import PodVolumes, VolumeFinder
 from steersman.plugins.volume_binding.hints import registered_events
@@ -75,12 +74,12 @@ class VolumeBinding(
 
     def concerns(self, pod: PodInfo) -> bool:
         """A score, where there is one, is given to every pod."""
-        return self._scorer is not None or uses_claims(pod)
+        return self._scorer is not None or pod.shape.has_claims
 
     # -- the cycle ---------------------------------------------------------------------------------------------------
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
-        if not uses_claims(pod):
+        if not pod.shape.has_claims:
             state.write(STATE_KEY, CycleVolumes())
             return SKIP
         why = objection(pod.pod, self._objects)
@@ -119,7 +118,7 @@ class VolumeBinding(
     # -- after the choice --------------------------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        if not uses_claims(pod):
+        if not pod.shape.has_claims:
             return None
         volumes = self._volumes_of_cycle(state, pod, node_name)
         if isinstance(volumes, Status):
@@ -140,7 +139,7 @@ class VolumeBinding(
             self._binder.revert(volumes.by_node[node_name])
 
     def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        if not uses_claims(pod):
+        if not pod.shape.has_claims:
             return SKIP
         volumes = state.read(STATE_KEY, CycleVolumes)
         if volumes is not None and volumes.all_bound:
@@ -151,7 +150,7 @@ class VolumeBinding(
 
     async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         volumes = state.read(STATE_KEY, CycleVolumes)
-        if not uses_claims(pod) or (volumes is not None and volumes.all_bound):
+        if not pod.shape.has_claims or (volumes is not None and volumes.all_bound):
             return None
         assumed = self._to_bind(volumes, node_name)
         if assumed is None:
