@@ -90,12 +90,13 @@ mild_node_calls = st.one_of(
     call("image", images, size=st.sampled_from([10**6, 3 * 10**8, 2 * 10**9])),
     call("capacity", cpu=st.sampled_from(["2500m", "16"]), memory=st.sampled_from(["2Gi", "64Gi"])),
     call("capacity", **{GPU: st.sampled_from([0, 1, 4])}),
+    call("capacity", pods=st.sampled_from([2, 3])),
 )
 harsh_node_calls = st.one_of(
     call("label", st.just(HOSTNAME), hostnames),
     call("taint", taint_keys, st.sampled_from(["", "db"]), effect=effects),
     call("unschedulable"),
-    call("capacity", pods=st.sampled_from([1, 2, 4])),
+    call("capacity", pods=st.sampled_from([0, 1])),
     call("capacity", cpu=st.just("1"), ephemeral_storage=st.sampled_from(["1Gi", "100Gi"])),
     call("declared_features", st.just("UserNamespacesSupport")),
 )

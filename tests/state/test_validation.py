@@ -118,6 +118,10 @@ def spoil_domain(table: NodeTable) -> None:
     zones.cell[first_row(table)] = zones.cell[table.rows["n2"]]
 
 
+def spoil_domain_ids(table: NodeTable) -> None:
+    table.topology(ZONE)._row_count[9] = 1
+
+
 def spoil_regularity(table: NodeTable) -> None:
     table.topology(HOSTNAME)._irregular.add(first_row(table))
 
@@ -183,6 +187,7 @@ def spoil_log(table: NodeTable) -> None:
         (spoil_claims, "claim users by row"),
         (spoil_affinity_pods, "pods with affinity by row"),
         (spoil_domain, "topology topology.kubernetes.io/zone"),
+        (spoil_domain_ids, "number of rows by domain"),
         (spoil_regularity, "one row per domain is False, expected True"),
         (spoil_matching_pods, "matching pods is 2, expected 1"),
         (spoil_domain_counts, "by topology.kubernetes.io/zone: matching pods by domain"),
@@ -205,6 +210,13 @@ def test_a_record_without_its_pod_on_the_row_is_noticed(cache: Cache) -> None:
     record = next(cache.pods())
     record.node_name = "n2"
     with pytest.raises(StateInvariantError, match=r"pod default/web: pod on the row of node n2 is None.*story: add"):
+        cache.validate_state()
+
+
+def test_a_pod_that_differs_from_its_object_is_noticed(cache: Cache) -> None:
+    record = next(cache.pods())
+    record.info.pod = make_pod("web").label("app", "other").node("n1").obj()
+    with pytest.raises(StateInvariantError, match=r"pod default/web: labels is .*web.*, expected .*other.*"):
         cache.validate_state()
 
 

@@ -90,9 +90,18 @@ def _validate_records(cache: Cache) -> None:
         waiting = record.state in (PodState.ASSUMED, PodState.BINDING_FINISHED)
         _expect(place, "assumed", uid in cache._assumed, waiting, f"story: {record.story}")
         _expect(place, "gone", record.state is PodState.ABSENT, False, f"story: {record.story}")
+        _validate_info(cache, record.info)
     _expect("cache", "number of assumed pods with a record", len(cache._assumed.keys() - cache._records.keys()), 0)
     on_rows = sum(map(len, table.pods_on))
     _expect("cache", "number of pods on rows", on_rows, cache.pod_count, "number of records")
+
+
+def _validate_info(cache: Cache, info: PodInfo) -> None:
+    """What is kept of a pod is what follows from its API object."""
+    fresh = cache.shapes.info(info.pod)
+    for part in ("uid", "key", "labels", "priority"):
+        _expect(f"pod {info.key}", part, getattr(info, part), getattr(fresh, part), "by the API object")
+    _expect(f"pod {info.key}", "shape of the API object", info.shape is fresh.shape, True)
 
 
 def _validate_rows(table: NodeTable) -> None:
@@ -219,6 +228,9 @@ def _validate_topology(table: NodeTable, topology: TopologyColumn) -> None:
             _expect(f"{place}, {_place(table, row)}", f"domain of {value} in range", 0 < domain < topology.size, True)
         regular = regular and (node is None or domain == row + 1)
     _expect(place, "number of domains", len(set(id_of_value.values())), len(id_of_value), "one id per value")
+    in_use = Counter(domain for domain in topology.domain.tolist() if domain)
+    _expect(place, "number of rows by domain", topology._row_count, in_use)
+    _expect(place, "ids by value", topology._ids, id_of_value)
     _expect(place, "one row per domain", topology.one_row_per_domain, regular)
     per_domain = np.arange(topology.size)
     for row, _ in _live(table):
