@@ -14,11 +14,10 @@ from steersman.testing import NodeBuilder, PodBuilder, exists, is_in, make_node,
 from steersman.testing.selecting import Selecting
 
 NODES = tuple(f"node{n}" for n in range(6))
-PODS = tuple(f"pod{n}" for n in range(14))
+PODS = tuple(f"pod{n}" for n in range(20))
 RACK = "rack"
 SELECTORS: tuple[Selecting, ...] = (
-    {"app": "web"},
-    {"app": "web"},
+    *({"app": "web"},) * 6,
     {"app": "db"},
     {"app": "web", "version": "1"},
     exists("version"),
@@ -43,6 +42,8 @@ ARGS = (
 labels = st.fixed_dictionaries(
     {"app": st.sampled_from(["web", "web", "web", "db"])}, optional={"version": st.sampled_from(["1", "2"])}
 )
+namespaces = st.sampled_from(["red", "red", "red", "blue"])
+seldom = st.sampled_from([False, False, False, True])
 
 
 @st.composite
@@ -51,7 +52,7 @@ def some_nodes(draw: st.DrawFn) -> NodeBuilder:
     # Hostnames are the node's own, as a rule; a missing or shared one takes the general way through the tables.
     hostname = draw(st.sampled_from([*[name] * 6, "shared", None]))
     zone = draw(st.sampled_from([*["east", "west"] * 3, "north", "", None]))
-    rack = draw(st.sampled_from(["r1", "r2", "r2", None]))
+    rack = draw(st.sampled_from(["r1", "r2", "r1", "r2", None]))
     chosen = {HOSTNAME: hostname, ZONE: zone, RACK: rack, "disk": draw(st.sampled_from(["ssd", "hdd", None]))}
     node = make_node(name).labels({key: value for key, value in chosen.items() if value is not None})
     taint = draw(st.sampled_from([None, None, "NoSchedule", "PreferNoSchedule", "NoExecute"]))
@@ -61,18 +62,18 @@ def some_nodes(draw: st.DrawFn) -> NodeBuilder:
 @st.composite
 def spreading_pods(draw: st.DrawFn) -> PodBuilder:
     """Pods to be scheduled: with constraints of their own, or with the default ones."""
-    pod = make_pod().namespace(draw(st.sampled_from(["red", "blue"]))).labels(draw(labels))
+    pod = make_pod().namespace(draw(namespaces)).labels(draw(labels))
     for _ in range(draw(st.integers(0, 3))):
         pod = _with_constraint(draw, pod)
-    if draw(st.booleans()):
+    if draw(seldom):
         pod = pod.node_selector("disk", "ssd")
     expressions = (is_in("disk", "ssd", "hdd"), exists(RACK), is_in(RACK, "r1"))
-    for expression in draw(st.lists(st.sampled_from(expressions), max_size=2)):
+    for expression in draw(st.lists(st.sampled_from(expressions), max_size=2)) if draw(seldom) else ():
         fields = draw(
             st.sampled_from([(), (), (is_in("metadata.name", "node1"),), (not_in("metadata.name", "node2"),)])
         )
         pod = pod.required_node_affinity(expression, fields=fields)
-    return pod.toleration("dedicated", operator="Exists") if draw(st.booleans()) else pod
+    return pod.toleration("dedicated", operator="Exists") if draw(seldom) else pod
 
 
 def _with_constraint(draw: st.DrawFn, pod: PodBuilder) -> PodBuilder:
@@ -94,7 +95,8 @@ class Events(RuleBasedStateMachine):
     @initialize(
         pods=st.lists(spreading_pods(), min_size=2, max_size=2),
         args=st.sampled_from(ARGS),
-        nodes=st.lists(some_nodes(), max_size=5),
+        nodes=st.lists(some_nodes(), min_size=3, max_size=10),
+        places=st.dictionaries(st.sampled_from(PODS), st.sampled_from(NODES), min_size=5),
         services=st.sets(st.sampled_from(sorted(SERVICES))),
     )
     def begin(
@@ -102,12 +104,15 @@ class Events(RuleBasedStateMachine):
         pods: list[PodBuilder],
         args: PodTopologySpreadArgs,
         nodes: list[NodeBuilder],
+        places: dict[str, str],
         services: set[str],
     ) -> None:
         self.cluster = SpreadCluster()
         self.probes = [Probe(pod.info(), self.cluster, args) for pod in pods]
         for node in nodes:
             self.cluster.set_node(node)
+        for name, node_name in places.items():
+            self.cluster.set_pod(make_pod(name).namespace("red").label("app", "web").node(node_name))
         for name in services:
             self.cluster.set_object(make_service(name).namespace("red").selector(SERVICES[name]).obj())
 
@@ -123,7 +128,7 @@ class Events(RuleBasedStateMachine):
 
     @rule(
         labels=labels,
-        namespace=st.sampled_from(["red", "red", "blue"]),
+        namespace=namespaces,
         places=st.dictionaries(st.sampled_from(PODS), st.sampled_from(NODES), min_size=1),
         terminating=st.sampled_from([False, False, False, True]),
     )
@@ -140,7 +145,7 @@ class Events(RuleBasedStateMachine):
         self.cluster.remove_pod(name)
         self.compare()
 
-    @rule(name=st.sampled_from(sorted(SERVICES)), namespace=st.sampled_from(["red", "blue"]), comes=st.booleans())
+    @rule(name=st.sampled_from(sorted(SERVICES)), namespace=namespaces, comes=st.booleans())
     def a_service_comes_or_goes(self, name: str, namespace: str, comes: bool) -> None:
         change = self.cluster.set_object if comes else self.cluster.remove_object
         change(make_service(name).namespace(namespace).selector(SERVICES[name]).obj())

@@ -13,6 +13,7 @@ specification, and takes over where there would be too many classes, or rows tha
 from __future__ import annotations
 
 from collections.abc import Collection
+from operator import add
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,17 +93,17 @@ class ScoreClasses:
     # -- raw scores, by class ----------------------------------------------------------------------------------------
 
     def _raw(self, inhabited: Inhabited) -> list[int]:
-        limit = self._limit
-        places = [divmod(each - 1, limit) for each in inhabited.classes]
-        totals = [0.0] * len(places)
+        indices = [each - 1 for each in inhabited.classes]
+        totals: list[float] | None = None
         for constraint, stride in zip(self._constraints.each, self._strides, strict=True):
             if constraint is self._by_host:
-                scores = _scores_on_hosts(constraint, [count for _, count in places], inhabited.row_count)
+                limit = self._limit
+                scores = _scores_on_hosts(constraint, [index % limit for index in indices], inhabited.row_count)
             else:
                 size = constraint.topology.size
-                scores = _scores_in_domains(constraint, [place // stride % size for place, _ in places])
-            totals = [total + score for total, score in zip(totals, scores, strict=True)]
-        return [int(total + ALMOST_HALF) for total in totals]
+                scores = _scores_in_domains(constraint, [index // stride % size for index in indices])
+            totals = scores if totals is None else list(map(add, totals, scores))
+        return [int(total + ALMOST_HALF) for total in totals or ()]
 
     # -- keeping the classes right -----------------------------------------------------------------------------------
 
@@ -163,22 +164,21 @@ class ScoreClasses:
         self._local = None
         #: Greater than the number of matching pods on any host, so that there is one class for each.
         self._limit = 1 << (int(self._on_host.values.max()) + 1).bit_length() if self._by_host else 1
+        #: What a domain of each constraint counts for in the number of a class.
         self._strides: list[int] = []
-        stride = 1
-        place = np.zeros(self._view.capacity, np.intp)
+        stride = self._limit
+        place = np.ones(self._view.capacity, np.intp)
         for constraint in self._constraints.each:
             self._strides.append(stride)
             if constraint is not self._by_host:
                 place += constraint.topology.domain * stride
                 stride *= constraint.topology.size
-        self._size = 1 + stride * self._limit
+        self._size = 1 + stride
         self._usable = self._simple and self._size <= _MOST_CLASSES and not self._has_odd_rows()
         if self._usable:
             self._make_columns(place)
 
     def _make_columns(self, place: NDArray[np.intp]) -> None:
-        place *= self._limit
-        place += 1
         if self._constraints.require_all_keys:
             place[~self._constraints.rows_with_all_keys()] = _NOWHERE
         #: intp[capacity]: the class of a row without matching pods.
