@@ -1,0 +1,39 @@
+"""Errors of commands: lines, exit codes, and tracebacks only on request."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from tests.cli.commands import steersman
+from tests.cli.files import cluster
+
+from steersman.cli import main
+from steersman.errors import InputError
+from steersman.sim import Simulation
+
+
+def test_a_fault_of_the_program_is_one_line_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("something\ninternal")
+
+    monkeypatch.setattr(Simulation, "load", fail)
+    result = steersman("simulate", "-f", cluster(tmp_path))
+    assert result.exit_code == 3
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Error: internal error: KeyError: ")
+
+
+def test_debug_shows_the_traceback() -> None:
+    result = CliRunner().invoke(main, ["--debug", "simulate", "-f", "missing.yaml"])
+    assert isinstance(result.exception, InputError)
+
+
+def test_an_unknown_command_is_bad_input() -> None:
+    assert steersman("simulat").exit_code == 2
+
+
+def test_help_and_version_answer() -> None:
+    assert "simulate" in steersman("--help").stdout
+    assert steersman("version").stdout.startswith("steersman ")

@@ -1,0 +1,123 @@
+"""`steersman simulate`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.cli.commands import refused, steersman
+from tests.cli.files import BIG_POD, CLUSTER, CONFIG, cluster, write
+
+
+def test_the_table_says_where_each_pod_went_and_how_full_the_nodes_are(tmp_path: Path) -> None:
+    result = steersman("simulate", "-f", cluster(tmp_path))
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "POD          NODE  TIME  ATTEMPTS",
+        "default/web  n1      0s         1",
+        "",
+        "NODE            CPU         MEMORY       PODS",
+        "n1         1/4  25%   1Gi/8Gi  12%  1/10  10%",
+        "n2         0/4   0%     0/8Gi   0%  0/10   0%",
+        "all nodes  1/8  12%  1Gi/16Gi   6%  1/20   5%",
+        "",
+        "1 of 1 pods scheduled on 2 nodes; 1 attempt in 0s of virtual time",
+    ]
+
+
+def test_pending_pods_come_with_the_schedulers_message(tmp_path: Path) -> None:
+    result = steersman("simulate", "-f", cluster(tmp_path, BIG_POD))
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    position = lines.index("PENDING")
+    assert lines[position + 1] == "default/big (Unschedulable, 1 attempt since 0s)"
+    assert lines[position + 2].startswith("  0/2 nodes are available: 2 Insufficient cpu.")
+    assert lines[-1].startswith("1 of 2 pods scheduled on 2 nodes, 1 pending; 2 attempts")
+
+
+def test_pending_pods_may_be_a_failure(tmp_path: Path) -> None:
+    result = steersman("simulate", "-f", cluster(tmp_path, BIG_POD), "--fail-on-pending")
+    assert result.exit_code == 1
+    assert result.stderr == "Error: 1 pods are pending\n"
+
+
+def test_json_and_yaml_hold_the_same(tmp_path: Path) -> None:
+    file = cluster(tmp_path, BIG_POD)
+    as_json = json.loads(steersman("simulate", "-f", file, "-o", "json", "--explain", "web").stdout)
+    as_yaml = yaml.safe_load(steersman("simulate", "-f", file, "-o", "yaml", "--explain", "web").stdout)
+    assert as_json == as_yaml
+    assert as_json["summary"]["scheduled"] == 1
+    assert as_json["placements"][0] == {"pod": "default/web", "node": "n1", "attempts": 1, "at": 0.0}
+    assert as_json["placements"][1]["reason"] == "Unschedulable"
+    assert as_json["utilisation"]["nodes"]["n1"]["cpu"] == {"allocatable": 4000, "requested": 1000}
+    assert as_json["explanations"][0]["node"] == "n1"
+
+
+@pytest.mark.parametrize("output", ["table", "json", "yaml"])
+def test_equal_input_and_seed_give_equal_bytes(tmp_path: Path, output: str) -> None:
+    arguments = ("simulate", "-f", cluster(tmp_path, BIG_POD), "-o", output, "--seed", "7", "--explain", "big")
+    assert steersman(*arguments).stdout_bytes == steersman(*arguments).stdout_bytes
+
+
+def test_explanations_show_every_node(tmp_path: Path) -> None:
+    output = steersman("simulate", "-f", cluster(tmp_path, BIG_POD), "--explain", "default/big").stdout
+    assert "Does not fit on 2 nodes:" in output
+    assert "n1    NodeResourcesFit: Insufficient cpu" in output
+
+
+def test_a_pod_that_does_not_exist_cannot_be_explained(tmp_path: Path) -> None:
+    assert refused("simulate", "-f", cluster(tmp_path), "--explain", "ghost") == (
+        "Error: Pod default/ghost: does not exist"
+    )
+
+
+def test_standard_input_is_a_file(tmp_path: Path) -> None:
+    pod = write(tmp_path / "pod.yaml", BIG_POD.replace('"5"', '"1"'))
+    result = steersman("simulate", "-f", "-", "-f", pod, stdin=CLUSTER)
+    assert "default/big" in result.stdout
+    assert result.stdout.endswith("2 of 2 pods scheduled on 2 nodes; 2 attempts in 0s of virtual time\n")
+
+
+def test_virtual_time_goes_on_until_it_is_told_to_end(tmp_path: Path) -> None:
+    result = steersman("simulate", "-f", cluster(tmp_path, BIG_POD), "--until", "11m")
+    assert result.stdout.splitlines()[-1].endswith("4 attempts in 11m0s of virtual time")
+
+
+def test_a_duration_must_be_one(tmp_path: Path) -> None:
+    result = steersman("simulate", "-f", cluster(tmp_path), "--until", "soon")
+    assert result.exit_code == 2
+    assert "'soon' is not a duration" in result.stderr
+
+
+def test_a_configuration_is_obeyed(tmp_path: Path) -> None:
+    config = write(tmp_path / "config.yaml", CONFIG.replace("default-scheduler", "other"))
+    output = steersman("simulate", "-f", cluster(tmp_path), "--config", config).stdout
+    assert 'no profile for scheduler name "default-scheduler"' in output
+
+
+def test_what_is_passed_over_is_noted_on_standard_error(tmp_path: Path) -> None:
+    deployment = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {replicas: 3}\n"
+    config_map = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\n"
+    result = steersman("simulate", "-f", cluster(tmp_path, deployment, config_map))
+    assert result.exit_code == 0
+    assert result.stderr.splitlines() == [
+        "Note: controllers do not run here: no pods were made for 1 Deployment",
+        "Note: objects of other kinds were passed over: 1 ConfigMap",
+    ]
+
+
+def test_timings_are_printed_only_on_request_and_not_among_the_results(tmp_path: Path) -> None:
+    file = cluster(tmp_path)
+    verbose = steersman("simulate", "-f", file, "-v")
+    assert "attempts in" in verbose.stderr
+    assert verbose.stdout == steersman("simulate", "-f", file).stdout
+
+
+def test_large_clusters_are_cut_to_their_fullest_nodes(tmp_path: Path) -> None:
+    node = "apiVersion: v1\nkind: Node\nmetadata: {{name: x{:03}}}\nstatus: {{allocatable: {{cpu: 1, pods: 5}}}}\n"
+    output = steersman("simulate", "-f", cluster(tmp_path, *map(node.format, range(60)))).stdout
+    lines = output.splitlines()
+    assert "(12 more nodes, less full; -o json has all)" in lines
+    assert lines[4].startswith("n1 ")
