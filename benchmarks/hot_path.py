@@ -15,6 +15,7 @@ from steersman.clock import ManualClock
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.rng import SeededRng
+from steersman.state.allocator import keep_freed_memory
 
 NODE_COUNTS = (1000, 5000, 15000)
 WARM_UP = 200
@@ -96,6 +97,7 @@ def _chunk(scheduler: Scheduler) -> float:
 
 
 def main(names: list[str] | None = None) -> None:
+    keep_freed_memory()
     print("whole schedule_one, µs per pod (in brackets: ratio to the prototype's filter + score + pick + assume)")
     print(f"{'workload':24}" + "".join(f"{f'{n:,} nodes':>20}" for n in NODE_COUNTS))
     for name in names or list(WORKLOADS):

@@ -23,6 +23,7 @@ from steersman.rng import SeededRng
 from steersman.sim.tasks import SimulationError, Tasks
 from steersman.sim.timers import TimerHeap
 from steersman.sim.writer import EmbeddedWriter
+from steersman.state.allocator import keep_freed_memory
 
 MOST_ERRORS: Final = 3
 """A pod that fails with errors is tried so often before the simulation may end without it."""
@@ -140,6 +141,7 @@ def _restless(pod: str, attempts: int) -> str:
 def _frozen_heap() -> Iterator[None]:
     """The loaded cluster is not garbage: the collector need not look at it again and again."""
     gc.freeze()
+    keep_freed_memory()
     try:
         yield
     finally:
