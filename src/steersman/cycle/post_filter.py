@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 from steersman.cycle.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.extender import Extender
 from steersman.framework.plugin import PostFilterResult
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status
 from steersman.runtime.faults import fault
 from steersman.runtime.profile import Profile, RawCall
+
+Answer = tuple[PostFilterResult | None, Status]
+
+
+@runtime_checkable
+class AsksExtenders(Protocol):
+    """A PostFilter plugin that lets extenders have a say; `extenders` are those interested in the pod."""
+
+    async def post_filter_with_extenders(
+        self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, extenders: Sequence[Extender]
+    ) -> Answer: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +38,69 @@ class PostFilterOutcome:
 
 def run(profile: Profile, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterOutcome:
     """The result of the plugin that succeeded or settled that nothing can help, or the merged refusals of all."""
-    result: PostFilterResult | None = None
-    reasons: list[str] = []
-    rejector = ""
+    answers = _Answers()
     for call in profile.post_filter:
-        answer, status = _ask(call, state, pod, statuses)
+        outcome = answers.add(call.name, *_ask(call, state, pod, statuses))
+        if outcome is not None:
+            return outcome
+    return answers.refusal()
+
+
+async def run_with_extenders(
+    profile: Profile, state: CycleState, pod: PodInfo, statuses: NodeStatuses, extenders: Sequence[Extender]
+) -> PostFilterOutcome:
+    """The same, of plugins that let extenders have a say (`post_filter_with_extenders`)."""
+    answers = _Answers()
+    for call in profile.post_filter:
+        if isinstance(call.plugin, AsksExtenders):
+            answer = await _ask_with_extenders(call.plugin, call.name, state, pod, statuses, extenders)
+        else:
+            answer = _ask(call, state, pod, statuses)
+        outcome = answers.add(call.name, *answer)
+        if outcome is not None:
+            return outcome
+    return answers.refusal()
+
+
+class _Answers:
+    """What the plugins have said so far."""
+
+    def __init__(self) -> None:
+        self._result: PostFilterResult | None = None
+        self._reasons: list[str] = []
+        self._rejector = ""
+
+    def add(self, plugin: str, answer: PostFilterResult | None, status: Status) -> PostFilterOutcome | None:
+        """The outcome, if this plugin settles it."""
         if status.code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):
-            return PostFilterOutcome(answer, status if status.code is Code.SUCCESS else status.of(call.name))
+            return PostFilterOutcome(answer, status if status.code is Code.SUCCESS else status.of(plugin))
         if not status.is_rejected:
-            return PostFilterOutcome(None, status.of(call.name))
+            return PostFilterOutcome(None, status.of(plugin))
         if answer is not None and answer.nominated_node is not None:
-            result = answer
-        reasons += status.reasons
-        rejector = rejector or call.name
-    return PostFilterOutcome(result, Status(Code.UNSCHEDULABLE, tuple(reasons), rejector))
+            self._result = answer
+        self._reasons += status.reasons
+        self._rejector = self._rejector or plugin
+        return None
+
+    def refusal(self) -> PostFilterOutcome:
+        return PostFilterOutcome(self._result, Status(Code.UNSCHEDULABLE, tuple(self._reasons), self._rejector))
 
 
-def _ask(
-    call: RawCall, state: CycleState, pod: PodInfo, statuses: NodeStatuses
-) -> tuple[PostFilterResult | None, Status]:
+async def _ask_with_extenders(
+    plugin: AsksExtenders,
+    name: str,
+    state: CycleState,
+    pod: PodInfo,
+    statuses: NodeStatuses,
+    extenders: Sequence[Extender],
+) -> Answer:
+    try:
+        return await plugin.post_filter_with_extenders(state, pod, statuses, extenders)
+    except Exception as cause:
+        return None, fault("PostFilter", name, cause)
+
+
+def _ask(call: RawCall, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> Answer:
     try:
         answer = call.run(state, pod, statuses)
     except Exception as cause:

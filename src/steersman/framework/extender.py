@@ -6,7 +6,7 @@ extender that is ignorable is left out, a fault in `prioritize` never counts, an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,8 +39,12 @@ class ExtenderFilterOutcome:
 class NodeVictims:
     """Pods that would have to leave a node."""
 
-    pods: tuple[api.Pod, ...]
+    pods: tuple[PodInfo, ...]
     pdb_violations: int
+
+
+PodsOn = Callable[[str], Iterable[PodInfo] | None]
+"""All pods of the node with that name, None if there is no such node. Extenders name pods by UID."""
 
 
 class Extender(Protocol):
@@ -77,7 +81,6 @@ class Extender(Protocol):
     async def bind(self, pod: PodInfo, node_name: str) -> None: ...
 
     async def process_preemption(
-        self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: Mapping[str, Sequence[PodInfo]]
+        self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
     ) -> Mapping[str, NodeVictims]:
-        """The nodes on which preemption may happen, with victims that may be others than those it was shown. `pods_on`
-        are all pods of each of these nodes: an extender may name only their UIDs."""
+        """The nodes on which preemption may happen, with victims that may be others than those it was shown."""

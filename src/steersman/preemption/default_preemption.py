@@ -6,17 +6,21 @@ that is under way.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from steersman import api
 from steersman.config import DefaultPreemptionArgs
 from steersman.cycle.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
+from steersman.framework.extender import Extender
 from steersman.framework.handle import PostFilterHandle
 from steersman.framework.plugin import EnqueueExtensions, PostFilterPlugin, PostFilterResult, PreEnqueuePlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, unresolvable, unschedulable
 from steersman.preemption.evaluator import Evaluator
 from steersman.preemption.executor import Executor
+from steersman.preemption.report import PreemptionReport
 from steersman.preemption.search import SampledSearch
 
 ASYNC_GATE = "SchedulerAsyncPreemption"
@@ -37,7 +41,15 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         self._holds_back = handle.gates.enabled(ASYNC_GATE)
 
     def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> Answer:
-        decided = self.evaluator.decide(state, pod, statuses)
+        return self._carry_out(pod, self.evaluator.decide(state, pod, statuses))
+
+    async def post_filter_with_extenders(
+        self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, extenders: Sequence[Extender]
+    ) -> Answer:
+        """`post_filter` where extenders that are interested in the pod have a say."""
+        return self._carry_out(pod, await self.evaluator.decide_with_extenders(state, pod, statuses, extenders))
+
+    def _carry_out(self, pod: PodInfo, decided: PreemptionReport | Status) -> Answer:
         if isinstance(decided, Status):
             return None, Status(decided.code, (MESSAGE.format(decided.message),))
         if decided.choice is None:

@@ -7,22 +7,29 @@ Decides only; `executor` carries the decision out. Comes from the plugin, with t
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
 from steersman.api import Pod, PodDisruptionBudget
 from steersman.api.field_errors import aggregate
 from steersman.cycle.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.extender import Extender, ExtenderError
 from steersman.framework.handle import PostFilterHandle
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, error, unschedulable
+from steersman.preemption.candidates import pick
 from steersman.preemption.column_dry_run import ColumnDryRun
 from steersman.preemption.disruption_budgets import Budgets
 from steersman.preemption.eligibility import why_not_eligible
+from steersman.preemption.extenders import ask_extenders
 from steersman.preemption.nominations import outranked
 from steersman.preemption.outcome import DryRuns
 from steersman.preemption.plain_search import search_plainly
 from steersman.preemption.report import PreemptionReport
 from steersman.preemption.search import Search
 
+REASON_NO_CANDIDATE = "no candidate node for preemption"
 NOT_FOUND = 'pod "{}" not found'
 
 
@@ -41,13 +48,39 @@ class Evaluator:
 
     def decide(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PreemptionReport | Status:
         """A report with or without a choice; a Status when it did not come to that."""
+        return self._why_not(pod, statuses) or self._conclude(pod, self._dry_runs(state, pod, statuses, self.detailed))
+
+    async def decide_with_extenders(
+        self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, extenders: Sequence[Extender]
+    ) -> PreemptionReport | Status:
+        """The same, among the candidates that these extenders leave."""
+        refusal = self._why_not(pod, statuses)
+        if refusal is not None:
+            return refusal
+        runs = self._dry_runs(state, pod, statuses, detailed=True)
+        if runs.choice is not None:
+            try:
+                candidates = await ask_extenders(extenders, pod, runs.candidates, self._pods_on)
+            except ExtenderError as cause:
+                return error(str(cause))
+            if not candidates:
+                return unschedulable(REASON_NO_CANDIDATE)
+            choice = pick(candidates, self._handle.clock.now())
+            runs = replace(runs, candidates=candidates, candidate_count=len(candidates), choice=choice)
+        return self._conclude(pod, runs)
+
+    def _why_not(self, pod: PodInfo, statuses: NodeStatuses) -> Status | None:
         current = self._handle.pods.get(pod.key)
         if current is None:
             return error(NOT_FOUND.format(pod.name))
         reason = self._why_not_eligible(current, statuses)
-        if reason:
-            return unschedulable(reason)
-        runs = self._dry_runs(state, pod, statuses)
+        return unschedulable(reason) if reason else None
+
+    def _pods_on(self, name: str) -> Iterable[PodInfo] | None:
+        node = self._handle.nodes.get(name)
+        return None if node is None else node.pods
+
+    def _conclude(self, pod: PodInfo, runs: DryRuns) -> PreemptionReport | Status:
         if runs.choice is None:
             faults = [status.message for status, _ in runs.statuses.counts() if status.code is Code.ERROR]
             if faults:
@@ -58,10 +91,10 @@ class Evaluator:
         nominated = pod.status.nominated_node_name
         return why_not_eligible(pod, statuses.of(nominated) if nominated else None, self._handle.nodes)
 
-    def _dry_runs(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> DryRuns:
+    def _dry_runs(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, detailed: bool) -> DryRuns:
         handle, budgets, now = self._handle, self._current_budgets(), self._handle.clock.now()
         what_if = handle.what_if
-        found = self._columns.search(what_if, state, pod, statuses, budgets, self.search, now, self.detailed)
+        found = self._columns.search(what_if, state, pod, statuses, budgets, self.search, now, detailed)
         if found is not None:
             return found
         return search_plainly(what_if, state, pod, handle.nodes.all(), statuses, budgets, self.search, now)
