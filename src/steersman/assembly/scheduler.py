@@ -9,12 +9,14 @@ Synchronous: a step that must wait (permission, PreBind, a slow API server) is h
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from steersman import api, config
 from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure
+from steersman.assembly.extended import ExtendedCycle
 from steersman.assembly.pod_access import SchedulerPods
 from steersman.assembly.registry import default_registry
 from steersman.binding import BindingCycle, BindingParts
@@ -22,8 +24,9 @@ from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Scheduled, Unschedulable
 from steersman.cycle.schedule_one import Observer, SchedulingCycle
+from steersman.framework.extender import EXTENDER_PLUGIN, Extender
 from steersman.framework.pod_info import PodInfo, PodShapes
-from steersman.framework.status import Status
+from steersman.framework.status import Status, error
 from steersman.ingest import Ingest
 from steersman.queue import (
     PodAlreadyQueuedError,
@@ -31,6 +34,7 @@ from steersman.queue import (
     QueueProfile,
     QueueSettings,
     SchedulingQueue,
+    hint_rows,
     sort_key_of,
 )
 from steersman.rng import Rng
@@ -46,6 +50,7 @@ from steersman.state.objects import ObjectStore
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
+CANCELLED = "scheduling cycle cancelled"
 NOMINATION_GATE = "NominatedNodeNameForExpectation"
 
 
@@ -56,6 +61,9 @@ class SchedulerOptions:
     configuration: SchedulerConfiguration = field(default_factory=config.default_configuration)
     gates: FeatureGates = config.DEFAULT_GATES
     registry: Registry = field(default_factory=default_registry)
+    #: Services that have a say, in the order in which they are asked; usually `client.http_extenders`. A scheduler with
+    #: extenders is driven by `schedule_one_async`.
+    extenders: Sequence[Extender] = ()
     #: Use the plain engine: slow, for comparisons.
     scalar: bool = False
 
@@ -86,6 +94,7 @@ class Scheduler:
         percentage = options.configuration.percentage_of_nodes_to_score
         self.cycle = SchedulingCycle(self.cache, self.profiles, self.nominations, rng, percentage, options.scalar)
         self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
+        self._extended = ExtendedCycle(self.cycle, self.cache, options.extenders)
         #: Sees every evaluation before anything is assumed.
         self.observer: Observer | None = None
 
@@ -93,11 +102,35 @@ class Scheduler:
 
     def schedule_one(self) -> Decision | None:
         """Takes the next pod and carries its decision as far as possible; None when there is nothing to pop."""
+        if self.options.extenders:
+            raise RuntimeError("extenders have to be waited for: schedule_one_async() does that")
         queued = self.queue.pop_nowait()
         if queued is None:
             return None
         pod = self._infos.take(queued.pod)
         decision = self.cycle.schedule_one(pod, self.observer)
+        self._carry_out(queued, decision)
+        return decision
+
+    async def schedule_one_async(self) -> Decision | None:
+        """The same, with the extenders that are interested in the pod. One at a time: the next pod waits for this one."""
+        queued = self.queue.pop_nowait()
+        if queued is None:
+            return None
+        pod = self._infos.take(queued.pod)
+        extenders = self._extended.interested_in(pod)
+        if not extenders:
+            decision = self.cycle.schedule_one(pod, self.observer)
+        else:
+            try:
+                decision = await self._extended.schedule_one(pod, extenders, self.observer)
+            except asyncio.CancelledError:
+                self._attempt_failed(queued, Failed(pod, pod.scheduler_name, error(CANCELLED)))
+                raise
+        self._carry_out(queued, decision)
+        return decision
+
+    def _carry_out(self, queued: QueuedPodInfo, decision: Decision) -> None:
         if isinstance(decision, Scheduled):
             self.queue.delete_nominated_pod_if_exists(queued.pod)
             self.binding.start(queued, decision, self.profiles[decision.profile])
@@ -105,7 +138,6 @@ class Scheduler:
             self.queue.done(queued.uid)
         else:
             self._attempt_failed(queued, decision)
-        return decision
 
     def nominations(self) -> Mapping[str, Sequence[PodInfo]]:
         """Nominated pods by node. Usually there are none, and this costs next to nothing."""
@@ -171,11 +203,14 @@ class Scheduler:
             pods_in_pre_bind=self.pods_in_pre_bind,
             writer=self._writer,
             nominates=self.options.gates.enabled(NOMINATION_GATE),
+            extenders=self.options.extenders,
         )
 
     def _queue_profile(self, profile: Profile) -> QueueProfile:
         gates = [PreEnqueueStep(call.name, call.run, self._infos.get) for call in profile.pre_enqueue]
-        return QueueProfile(gates, profile.hints)
+        # An extender cannot say what would help: after its refusal, everything might.
+        hints = hint_rows(EXTENDER_PLUGIN, None) if self.options.extenders else ()
+        return QueueProfile(gates, (*hints, *profile.hints))
 
     def _handle(self, profile: str) -> ProfileHandle:
         return ProfileHandle(

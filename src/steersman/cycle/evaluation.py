@@ -7,7 +7,7 @@ the signatures of `state` and is fast. Everything after Filter and Score (diagno
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -140,6 +140,10 @@ class Evaluation(ABC):
     @abstractmethod
     def choose(self, rng: Rng) -> Choice:
         """A best node, at random among equals. Only with at least one feasible node."""
+
+    @abstractmethod
+    def restrict(self, names: Container[str]) -> None:
+        """Only these of the feasible nodes remain; the others have no status here. Before anything is scored."""
 
     def evaluated_count(self) -> int:
         """Nodes looked at."""

@@ -6,7 +6,7 @@ engine of profiles that ask for it. Slow, and readable.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from steersman.cycle.evaluation import (
     Choice,
@@ -218,6 +218,9 @@ class ScalarEvaluation(Evaluation):
         if self._table is None and len(self._feasible) > 1:
             self._table = score_nodes(self._profile, self.state, self._pod, self._feasible)
         return self._table
+
+    def restrict(self, names: Container[str]) -> None:
+        self._feasible = [node for node in self._feasible if node.name in names]
 
     def choose(self, rng: Rng) -> Choice:
         table = self.scores()

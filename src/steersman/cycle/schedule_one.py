@@ -12,8 +12,9 @@ from steersman.cycle import commit, post_filter
 from steersman.cycle.columnar import ColumnarEngine
 from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Nomination, Scheduled, Unschedulable
 from steersman.cycle.diagnosis import NO_NODES_MESSAGE, Diagnosis, diagnose
-from steersman.cycle.evaluation import Evaluation, NodeStatuses
+from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses
 from steersman.cycle.plan import make_plan
+from steersman.cycle.post_filter import PostFilterOutcome
 from steersman.cycle.sampling import Sampling, SearchStart
 from steersman.cycle.scalar import ScalarEvaluation
 from steersman.cycle.what_if import ProfileWhatIf
@@ -44,7 +45,7 @@ class SchedulingCycle:
         self._cache = cache
         self.profiles = profiles
         self._nominations = nominations
-        self._rng = rng
+        self.rng = rng
         self._scalar = scalar
         start = SearchStart()
         self._engines = {
@@ -60,6 +61,22 @@ class SchedulingCycle:
         }
 
     def schedule_one(self, pod: PodInfo, observer: Observer | None = None) -> Decision:
+        profile = self.admit(pod)
+        if not isinstance(profile, Profile):
+            return profile
+        try:
+            evaluation = self.evaluate(profile, pod)
+            if observer is not None:
+                observer(pod, evaluation)
+            if evaluation.feasible_count == 0:
+                return self._unschedulable(profile, pod, evaluation)
+            choice = evaluation.choose(self.rng)
+        except CycleAborted as abort:
+            return Failed(pod, profile.name, abort.status)
+        return self.commit(profile, pod, choice, evaluation)
+
+    def admit(self, pod: PodInfo) -> Profile | Decision:
+        """The profile that the pod is to be scheduled with; a decision where there is nothing to evaluate."""
         profile = self.profiles.get(pod.scheduler_name)
         if profile is None:
             return Dropped(pod, f'profile not found for scheduler name "{pod.scheduler_name}"')
@@ -69,18 +86,7 @@ class SchedulingCycle:
             return Dropped(pod, f"pod {pod.key} is assumed already")
         if self._cache.nodes.node_count == 0:
             return self._no_nodes(pod, profile)
-        try:
-            evaluation = self.evaluate(profile, pod)
-            if observer is not None:
-                observer(pod, evaluation)
-            if evaluation.feasible_count == 0:
-                return self._unschedulable(profile, pod, evaluation)
-            choice = evaluation.choose(self._rng)
-        except CycleAborted as abort:
-            return Failed(pod, profile.name, abort.status)
-        return self._commit(
-            profile, pod, Scheduled(pod, profile.name, choice, evaluation.feasible_count, evaluation.state)
-        )
+        return profile
 
     def what_if(self, profile: str) -> ProfileWhatIf:
         """For questions about nodes that are not as they are now."""
@@ -99,19 +105,18 @@ class SchedulingCycle:
         if not profile.post_filter:
             return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), CLEARED)
         outcome = post_filter.run(profile, evaluation.deferred_state(), pod, diagnosis.statuses)
-        diagnosis.post_filter_message = outcome.status.message
-        nominated = outcome.result.nominated_node if outcome.result is not None else None
-        nomination = None if nominated is None else Nomination(nominated)
-        return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), nomination, outcome)
+        return post_filtered(profile, pod, diagnosis, outcome)
 
-    def _commit(self, profile: Profile, pod: PodInfo, scheduled: Scheduled) -> Decision:
+    def commit(self, profile: Profile, pod: PodInfo, choice: Choice, evaluation: Evaluation) -> Decision:
+        """Assume, Reserve, Permit on the chosen node."""
+        scheduled = Scheduled(pod, profile.name, choice, evaluation.feasible_count, evaluation.state)
         node, state = scheduled.node, scheduled.state
         status = commit.assume_and_reserve(self._cache, profile, state, pod, node)
         if status is not None or not profile.permit:
             return scheduled if status is None else self._refused(profile, pod, node, status)
         status, waits = commit.permit(profile, state, pod, node)
         if status is None:
-            return Scheduled(pod, profile.name, scheduled.choice, scheduled.feasible_nodes, state, waits)
+            return Scheduled(pod, profile.name, choice, scheduled.feasible_nodes, state, waits) if waits else scheduled
         commit.unreserve_and_forget(self._cache, profile, state, pod, node)
         return self._refused(profile, pod, node, status)
 
@@ -125,6 +130,14 @@ class SchedulingCycle:
         statuses = NodeStatuses(absent=unresolvable(NO_NODES_MESSAGE))
         diagnosis = Diagnosis(0, statuses, frozenset(), frozenset())
         return Unschedulable(pod, profile.name, diagnosis, NO_NODES_MESSAGE, CLEARED)
+
+
+def post_filtered(profile: Profile, pod: PodInfo, diagnosis: Diagnosis, outcome: PostFilterOutcome) -> Unschedulable:
+    """The decision on a pod that fits nowhere, after the plugins that may make room."""
+    diagnosis.post_filter_message = outcome.status.message
+    nominated = outcome.result.nominated_node if outcome.result is not None else None
+    nomination = None if nominated is None else Nomination(nominated)
+    return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), nomination, outcome)
 
 
 def _percentage(profile: Profile, for_all_profiles: int | None) -> int | None:

@@ -1,0 +1,38 @@
+"""The TLS settings of an extender, as Python's ssl module wants them. Used by `extenders`."""
+
+from __future__ import annotations
+
+import ssl
+import tempfile
+from pathlib import Path
+
+from steersman.config import Extender, ExtenderTLSConfig
+from steersman.framework.extender import ExtenderError
+
+
+def context_for(extender: Extender) -> ssl.SSLContext:
+    """An extender that is asked for HTTPS without a certificate authority is trusted blindly, as upstream does it."""
+    tls = extender.tls_config or ExtenderTLSConfig()
+    try:
+        context = ssl.create_default_context()
+        if tls.ca_data or tls.ca_file:
+            authority = tls.ca_data or Path(tls.ca_file).read_bytes()
+            context = ssl.create_default_context(cadata=authority.decode("ascii"))
+        elif tls.insecure or extender.enable_https:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        _load_certificate(context, tls)
+    except (OSError, ValueError) as cause:
+        raise ExtenderError(f"extender {extender.url_prefix}: cannot set up TLS: {cause}") from cause
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
+    """The ssl module reads certificates from files only; data pass through files that nobody else can read."""
+    if not (tls.cert_data or tls.cert_file) or not (tls.key_data or tls.key_file):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        certificate, key = Path(folder, "certificate"), Path(folder, "key")
+        certificate.write_bytes(tls.cert_data or Path(tls.cert_file).read_bytes())
+        key.write_bytes(tls.key_data or Path(tls.key_file).read_bytes())
+        context.load_cert_chain(certificate, key)

@@ -1,0 +1,159 @@
+"""Extenders over HTTP. Made from the configuration, asked by the cycle, preemption and the binding driver.
+
+Every call is one POST of JSON with a deadline; whatever goes wrong is an `ExtenderError`. `extender_wire` knows the JSON,
+`extender_tls` the certificates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+import aiohttp
+
+from steersman import api, config
+from steersman.api import Container
+from steersman.client import extender_wire as wire
+from steersman.client.extender_tls import context_for
+from steersman.config.extenders import in_call_order, timeout
+from steersman.framework.extender import ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn
+from steersman.framework.pod_info import PodInfo
+
+BAD_CODE = "failed {verb} with extender at URL {url}, code {code}"
+UNKNOWN_NODE = 'extender "{url}" claims a filtered node "{node}" which is not found in the input node list'
+UNKNOWN_VICTIM = (
+    "extender: {url} claims to preempt pod (UID: {uid}) on node: {node}, but the pod is not found on that node"
+)
+NO_SUCH_NODE = 'nodeinfo not found for node name "{}"'
+_OK = 200
+
+
+class HttpExtender:
+    """Implements `framework.extender.Extender`. Connects when it is first asked; `close` ends that."""
+
+    def __init__(self, settings: config.Extender) -> None:
+        self._settings = settings
+        self._managed = {resource.name for resource in settings.managed_resources}
+        self._tls = context_for(settings) if settings.url_prefix.startswith("https:") else None
+        self._server_name = settings.tls_config.server_name or None if settings.tls_config is not None else None
+        self._session: aiohttp.ClientSession | None = None
+        self.name = settings.url_prefix
+        self.is_ignorable = settings.ignorable
+        self.is_filter = bool(settings.filter_verb)
+        self.is_prioritizer = bool(settings.prioritize_verb)
+        self.is_binder = bool(settings.bind_verb)
+        self.supports_preemption = bool(settings.preempt_verb)
+        self.weight = settings.weight
+
+    def is_interested(self, pod: PodInfo) -> bool:
+        """In every pod, or in those that name one of its resources."""
+        if not self._managed:
+            return True
+        spec = pod.pod.spec
+        return any(self._manages(container) for container in (*spec.containers, *spec.init_containers))
+
+    async def filter(self, pod: PodInfo, nodes: Sequence[api.Node]) -> ExtenderFilterOutcome:
+        names_only = self._settings.node_cache_capable
+        answer = wire.fields(await self._send(self._settings.filter_verb, wire.node_args(pod, nodes, names_only)))
+        _require_no_error(answer)
+        left = _nodes_left(answer, names_only)
+        shown = {node.metadata.name for node in nodes}
+        for name in left:
+            if name not in shown:
+                raise ExtenderError(UNKNOWN_NODE.format(url=self.name, node=name))
+        return ExtenderFilterOutcome(
+            tuple(left),
+            wire.texts_by_name(answer.get("failednodes")),
+            wire.texts_by_name(answer.get("failedandunresolvablenodes")),
+        )
+
+    async def prioritize(self, pod: PodInfo, nodes: Sequence[api.Node]) -> Mapping[str, int]:
+        args = wire.node_args(pod, nodes, self._settings.node_cache_capable)
+        return wire.priorities(await self._send(self._settings.prioritize_verb, args))
+
+    async def bind(self, pod: PodInfo, node_name: str) -> None:
+        answer = await self._send(self._settings.bind_verb, wire.binding_args(pod, node_name))
+        _require_no_error(wire.fields(answer))
+
+    async def process_preemption(
+        self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
+    ) -> Mapping[str, NodeVictims]:
+        args = wire.preemption_args(pod, victims, self._settings.node_cache_capable)
+        answer = wire.fields(await self._send(self._settings.preempt_verb, args))
+        chosen = wire.map_of(answer.get("nodenametometavictims"))
+        return {node: self._victims(node, wire.fields_of(its), pods_on) for node, its in chosen.items()}
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _manages(self, container: Container) -> bool:
+        named = container.resources
+        return not self._managed.isdisjoint((*named.requests, *named.limits))
+
+    def _victims(self, node: str, its: wire.Fields, pods_on: PodsOn) -> NodeVictims:
+        pods = pods_on(node)
+        if pods is None:
+            raise ExtenderError(NO_SUCH_NODE.format(node))
+        by_uid = {pod.uid: pod for pod in pods}
+        victims: list[PodInfo] = []
+        for entry in wire.items_of(its.get("pods")):
+            uid = wire.text_of(wire.fields_of(entry).get("uid"))
+            if uid not in by_uid:
+                raise ExtenderError(UNKNOWN_VICTIM.format(url=self.name, uid=uid, node=node))
+            victims.append(by_uid[uid])
+        return NodeVictims(tuple(victims), wire.number_of(its.get("numpdbviolations")))
+
+    async def _send(self, verb: str, body: bytes) -> bytes:
+        url = f"{self.name.rstrip('/')}/{verb}"
+        try:
+            async with self._connected().post(url, data=body, server_hostname=self._server_name) as response:
+                if response.status != _OK:
+                    raise ExtenderError(BAD_CODE.format(verb=verb, url=url, code=response.status))
+                return await response.read()
+        except TimeoutError as cause:
+            raise ExtenderError(f'Post "{url}": no answer within {timeout(self._settings)}') from cause
+        except (aiohttp.ClientError, OSError) as cause:
+            raise ExtenderError(f'Post "{url}": {cause}') from cause
+
+    def _connected(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(ssl=self._tls if self._tls is not None else True),
+                timeout=aiohttp.ClientTimeout(total=timeout(self._settings).seconds),
+                headers={"Content-Type": "application/json"},
+            )
+        return self._session
+
+
+@asynccontextmanager
+async def http_extenders(configuration: config.SchedulerConfiguration) -> AsyncIterator[tuple[HttpExtender, ...]]:
+    """The extenders of a configuration in the order in which they are called: those that may fail come last.
+
+    ExtenderError when the certificates of one cannot be used.
+    """
+    extenders = tuple(HttpExtender(settings) for settings in in_call_order(configuration.extenders))
+    try:
+        yield extenders
+    finally:
+        for extender in extenders:
+            await extender.close()
+
+
+def _require_no_error(answer: wire.Fields) -> None:
+    text = wire.text_of(answer.get("error"))
+    if text:
+        raise ExtenderError(text)
+
+
+def _nodes_left(answer: wire.Fields, names_only: bool) -> list[str]:
+    """An extender that has nodes in its cache may still answer with whole nodes; no list at all is an empty one."""
+    names = answer.get("nodenames")
+    if names_only and names is not None:
+        return [wire.text_of(name) for name in wire.items_of(names)]
+    nodes = wire.fields_of(answer.get("nodes"))
+    metadata = (wire.fields_of(wire.fields_of(node).get("metadata")) for node in wire.items_of(nodes.get("items")))
+    return [wire.text_of(its.get("name")) for its in metadata]
