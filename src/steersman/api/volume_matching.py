@@ -8,10 +8,11 @@ other claims at once asks without a node.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import cmp_to_key
+from functools import lru_cache
 from typing import Final
 
 from steersman.api import quantity, selectors
+from steersman.api.meta import Quantity
 from steersman.api.persistent_volumes import STORAGE, admits_node, class_of_claim, class_of_volume, is_bound_to
 from steersman.api.quantity import Amount
 from steersman.api.selectors import Selector
@@ -29,13 +30,13 @@ class VolumeChoice:
     def __init__(self, claim: PersistentVolumeClaim, volumes: Iterable[PersistentVolume]) -> None:
         self.claim = claim
         self._class = class_of_claim(claim)
-        self._size = requested_storage(claim)
+        self._size = requested_size(claim)
         self._selector = _selector_of(claim)
         suitable = [volume for volume in volumes if self._is_suitable(volume)]
         #: Set aside for the claim, by name.
         self.reserved = sorted((v for v in suitable if is_bound_to(v, claim)), key=_name)
         #: To be had by anybody, the most fitting first.
-        self.free = sorted((v for v in suitable if self._is_free(v)), key=cmp_to_key(_smaller_first))
+        self.free = sorted((v for v in suitable if self._is_free(v)), key=_size_and_name)
 
     def on_node(self, labels: Mapping[str, str], taken: Collection[str]) -> PersistentVolume | None:
         """The volume that the claim gets on a node with these labels when those `taken` are not to be had.
@@ -59,7 +60,7 @@ class VolumeChoice:
             return False
         mine, offered = self.claim.spec, volume.spec
         return (
-            quantity.compare(offered_storage(volume), self._size) >= 0
+            offered_size(volume) >= self._size
             and (mine.volume_mode or FILESYSTEM) == (offered.volume_mode or FILESYSTEM)
             and (mine.volume_attributes_class_name or "") == (offered.volume_attributes_class_name or "")
             and volume.metadata.deletion_timestamp is None
@@ -96,9 +97,23 @@ def _selector_of(claim: PersistentVolumeClaim) -> Selector | None:
         raise InputError(f"error creating internal label selector for claim: {name}: {problem}") from problem
 
 
-def _smaller_first(one: PersistentVolume, other: PersistentVolume) -> int:
-    sizes = quantity.compare(offered_storage(one), offered_storage(other))
-    return sizes or (-1 if _name(one) < _name(other) else 1)
+@lru_cache(maxsize=4096)
+def exact_size(amount: Quantity) -> int:
+    """For comparisons: in the smallest unit that a quantity can be written in."""
+    parsed = quantity.parse(amount)
+    return parsed.unscaled * 10 ** (parsed.scale - quantity.NANO) if parsed.unscaled else 0
+
+
+def requested_size(claim: PersistentVolumeClaim) -> int:
+    return exact_size(claim.spec.resources.requests.get(STORAGE, 0))
+
+
+def offered_size(volume: PersistentVolume) -> int:
+    return exact_size(volume.spec.capacity.get(STORAGE, 0))
+
+
+def _size_and_name(volume: PersistentVolume) -> tuple[int, str]:
+    return offered_size(volume), volume.metadata.name
 
 
 def _name(volume: PersistentVolume) -> str:

@@ -213,7 +213,7 @@ def _container_ports(container: Container) -> Iterable[HostPort]:
 
 
 def has_ephemeral_claims(spec: PodSpec) -> bool:
-    return any([volume.ephemeral is not None for volume in spec.volumes])
+    return any(volume.ephemeral is not None for volume in spec.volumes)
 
 
 def claim_keys(pod: Pod) -> Iterable[str]:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.api import PersistentVolume
+from steersman.api import PersistentVolume, PersistentVolumeClaim
 from steersman.plugins.volume_binding.assuming import AssumedVolumes, NotInStep
 from steersman.state.objects import ObjectStore
-from steersman.testing import VolumeBuilder, make_volume
+from steersman.testing import VolumeBuilder, make_claim, make_volume
 
+FAST = make_claim("data").storage_class("fast").obj()
+SLOW = make_claim("data").storage_class("slow").obj()
 DISK = make_volume("disk").storage_class("fast").resource_version(5)
 
 
@@ -31,7 +33,7 @@ def test_a_choice_is_believed_and_not_shown() -> None:
     volumes.assume(choice)
     assert volumes.get("disk") == choice
     assert volumes.shown("disk") == DISK.obj()
-    assert volumes.of_class("fast") == [choice]
+    assert volumes.candidates(FAST) == [choice]
 
 
 @pytest.mark.parametrize("version", [4, 6, "odd"])
@@ -87,16 +89,33 @@ def test_what_is_gone_is_gone() -> None:
     volumes.assume(DISK.label("chosen", "yes").obj())
     store.remove(DISK.obj())
     assert volumes.get("disk") is None
-    assert volumes.of_class("fast") == []
+    assert volumes.candidates(FAST) == []
+
+
+def names(volumes: AssumedVolumes, claim: PersistentVolumeClaim) -> list[str]:
+    return sorted(volume.metadata.name for volume in volumes.candidates(claim))
 
 
 def test_volumes_are_found_by_class_also_by_the_old_annotation() -> None:
     old = make_volume("old").storage_class("slow").annotation("volume.beta.kubernetes.io/storage-class", "fast")
     volumes, store = believed(DISK, old)
-    assert [volume.metadata.name for volume in volumes.of_class("fast")] == ["disk", "old"]
-    assert volumes.of_class("slow") == []
+    assert names(volumes, FAST) == ["disk", "old"]
+    assert names(volumes, SLOW) == []
     store.put(make_volume("new").storage_class("slow").obj())
-    assert [volume.metadata.name for volume in volumes.of_class("slow")] == ["new"]
+    assert names(volumes, SLOW) == ["new"]
+
+
+def test_volumes_of_other_claims_are_left_out() -> None:
+    mine = make_volume("mine").storage_class("fast").claimed(make_claim("data"), uid="")
+    theirs = make_volume("theirs").storage_class("fast").claimed(make_claim("other"))
+    elsewhere = make_volume("elsewhere").storage_class("slow").claimed(make_claim("data"), uid="")
+    volumes, store = believed(DISK, mine, theirs, elsewhere)
+    assert names(volumes, FAST) == ["disk", "mine"]
+    store.put(theirs.claimed(make_claim("data"), uid="").obj())
+    store.put(DISK.claimed(make_claim("other")).obj())
+    assert names(volumes, FAST) == ["mine", "theirs"]
+    store.remove(mine.obj())
+    assert names(volumes, FAST) == ["theirs"]
 
 
 def test_versions_tell_when_answers_may_have_changed() -> None:

@@ -10,6 +10,7 @@ scoring     how well volumes fit their claims
 hints       events that may help a rejected pod
 """
 
+from steersman.plugins.volume_binding.claims import ERR_UNBOUND_IMMEDIATE_CLAIMS
 from steersman.plugins.volume_binding.finding import (
     ERR_REASON_BIND_CONFLICT,
     ERR_REASON_NODE_CONFLICT,
@@ -18,7 +19,6 @@ from steersman.plugins.volume_binding.finding import (
     PodVolumes,
 )
 from steersman.plugins.volume_binding.plugin import (
-    ERR_UNBOUND_IMMEDIATE_CLAIMS,
     STATE_KEY,
     CycleVolumes,
     VolumeBinding,

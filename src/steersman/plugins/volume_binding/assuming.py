@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from steersman import api
 from steersman.api import PersistentVolume, PersistentVolumeClaim
-from steersman.api.persistent_volumes import class_of_volume
+from steersman.api.persistent_volumes import class_of_claim, class_of_volume
 from steersman.framework.handle import Objects
 
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
@@ -74,23 +74,53 @@ class AssumedObjects(Generic[T]):
 
 
 class AssumedVolumes(AssumedObjects[PersistentVolume]):
-    """Volumes, which claims look for by storage class."""
+    """Volumes, which claims look for by storage class. Most volumes of a class are somebody's: they are left out."""
 
     def __init__(self, objects: Objects) -> None:
         super().__init__(PersistentVolume, objects)
-        self._sorted_version = -1
-        self._keys_by_class: dict[str, list[str]] = {}
+        #: The version of the lister at which the following were exact; None: never.
+        self._sorted: int | None = None
+        #: Where each volume is among the following.
+        self._drawers: dict[str, dict[str, None]] = {}
+        #: Keys of volumes that are nobody's, by class.
+        self._free: dict[str, dict[str, None]] = {}
+        #: Keys of the others, by the claim that they are bound to or set aside for.
+        self._taken: dict[str, dict[str, None]] = {}
 
-    def of_class(self, name: str) -> list[PersistentVolume]:
-        """A choice never changes the class, so that the classes of what the server shows are all there is to know."""
+    def candidates(self, claim: PersistentVolumeClaim) -> list[PersistentVolume]:
+        """The volumes of the claim's class that are free, or were when the server last showed them, and its own."""
+        self._sort()
+        wanted = class_of_claim(claim)
+        keys = (*self._free.get(wanted, ()), *self._taken.get(api.key(claim), ()))
+        found = (self.get(key) for key in keys)
+        return [volume for volume in found if volume is not None and class_of_volume(volume) == wanted]
+
+    def _sort(self) -> None:
         version = self._objects.version(PersistentVolume)
-        if version != self._sorted_version:
-            self._keys_by_class = {}
-            for volume in self._objects.list(PersistentVolume):
-                self._keys_by_class.setdefault(class_of_volume(volume), []).append(api.key(volume))
-            self._sorted_version = version
-        found = (self.get(key) for key in self._keys_by_class.get(name, ()))
-        return [volume for volume in found if volume is not None]
+        if version == self._sorted:
+            return
+        changed = None if self._sorted is None else self._objects.changed_since(PersistentVolume, self._sorted)
+        if changed is None:
+            for drawers in (self._drawers, self._free, self._taken):
+                drawers.clear()
+            changed = [api.key(volume) for volume in self._objects.list(PersistentVolume)]
+        for key in changed:
+            self._put_away(key, self.shown(key))
+        self._sorted = version
+
+    def _put_away(self, key: str, volume: PersistentVolume | None) -> None:
+        drawer = self._drawers.pop(key, None)
+        if drawer is not None:
+            del drawer[key]
+        if volume is None:
+            return
+        owner = volume.spec.claim_ref
+        if owner is None:
+            drawer = self._free.setdefault(class_of_volume(volume), {})
+        else:
+            drawer = self._taken.setdefault(f"{owner.namespace}/{owner.name}", {})
+        drawer[key] = None
+        self._drawers[key] = drawer
 
 
 def _version(obj: PersistentVolume | PersistentVolumeClaim) -> str:

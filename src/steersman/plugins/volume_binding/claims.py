@@ -20,8 +20,10 @@ from steersman.api.persistent_volumes import (
 )
 from steersman.api.volume_matching import VolumeChoice
 from steersman.framework.handle import Objects
+from steersman.framework.status import Status, error, unresolvable
 from steersman.plugins.volume_binding.assuming import AssumedObjects, AssumedVolumes
 
+ERR_UNBOUND_IMMEDIATE_CLAIMS = "pod has unbound immediate PersistentVolumeClaims"
 LOST = "Lost"
 
 
@@ -44,8 +46,20 @@ class PodClaims:
     def choice(self, claim: PersistentVolumeClaim, volumes: AssumedVolumes) -> VolumeChoice:
         name = claim.metadata.name
         if name not in self.choices:
-            self.choices[name] = VolumeChoice(claim, volumes.of_class(class_of_claim(claim)))
+            self.choices[name] = VolumeChoice(claim, volumes.candidates(claim))
         return self.choices[name]
+
+
+def prepare(pod: api.Pod, claims: AssumedObjects[PersistentVolumeClaim], objects: Objects) -> PodClaims | Status:
+    """What PreFilter finds out: the claims, or what stands against the pod on any node."""
+    why = objection(pod, objects)
+    if why:
+        return unresolvable(why)
+    try:
+        prepared = sort_claims(pod, claims, objects)
+    except VolumeFault as problem:
+        return error(str(problem))
+    return unresolvable(ERR_UNBOUND_IMMEDIATE_CLAIMS) if prepared.unready else prepared
 
 
 def objection(pod: api.Pod, objects: Objects) -> str:

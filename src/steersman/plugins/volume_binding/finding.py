@@ -7,7 +7,7 @@ first; those that find none are provisioned, if their class can do that here and
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cmp_to_key, lru_cache
+from functools import lru_cache
 
 from steersman.api import (
     CSINode,
@@ -17,12 +17,11 @@ from steersman.api import (
     PersistentVolumeClaim,
     StorageClass,
     TopologySelectorTerm,
-    quantity,
 )
 from steersman.api.csi_migration import is_migrated_on, plugin_of, translated
 from steersman.api.persistent_volumes import NO_PROVISIONER, SELECTED_NODE, admits_node, class_of_claim
 from steersman.api.selectors import Operator, Requirement, Selector, requirement
-from steersman.api.volume_matching import requested_storage
+from steersman.api.volume_matching import requested_size
 from steersman.errors import InputError
 from steersman.framework.handle import Objects
 from steersman.plugins.volume_binding.assuming import AssumedVolumes
@@ -70,7 +69,7 @@ class VolumeFinder:
     def find(self, claims: PodClaims, node: Node) -> PodVolumes | tuple[str, ...]:
         """What has to be done, or the reasons why the node will not do."""
         found = PodVolumes()
-        reasons = [self.objection_of_bound(claims.bound, node), self._find_unbound(claims, node, found)]
+        reasons = [self.objection_of_bound(claims.bound, node), self.find_unbound(claims, node, found)]
         # A volume that does not exist is told last, one that is out of reach first.
         reasons.sort(key=lambda reason: reason == ERR_REASON_PV_NOT_EXIST)
         reasons = [reason for reason in reasons if reason]
@@ -98,7 +97,7 @@ class VolumeFinder:
         except InputError as problem:
             raise VolumeFault(f"could not translate pv: {problem}") from problem
 
-    def _find_unbound(self, claims: PodClaims, node: Node, found: PodVolumes) -> str:
+    def find_unbound(self, claims: PodClaims, node: Node, found: PodVolumes) -> str:
         """Adds to `found` what is to be bound and provisioned; or the reason why that cannot be."""
         to_provision: list[PersistentVolumeClaim] = []
         to_match: list[PersistentVolumeClaim] = []
@@ -119,7 +118,7 @@ class VolumeFinder:
         """The claims for which there is no volume."""
         taken: set[str] = set()
         unmatched: list[PersistentVolumeClaim] = []
-        for claim in sorted(to_match, key=cmp_to_key(_smaller_first)):
+        for claim in sorted(to_match, key=requested_size):
             volume = self._choose(claims, claim, node, taken)
             if volume is None:
                 unmatched.append(claim)
@@ -138,7 +137,7 @@ class VolumeFinder:
 
     def _provision(self, claims: list[PersistentVolumeClaim], node: Node, found: PodVolumes) -> str:
         for claim in claims:
-            storage_class = self._class_of(claim)
+            storage_class = self.class_of(claim)
             if storage_class.provisioner in ("", NO_PROVISIONER):
                 return ERR_REASON_BIND_CONFLICT
             if not allows(storage_class, node):
@@ -151,7 +150,7 @@ class VolumeFinder:
             found.provisions.append(Provision(claim, capacity))
         return ""
 
-    def _class_of(self, claim: PersistentVolumeClaim) -> StorageClass:
+    def class_of(self, claim: PersistentVolumeClaim) -> StorageClass:
         name = class_of_claim(claim)
         if not name:
             raise VolumeFault(f'no class for claim "{claim.metadata.namespace}/{claim.metadata.name}"')
@@ -182,7 +181,3 @@ def _topology_selector(term: TopologySelectorTerm) -> Selector | None:
     except InputError:
         return None
     return Selector(tuple(requirements))
-
-
-def _smaller_first(one: PersistentVolumeClaim, other: PersistentVolumeClaim) -> int:
-    return quantity.compare(requested_storage(one), requested_storage(other))

@@ -11,6 +11,14 @@ from dataclasses import dataclass, field
 
 from steersman.api import PersistentVolumeClaim
 from steersman.config import VolumeBindingArgs
+from steersman.framework.columns import (
+    ClusterFilterKernel,
+    ClusterScoreKernel,
+    ColumnarFilter,
+    ColumnarScore,
+    NodesView,
+    StatusTable,
+)
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ClusterEventWithHint
 from steersman.framework.handle import PreBindHandle
@@ -32,14 +40,14 @@ from steersman.plugins.volume_binding.claims import (
     PodClaims,
     VolumeFault,
     all_bound,
-    objection,
-    sort_claims,
+    prepare,
 )
+from steersman.plugins.volume_binding.columns import ScoredRows, UsableRows
 from steersman.plugins.volume_binding.finding import PodVolumes, VolumeFinder
 from steersman.plugins.volume_binding.hints import registered_events
+from steersman.plugins.volume_binding.row_finder import RowFinder
 from steersman.plugins.volume_binding.scoring import CapacityScorer
 
-ERR_UNBOUND_IMMEDIATE_CLAIMS = "pod has unbound immediate PersistentVolumeClaims"
 ERR_NO_VOLUMES_FOR_NODE = 'no pod volume found for node "{}"'
 STATE_KEY = "VolumeBinding"
 
@@ -56,11 +64,20 @@ class CycleVolumes:
 
 
 class VolumeBinding(
-    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, ReservePlugin, PreBindPlugin, EnqueueExtensions
+    PreFilterPlugin,
+    FilterPlugin,
+    ColumnarFilter,
+    PreScorePlugin,
+    ScorePlugin,
+    ColumnarScore,
+    ReservePlugin,
+    PreBindPlugin,
+    EnqueueExtensions,
 ):
     """Rejects nodes where the pod cannot have its volumes, and binds them on the one that is chosen."""
 
     name = "VolumeBinding"
+    filters_by_cluster = True
 
     def __init__(self, args: VolumeBindingArgs, handle: PreBindHandle) -> None:
         self._objects = handle.objects
@@ -71,6 +88,8 @@ class VolumeBinding(
         self._binder = VolumeBinder(handle, self._claims, self._volumes, self._finder, args.bind_timeout_seconds)
         scores = handle.gates.enabled("StorageCapacityScoring")
         self._scorer = CapacityScorer(args.shape or ()) if scores else None
+        self.statuses = StatusTable()
+        self._rows: RowFinder | None = None
 
     def concerns(self, pod: PodInfo) -> bool:
         """A score, where there is one, is given to every pod."""
@@ -82,15 +101,9 @@ class VolumeBinding(
         if not pod.shape.has_claims:
             state.write(STATE_KEY, CycleVolumes())
             return SKIP
-        why = objection(pod.pod, self._objects)
-        if why:
-            return unresolvable(why)
-        try:
-            claims = sort_claims(pod.pod, self._claims, self._objects)
-        except VolumeFault as problem:
-            return error(str(problem))
-        if claims.unready:
-            return unresolvable(ERR_UNBOUND_IMMEDIATE_CLAIMS)
+        claims = prepare(pod.pod, self._claims, self._objects)
+        if isinstance(claims, Status):
+            return claims
         state.write(STATE_KEY, CycleVolumes(claims))
         return None
 
@@ -114,6 +127,42 @@ class VolumeBinding(
         volumes = state.read(STATE_KEY, CycleVolumes)
         found = volumes.by_node.get(node.name) if volumes is not None else None
         return 0 if self._scorer is None or found is None else self._scorer.score(found)
+
+    # -- the vector form ---------------------------------------------------------------------------------------------
+
+    def filter_fragment(self, pod: PodInfo) -> None:
+        return None
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> ClusterFilterKernel | None:
+        if not pod.shape.has_claims:
+            return None
+        return UsableRows(
+            self.name,
+            prepare=lambda: prepare(pod.pod, self._claims, self._objects),
+            believed=lambda: (self._claims.version, self._volumes.version),
+            rows=self._row_finder(view),
+            objects=self._objects,
+            statuses=self.statuses,
+        )
+
+    def score_fragment(self, pod: PodInfo) -> None:
+        return None
+
+    def score_kernel(self, pod: PodInfo, view: NodesView) -> ClusterScoreKernel | None:
+        return None if self._scorer is None else ScoredRows(lambda row: self._score_row(pod, view, row), view.capacity)
+
+    def _row_finder(self, view: NodesView) -> RowFinder:
+        rows = self._rows
+        if rows is None or rows.view is not view or rows.generation != view.generation:
+            rows = self._rows = RowFinder(view, self._objects, self._volumes, self._finder)
+        return rows
+
+    def _score_row(self, pod: PodInfo, view: NodesView, row: int) -> int:
+        """As Filter and Score would have it."""
+        state, node = CycleState(), view.info(row)
+        if self.pre_filter(state, pod, ()) is None:
+            self.filter(state, pod, node)
+        return self.score(state, pod, node)
 
     # -- after the choice --------------------------------------------------------------------------------------------
 

@@ -1,0 +1,122 @@
+"""The vector form of the plugin: kernels over `row_finder`.
+
+Reserve works out the volumes for the chosen node; Filter only has to say whether a node will do, and what it lacks. The
+answers are kept until a claim, a volume, a class, what drivers publish, or a node changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+
+import numpy as np
+
+from steersman.api import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
+from steersman.framework.columns import (
+    AnyIntColumn,
+    BoolColumn,
+    ClusterFilterKernel,
+    ClusterScoreKernel,
+    Feasible,
+    IntColumn,
+    KernelFault,
+    ReasonColumn,
+    StatusTable,
+)
+from steersman.framework.handle import Objects
+from steersman.framework.status import Status, fault, unresolvable
+from steersman.plugins.volume_binding.claims import PodClaims, VolumeFault
+from steersman.plugins.volume_binding.row_finder import BOUND_REASONS, WAITING_REASONS, RowFinder
+
+_KINDS = (StorageClass, CSINode, CSIDriver, CSIStorageCapacity)
+
+
+class UsableRows(ClusterFilterKernel):
+    """The filter of one pod. `prepare` is PreFilter: the pod's claims, or what stands against the pod."""
+
+    refusal_varies = True
+
+    def __init__(
+        self,
+        plugin: str,
+        prepare: Callable[[], PodClaims | Status],
+        believed: Callable[[], Hashable],
+        rows: RowFinder,
+        objects: Objects,
+        statuses: StatusTable,
+    ) -> None:
+        self._plugin = plugin
+        self._prepare = prepare
+        self._believed = believed
+        self._rows = rows
+        self._objects = objects
+        self._statuses = statuses
+        self._as_of: Hashable = None
+        self._prepared: PodClaims | Status = PodClaims()
+        self._reasons: ReasonColumn | None = None
+        self._rejected: BoolColumn | None = None
+
+    def skipped(self) -> bool:
+        return False
+
+    def refusal(self) -> Status | None:
+        self._catch_up()
+        return self._prepared if isinstance(self._prepared, Status) else None
+
+    def rejected(self) -> BoolColumn | None:
+        self.reasons()
+        return self._rejected
+
+    def reasons(self) -> ReasonColumn:
+        self._catch_up()
+        if self._reasons is None:
+            self._reasons = self._work_out()
+            self._rejected = self._reasons != 0 if self._reasons.any() else None
+        return self._reasons
+
+    def _catch_up(self) -> None:
+        as_of = (
+            self._believed(),
+            self._rows.view.node_log.end,
+            tuple([self._objects.version(kind) for kind in _KINDS]),
+        )
+        if as_of != self._as_of:
+            self._prepared = self._prepare()
+            self._reasons = None
+            self._as_of = as_of
+
+    def _work_out(self) -> ReasonColumn:
+        claims = self._prepared
+        if isinstance(claims, Status):
+            return np.zeros(self._rows.view.capacity, np.int32)
+        try:
+            bound, waiting = self._rows.of_bound(claims.bound), self._rows.of_waiting(claims)
+        except VolumeFault as problem:
+            raise KernelFault(fault("Filter", self._plugin, str(problem))) from problem
+        ids = np.array([[self._reason_id(b, w) for w in WAITING_REASONS] for b in BOUND_REASONS], np.int32)
+        return ids[bound, waiting]
+
+    def _reason_id(self, bound: str, waiting: str) -> int:
+        """Reasons in the order in which `VolumeFinder.find` gives them."""
+        missing = bound == BOUND_REASONS[2]
+        reasons = tuple(r for r in ((waiting, bound) if missing else (bound, waiting)) if r)
+        return self._statuses.id_of(unresolvable(*reasons).of(self._plugin)) if reasons else 0
+
+
+class ScoredRows(ClusterScoreKernel):
+    """The score of one pod, node by node, where the feature that brings it is on."""
+
+    def __init__(self, score: Callable[[int], int], capacity: int) -> None:
+        self._score = score
+        self._capacity = capacity
+
+    def skipped(self, feasible: Feasible) -> bool:
+        return False
+
+    def raw(self, feasible: Feasible) -> IntColumn:
+        scores = np.zeros(self._capacity, np.int64)
+        for row in feasible.rows.tolist():
+            scores[row] = self._score(row)
+        return scores
+
+    def normalized(self, feasible: Feasible) -> AnyIntColumn | None:
+        return self.raw(feasible)

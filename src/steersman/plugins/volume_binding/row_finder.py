@@ -1,0 +1,186 @@
+"""What `finding` says of one node, said of all rows at once.
+
+Bound volumes and provisioning come down to node selectors. Volumes for waiting claims do too, as long as the claims do not
+compete; where two of them could get the same volume, the row is looked at by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steersman.api import CSINode, PersistentVolume, PersistentVolumeClaim, quantity
+from steersman.api.csi_migration import InTreePlugin, is_migrated_on, plugin_of, translated
+from steersman.api.node_selectors import AnyTerm
+from steersman.api.persistent_volumes import NO_PROVISIONER, SELECTED_NODE, STORAGE, node_selector_of
+from steersman.api.volume_matching import VolumeChoice, requested_size
+from steersman.errors import InputError
+from steersman.framework.columns import BoolColumn, NodesView
+from steersman.framework.handle import Objects
+from steersman.plugins.volume_binding.assuming import AssumedVolumes
+from steersman.plugins.volume_binding.claims import PodClaims, VolumeFault
+from steersman.plugins.volume_binding.finding import (
+    ERR_REASON_BIND_CONFLICT,
+    ERR_REASON_NODE_CONFLICT,
+    ERR_REASON_NOT_ENOUGH_SPACE,
+    ERR_REASON_PV_NOT_EXIST,
+    PodVolumes,
+    VolumeFinder,
+    topology_selectors,
+)
+from steersman.plugins.volume_binding.masks import SelectorMasks
+
+#: What may be wrong with bound volumes, by code.
+BOUND_REASONS = ("", ERR_REASON_NODE_CONFLICT, ERR_REASON_PV_NOT_EXIST)
+NODE_CONFLICT, PV_NOT_EXIST = 1, 2
+#: What may be wrong with claims that wait for a consumer, by code.
+WAITING_REASONS = ("", ERR_REASON_BIND_CONFLICT, ERR_REASON_NOT_ENOUGH_SPACE)
+BIND_CONFLICT, NOT_ENOUGH_SPACE = 1, 2
+
+Codes = NDArray[np.int8]
+
+
+class RowFinder:
+    """One per table of nodes. Faults of the objects involved raise `VolumeFault`."""
+
+    def __init__(self, view: NodesView, objects: Objects, volumes: AssumedVolumes, finder: VolumeFinder) -> None:
+        self.view = view
+        self.generation = view.generation
+        self._objects = objects
+        self._volumes = volumes
+        self._finder = finder
+        self._masks = SelectorMasks(view)
+        self._migrated: dict[str, BoolColumn] = {}
+        self._migrated_as_of = (-1, -1)
+
+    # -- bound volumes -----------------------------------------------------------------------------------------------
+
+    def of_bound(self, claims: Sequence[PersistentVolumeClaim]) -> Codes:
+        codes = np.zeros(self.view.capacity, np.int8)
+        for claim in claims:
+            volume = self._volumes.get(claim.spec.volume_name)
+            if volume is None:
+                codes[codes == 0] = PV_NOT_EXIST
+                break
+            admitted = self._admitted(volume)
+            if admitted is not None:
+                codes[(codes == 0) & ~admitted] = NODE_CONFLICT
+        return codes
+
+    def _admitted(self, volume: PersistentVolume) -> BoolColumn | None:
+        """Rows on which the volume can be used; None: all."""
+        plugin = plugin_of(volume.spec)
+        migrated = self._migrated_rows(plugin) if plugin is not None and plugin.is_migrated else None
+        own = self._by_affinity(volume)
+        if plugin is None or migrated is None or not migrated.any():
+            return own
+        try:
+            drivers = self._by_affinity(translated(volume, plugin))
+        except InputError as problem:
+            raise VolumeFault(f"could not translate pv: {problem}") from problem
+        return np.where(migrated, True if drivers is None else drivers, True if own is None else own)
+
+    def _by_affinity(self, volume: PersistentVolume) -> BoolColumn | None:
+        selector = node_selector_of(volume)
+        return None if selector is None else self._masks.any_term((selector,))
+
+    def _migrated_rows(self, plugin: InTreePlugin) -> BoolColumn:
+        """Rows whose node has handed the plugin over to its driver."""
+        as_of = (self._objects.version(CSINode), self.view.node_log.end)
+        if as_of != self._migrated_as_of:
+            self._migrated.clear()
+            self._migrated_as_of = as_of
+        rows = self._migrated.get(plugin.name)
+        if rows is None:
+            rows = self._migrated[plugin.name] = self._masks.no_rows()
+            for node in self._objects.list(CSINode):
+                row = self.view.row_of(node.metadata.name)
+                if row is not None:
+                    rows[row] = is_migrated_on(node, plugin)
+        return rows
+
+    # -- waiting claims ----------------------------------------------------------------------------------------------
+
+    def of_waiting(self, claims: PodClaims) -> Codes:
+        if not claims.waiting:
+            return np.zeros(self.view.capacity, np.int8)
+        selected = {c.metadata.annotations[SELECTED_NODE] for c in claims.waiting if _is_selected(c)}
+        if selected:
+            return self._of_selected(claims, selected)
+        ordered = sorted(claims.waiting, key=requested_size)
+        if len({claim.metadata.name for claim in ordered}) < len(ordered):
+            return self._one_by_one(claims, self.view.alive.nonzero()[0].tolist())
+        return self._of_unselected(claims, ordered)
+
+    def _of_selected(self, claims: PodClaims, selected: set[str]) -> Codes:
+        """A claim that is given to a node leaves no choice."""
+        codes = np.full(self.view.capacity, BIND_CONFLICT, np.int8)
+        row = self.view.row_of(next(iter(selected))) if len(selected) == 1 else None
+        if row is not None:
+            codes[row] = self._of_row(claims, row)
+        return codes
+
+    def _of_unselected(self, claims: PodClaims, ordered: Sequence[PersistentVolumeClaim]) -> Codes:
+        codes = np.zeros(self.view.capacity, np.int8)
+        matches = np.zeros(self.view.capacity, np.int8)
+        for claim in ordered:
+            matched = self._matched(self._choice(claims, claim))
+            unmet = (codes == 0) & ~matched
+            if unmet.any():
+                codes[unmet] = self._of_provisioning(claim)[unmet]
+            matches += matched
+        competing = (matches > 1) & self.view.alive
+        if competing.any():
+            rows = competing.nonzero()[0].tolist()
+            codes[rows] = self._one_by_one(claims, rows)[rows]
+        return codes
+
+    def _choice(self, claims: PodClaims, claim: PersistentVolumeClaim) -> VolumeChoice:
+        try:
+            return claims.choice(claim, self._volumes)
+        except InputError as problem:
+            raise VolumeFault(str(problem)) from problem
+
+    def _matched(self, choice: VolumeChoice) -> BoolColumn:
+        """Rows on which there is a volume for the claim."""
+        selectors: list[AnyTerm] = []
+        for volume in choice.reserved[:1] or choice.free:
+            selector = node_selector_of(volume)
+            if selector is None:
+                return np.ones(self.view.capacity, np.bool_)
+            selectors.append(selector)
+        return self._masks.any_term(selectors)
+
+    def _of_provisioning(self, claim: PersistentVolumeClaim) -> Codes:
+        storage_class = self._finder.class_of(claim)
+        codes = np.full(self.view.capacity, BIND_CONFLICT, np.int8)
+        if storage_class.provisioner in ("", NO_PROVISIONER):
+            return codes
+        terms = storage_class.allowed_topologies
+        allowed = self._masks.any_of(topology_selectors(terms)) if terms else np.ones(self.view.capacity, np.bool_)
+        codes[allowed] = 0
+        capacities = self._finder.capacities
+        if capacities.is_checked(claim, storage_class):
+            size = quantity.value_of(claim.spec.resources.requests[STORAGE])
+            pools = capacities.pools(storage_class.metadata.name)
+            room = self._masks.any_of(pool.nodes for pool in pools if pool.limit >= size)
+            codes[allowed & ~room] = NOT_ENOUGH_SPACE
+        return codes
+
+    # -- single rows -------------------------------------------------------------------------------------------------
+
+    def _one_by_one(self, claims: PodClaims, rows: Sequence[int]) -> Codes:
+        codes = np.zeros(self.view.capacity, np.int8)
+        for row in rows:
+            codes[row] = self._of_row(claims, row)
+        return codes
+
+    def _of_row(self, claims: PodClaims, row: int) -> int:
+        reason = self._finder.find_unbound(claims, self.view.node(row), PodVolumes())
+        return WAITING_REASONS.index(reason)
+
+
+def _is_selected(claim: PersistentVolumeClaim) -> bool:
+    return SELECTED_NODE in claim.metadata.annotations
