@@ -2,16 +2,18 @@
 
 PreFilter looks for claims with the access mode ReadWriteOncePod that are in use, Filter rejects every node while there are
 any; AddPod and RemovePod keep count in what-if questions, so that preemption can free such a claim. Old in-tree disks (GCE,
-AWS, iSCSI, RBD) that a pod names directly conflict with the same disk in other pods of the node.
+AWS, iSCSI, RBD) that a pod names directly conflict with the same disk in other pods of the node. The vector form is in
+`volume_restrictions_columns`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from steersman import api
 from steersman.api import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim, Volume
 from steersman.api.persistent_volumes import READ_WRITE_ONCE_POD
+from steersman.framework.columns import ClusterFilterKernel, ColumnarFilter, NodesView, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
@@ -20,6 +22,7 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable, unschedulable
+from steersman.plugins.volume_restrictions_columns import RestrictedRows
 
 ERR_REASON_DISK_CONFLICT = "node(s) had no available disk"
 ERR_REASON_READ_WRITE_ONCE_POD_CONFLICT = (
@@ -44,14 +47,16 @@ class ClaimConflicts:
         self.references += sign * sum(name in self.exclusive for name in claim_names(other.pod))
 
 
-class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class VolumeRestrictions(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtensions):
     """Rejects nodes where a disk of the pod is in use, and all nodes while an exclusive claim is."""
 
     name = "VolumeRestrictions"
+    filters_by_cluster = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._objects = handle.objects
         self._nodes = handle.nodes
+        self.statuses = StatusTable()
 
     def concerns(self, pod: PodInfo) -> bool:
         return bool(pod.shape.claims) or any(map(is_restricted, pod.spec.volumes))
@@ -90,6 +95,27 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         if conflicts is None:
             return error(f'cannot read "{STATE_KEY}" from cycleState')
         return unschedulable(ERR_REASON_READ_WRITE_ONCE_POD_CONFLICT) if conflicts.references > 0 else None
+
+    # -- the vector form ---------------------------------------------------------------------------------------------
+
+    def filter_fragment(self, pod: PodInfo) -> None:
+        return None
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> ClusterFilterKernel | None:
+        if not self.concerns(pod):
+            return None
+        return RestrictedRows(
+            view,
+            prepare=lambda: self._prepared_filter(pod),
+            as_of=lambda: self._objects.version(PersistentVolumeClaim),
+            has_disks=any(map(is_restricted, pod.spec.volumes)),
+            statuses=self.statuses,
+        )
+
+    def _prepared_filter(self, pod: PodInfo) -> Callable[[NodeInfo], Status | None] | Status:
+        state = CycleState()
+        status = self.pre_filter(state, pod, ())
+        return status if status is not None else lambda node: self.filter(state, pod, node)
 
     # -- hints -------------------------------------------------------------------------------------------------------
 

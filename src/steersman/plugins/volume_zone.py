@@ -2,7 +2,7 @@
 
 PreFilter collects the zone and region labels of the volumes that the pod's claims are bound to; Filter compares them with
 the labels of the node. A node without any such label takes every volume. Newer volumes carry a node affinity instead, which
-is VolumeBinding's business.
+is VolumeBinding's business. The vector form is in `volume_zone_columns`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from steersman import api
 from steersman.api import PersistentVolume, PersistentVolumeClaim, StorageClass
 from steersman.api.csi_topology import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 from steersman.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER, class_of_claim
+from steersman.framework.columns import ClusterFilterKernel, ColumnarFilter, NodesView, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
@@ -22,6 +23,7 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, unresolvable
+from steersman.plugins.volume_zone_columns import ZonedRows
 
 ERR_REASON_CONFLICT = "node(s) had no available volume zone"
 ERR_CLAIM_WITHOUT_NAME = "PersistentVolumeClaim had no name"
@@ -29,6 +31,7 @@ ERR_NEITHER_VOLUME_NOR_CLASS = "PersistentVolumeClaim had no pv name and storage
 ERR_VOLUME_WITHOUT_NAME = "PersistentVolume had no name"
 STATE_KEY = "PreFilterVolumeZone"
 TOPOLOGY_LABELS = (BETA_ZONE, BETA_REGION, ZONE, REGION)
+_KINDS = (PersistentVolumeClaim, PersistentVolume, StorageClass)
 _PRESENT_LABEL = {BETA_ZONE: ZONE, BETA_REGION: REGION}
 
 
@@ -53,13 +56,15 @@ class VolumeTopologies(NamedTuple):
     topologies: tuple[VolumeTopology, ...]
 
 
-class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class VolumeZone(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtensions):
     """Rejects nodes outside of the zones of the pod's volumes."""
 
     name = "VolumeZone"
+    filters_by_cluster = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._objects = handle.objects
+        self.statuses = StatusTable()
 
     def concerns(self, pod: PodInfo) -> bool:
         return bool(pod.shape.claims)
@@ -118,6 +123,27 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
             return unresolvable(f'VolumeBindingMode not set for StorageClass "{name}"')
         waits = storage_class.volume_binding_mode == WAIT_FOR_FIRST_CONSUMER
         return None if waits else unresolvable(ERR_VOLUME_WITHOUT_NAME)
+
+    # -- the vector form ---------------------------------------------------------------------------------------------
+
+    def filter_fragment(self, pod: PodInfo) -> None:
+        return None
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> ClusterFilterKernel | None:
+        if not self.concerns(pod):
+            return None
+        return ZonedRows(
+            view,
+            prepare=lambda: self._conditions(pod.pod),
+            as_of=lambda: tuple([self._objects.version(kind) for kind in _KINDS]),
+            topology_labels=TOPOLOGY_LABELS,
+            present_label=_PRESENT_LABEL,
+            reason=self.statuses.id_of(unresolvable(ERR_REASON_CONFLICT)),
+        )
+
+    def _conditions(self, pod: api.Pod) -> list[tuple[str, frozenset[str]]] | Status:
+        topologies = self.topologies_of(pod)
+        return topologies if isinstance(topologies, Status) else [(t.key, t.values) for t in topologies]
 
     # -- hints -------------------------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """NodeVolumeLimits: no more volumes of a driver on a node than the driver can attach there.
 
 `plugin` compares and holds the hints, `attachable` finds out which volumes of which drivers a pod has, `attachments` what
-is attached to nodes whatever their pods.
+is attached to nodes whatever their pods; `columns` is the vector form.
 """
 
 from steersman.plugins.node_volume_limits.plugin import ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED, NodeVolumeLimits

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from steersman import api
 from steersman.api import CSIDriver, CSINode, PersistentVolumeClaim, VolumeAttachment
+from steersman.framework.columns import ClusterFilterKernel, ColumnarFilter, NodesView, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
@@ -22,18 +23,22 @@ from steersman.plugins.node_volume_limits.attachable import (
     inline_drivers,
     may_attach,
 )
-from steersman.plugins.node_volume_limits.attachments import Attachments
+from steersman.plugins.node_volume_limits.attachments import Attachments, volume_limits
+from steersman.plugins.node_volume_limits.columns import LimitedRows, RowVolumes
 
 ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED = "node(s) exceed max volume count"
 ERR_REASON_DRIVER_NOT_INSTALLED = "{} CSI driver is not installed on the node"
 
 
-class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
+class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtensions):
     """Rejects nodes to which the pod's volumes cannot be attached in addition to those that are."""
 
     name = "NodeVolumeLimits"
+    filters_by_cluster = True
 
     def __init__(self, args: None, handle: Handle) -> None:
+        self.statuses = StatusTable()
+        self._rows: RowVolumes | None = None
         self._objects = handle.objects
         self._volumes = AttachableVolumes(handle.objects)
         self._attachments = Attachments(handle.objects)
@@ -73,6 +78,31 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
             if driver is not None and driver.spec.prevent_pod_scheduling_if_missing and name not in installed:
                 return name
         return ""
+
+    # -- the vector form ---------------------------------------------------------------------------------------------
+
+    def filter_fragment(self, pod: PodInfo) -> None:
+        return None
+
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> ClusterFilterKernel | None:
+        if not self.concerns(pod):
+            return None
+        return LimitedRows(
+            self.name,
+            pod,
+            lambda node: self.filter(CycleState(), pod, node),
+            self._volumes,
+            self._row_volumes(view),
+            self._objects,
+            self.statuses,
+            every_row=self._requires_drivers,
+        )
+
+    def _row_volumes(self, view: NodesView) -> RowVolumes:
+        rows = self._rows
+        if rows is None or rows.view is not view or rows.generation != view.generation:
+            rows = self._rows = RowVolumes(view, self._objects, self._attachments)
+        return rows
 
     # -- hints -------------------------------------------------------------------------------------------------------
 
@@ -116,17 +146,6 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, EnqueueExtensions):
         limits = volume_limits(before)
         grows = any(limit > limits.get(driver, 0) for driver, limit in volume_limits(after).items())
         return QueueingHint.QUEUE if grows else QueueingHint.SKIP
-
-
-def volume_limits(node: CSINode | None) -> dict[str, int]:
-    """How many volumes of each driver the node takes; a driver that is not named has no limit."""
-    if node is None:
-        return {}
-    return {
-        driver.name: driver.allocatable.count
-        for driver in node.spec.drivers
-        if driver.allocatable is not None and driver.allocatable.count is not None
-    }
 
 
 def exceeds(limits: dict[str, int], in_use: Attachable, attached: Attachable, new: Attachable) -> bool:
