@@ -40,6 +40,5 @@ def main() -> None:
         scheduler.ingest.changed(codec.decode(pod_json(index), Pod))
     scheduler.ingest.changed(make_pod("pending").label("app", "app-1").req(cpu="1").obj())
     scheduler.schedule_one()
-    print(
-        f"memory: {peak_megabytes():.0f} MB peak with {NODES:,} nodes and {NODES * PODS_PER_NODE:,} pods ({before:.0f} MB before)"
-    )
+    size = f"{NODES:,} nodes and {NODES * PODS_PER_NODE:,} pods"
+    print(f"memory: {peak_megabytes():.0f} MB peak with {size} ({before:.0f} MB before)")
