@@ -40,7 +40,7 @@ def test_pending_pods_come_with_the_schedulers_message(tmp_path: Path) -> None:
 def test_pending_pods_may_be_a_failure(tmp_path: Path) -> None:
     result = steersman("simulate", "-f", cluster(tmp_path, BIG_POD), "--fail-on-pending")
     assert result.exit_code == 1
-    assert result.stderr == "Error: 1 pods are pending\n"
+    assert result.stderr == "Error: 1 pod is pending\n"
 
 
 def test_json_and_yaml_hold_the_same(tmp_path: Path) -> None:

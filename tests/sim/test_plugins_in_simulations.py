@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.sim.clusters import nodes, pods
 
-from steersman.config import ConfigError
+from steersman.config import ConfigError, Extender, default_configuration
 from steersman.errors import InputError
 from steersman.framework import NodeInfo, PodInfo, ScorePlugin
-from steersman.runtime import PluginError
+from steersman.runtime import PluginError, registry
 from steersman.sim import Simulation
 
 CHEAP_NODES = """
@@ -81,6 +83,26 @@ def test_a_name_that_is_taken_is_refused() -> None:
 def test_what_is_neither_file_nor_class_is_refused() -> None:
     with pytest.raises(InputError, match="neither a file nor a plugin class"):
         Simulation.load(nodes("n1"), plugins=[LikesN3()])  # type: ignore[list-item]
+
+
+def test_a_plugin_of_an_installed_package_runs_only_if_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = EntryPoint("LikesN3", f"{__name__}:LikesN3", registry.ENTRY_POINT_GROUP)
+    monkeypatch.setattr(registry, "entry_points", lambda group: [entry])
+    unnamed = Simulation.load(nodes("n1", "n2"), pods(1)).run().explain("pod-0")
+    assert "LikesN3" not in {score.plugin for score in unnamed.of("n1").scores}
+    named = config(tmp_path, "{multiPoint: {enabled: [{name: LikesN3, weight: 2}]}}")
+    explained = Simulation.load(nodes("n1", "n2"), pods(1), config=named).run().explain("pod-0")
+    assert "LikesN3" in {score.plugin for score in explained.of("n1").scores}
+
+
+def test_extenders_are_not_called_and_a_note_says_so() -> None:
+    extender = Extender(url_prefix="http://127.0.0.1:1/", filter_verb="filter", weight=1)
+    configured = msgspec.structs.replace(default_configuration(), extenders=(extender,))
+    result = Simulation.load(nodes("n1"), pods(1), config=configured).run()
+    assert result.summary.scheduled == 1
+    assert result.notes == ("extenders are not called in a simulation: http://127.0.0.1:1/",)
 
 
 def test_gates_are_those_of_kube_scheduler() -> None:

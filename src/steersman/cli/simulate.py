@@ -119,7 +119,8 @@ def _conclude(result: Result, fail_on_pending: bool) -> None:
         click.echo(f"Error: pod {first.pod}{others} failed: {message}", err=True)
         context.exit(NO)
     if fail_on_pending and result.pending:
-        click.echo(f"Error: {len(result.pending)} pods are pending", err=True)
+        are = "pod is" if len(result.pending) == 1 else "pods are"
+        click.echo(f"Error: {len(result.pending)} {are} pending", err=True)
         context.exit(NO)
 
 

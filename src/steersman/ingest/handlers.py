@@ -116,8 +116,9 @@ class Ingest:
     def _pod_updated(self, old: api.Pod, new: api.Pod) -> None:
         if old.spec.node_name:
             self._cache.update_pod(new)
-            for event in pod_update_events(old, new):
-                self._queue.move_all(event, old, new)
+            if self._queue.hears_events:  # else nobody asks what the update amounts to
+                for event in pod_update_events(old, new):
+                    self._queue.move_all(event, old, new)
         elif new.spec.node_name:
             self._cache.add_pod(new)
             self._queue.move_all(ASSIGNED_POD_ADD, None, new)

@@ -189,6 +189,11 @@ class SchedulingQueue:
 
     # Cluster events
 
+    @property
+    def hears_events(self) -> bool:
+        """Whether an event could matter: a pod waits for one, or is in flight and must not miss it."""
+        return self._waker.hears_events
+
     def move_all(
         self,
         event: ClusterEvent,

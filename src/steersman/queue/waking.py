@@ -30,9 +30,13 @@ class Waker:
         self._requeuer = requeuer
         self._current_time = current_time
 
+    @property
+    def hears_events(self) -> bool:
+        return bool(self._queues.unschedulable.pods) or bool(self._queues.in_flight.pods)
+
     def event(self, event: ClusterEvent, old: object, new: object, admits: Preselection | None) -> bool:
         """Move the pods that an event may help. An event that nobody registered for is not even remembered."""
-        if not self._queues.unschedulable.pods and not self._queues.in_flight.pods:
+        if not self.hears_events:
             return False
         interest = self._hints.interest(event)
         if not interest:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from steersman import api
+from steersman.config import SchedulerConfiguration
 from steersman.plugins.registry import NOT_YET
 from steersman.sim.sources import unexpanded
 
@@ -14,13 +15,16 @@ _VOLUME_PLUGINS: Final = frozenset({"VolumeBinding", "VolumeRestrictions", "Volu
 _DEVICE_PLUGINS: Final = frozenset({"DynamicResources"})
 
 
-def notes(objects: Iterable[api.Object], skipped: Counter[str]) -> Iterator[str]:
+def notes(objects: Iterable[api.Object], skipped: Counter[str], configuration: SchedulerConfiguration) -> Iterator[str]:
     objects = list(objects)
     makers = unexpanded(objects)
     if makers:
         yield f"controllers do not run here: no pods were made for {_counted(makers)}"
     if skipped:
         yield f"objects of other kinds were passed over: {_counted(skipped)}"
+    if configuration.extenders:
+        urls = ", ".join(extender.url_prefix for extender in configuration.extenders)
+        yield f"extenders are not called in a simulation: {urls}"
     yield from _ignored_rules(objects)
 
 

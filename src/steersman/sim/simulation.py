@@ -222,7 +222,7 @@ class Simulation:
             utilisation(self._driver.scheduler.cache.nodes),
             tuple(writer.preemptions.values()),
             tuple(writer.events),
-            tuple(notes.notes(self._given, self._skipped)),
+            tuple(notes.notes(self._given, self._skipped, self._options.configuration)),
             self._driver.decisions,
             self.now,
             lambda pod: self._explain(pod_key(pod), moment),
