@@ -1,6 +1,6 @@
 """An explanation as text: a few lines on the pod, a table of scores, a list of objections.
 
-A cell of the score table reads `raw→normalised×weight`, or just the number where nothing was changed or weighed.
+A cell of the score table reads `raw/normalised/weighted`.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _fitting(explanation: Explanation, nodes: Sequence[NodeExplanation]) -> Iter
         yield f"Fits on {', '.join(node.node for node in nodes)}; nothing was scored."
         return
     plugins = [f"{score.plugin} ×{score.weight}" for score in scored[0].scores]
-    yield f"Fits on {len(nodes)} of {len(explanation.nodes)} nodes; scores (raw→normalised):"
+    yield f"Fits on {len(nodes)} of {len(explanation.nodes)} nodes; scores (raw/normalised/weighted):"
     ranked = sorted(scored, key=lambda node: (-(node.total or 0), node.node != explanation.node, node.node))
     rows = [["NODE", "TOTAL", *plugins]]
     rows += ([_marked(node.node, explanation), str(node.total), *map(_cell, node.scores)] for node in ranked)
@@ -87,7 +87,7 @@ def _marked(node: str, explanation: Explanation) -> str:
 
 
 def _cell(score: PluginScore) -> str:
-    return str(score.raw) if score.raw == score.normalised else f"{score.raw}→{score.normalised}"
+    return f"{score.raw}/{score.normalised}/{score.weighted}"
 
 
 def _rejected(nodes: Sequence[NodeExplanation]) -> Iterator[str]:
