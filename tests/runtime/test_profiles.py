@@ -101,9 +101,9 @@ class TestWiring:
             "postFilter": profile.post_filter,
             "preScore": profile.pre_score,
             "score": profile.score,
-            "reserve": profile.reserve,
+            "reserve": [*profile.reserve],
             "permit": profile.permit,
-            "preBind": profile.pre_bind,
+            "preBind": [*profile.pre_bind],
             "bind": profile.bind,
             "postBind": profile.post_bind,
         }

@@ -93,7 +93,7 @@ class BindingCycle:
         if decision.waits:
             self._waiting_pods.add(WaitingPod(decision.pod, decision.node, decision.waits))
         self._activate(decision.state)
-        work = plugin_calls.pre_flight(decision, profile) if profile.pre_bind else ()
+        work = plugin_calls.pre_flight(decision, profile)
         if isinstance(work, Status):
             self._fail(queued, decision, profile, Failed(decision.pod, profile.name, work))
         elif self._binds_at_once(decision, profile, work):

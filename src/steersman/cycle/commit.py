@@ -19,7 +19,7 @@ MAX_WAIT_SECONDS = 15 * 60.0
 def assume_and_reserve(cache: Cache, profile: Profile, state: CycleState, pod: PodInfo, node: str) -> Status | None:
     """None: done. Otherwise everything is as it was before."""
     cache.assume(pod, node)
-    for call in profile.reserve:
+    for call in profile.reserve.of(pod):
         status = call.reserve(state, pod, node)
         if status is not None:
             unreserve_and_forget(cache, profile, state, pod, node)
@@ -34,7 +34,7 @@ def unreserve_and_forget(cache: Cache, profile: Profile, state: CycleState, pod:
 
 def unreserve(profile: Profile, state: CycleState, pod: PodInfo, node: str) -> None:
     """Runs for all Reserve plugins in reverse order, also for those whose Reserve did not run."""
-    for call in reversed(profile.reserve):
+    for call in reversed(profile.reserve.of(pod)):
         call.unreserve(state, pod, node)
 
 

@@ -19,9 +19,9 @@ from steersman.framework.columns import (
     ScoreKernel,
 )
 from steersman.framework.cycle_state import CycleState
-from steersman.framework.plugin import ConcernsSomePods
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, is_skip
+from steersman.runtime.concerned import concerns
 from steersman.state.fragment_columns import FragmentColumn
 from steersman.state.node_table import NodeTable
 from steersman.state.signature import FilterColumn, ScoreColumn, Signature, WeightedColumn
@@ -147,7 +147,7 @@ class Signatures:
             (s, self._filter_part(s, pod)) for s in self._plan.filters if not s.is_live and s.name not in skipped
         ]
         scores = [(s, self._score_part(s, pod)) for s in self._plan.scores if not s.is_live]
-        scores += [(s, None) for s in self._plan.live_scores if not _concerns(s.call.plugin, pod)]
+        scores += [(s, None) for s in self._plan.live_scores if not concerns(s.call.plugin, pod)]
         signature = Signature(
             self._table,
             [part for _, part in filters if isinstance(part, FragmentColumn)],
@@ -163,7 +163,7 @@ class Signatures:
         plugin that the pod does not concern says Skip."""
         answers: dict[str, Answer] = {}
         for call in self._plan.profile.pre_filter:
-            if not _concerns(call.plugin, pod):
+            if not concerns(call.plugin, pod):
                 answers[call.name] = (None, SKIP)
             elif call.name not in self._plan.live_pre_filters and call.name not in self._plan.cluster_filters:
                 answers[call.name] = call.run(CycleState(), pod, ())
@@ -198,7 +198,3 @@ class Signatures:
 
 def _may_refuse(kernel: ClusterFilterKernel) -> bool:
     return kernel.refusal_varies or kernel.refusal() is not None
-
-
-def _concerns(plugin: object, pod: PodInfo) -> bool:
-    return not isinstance(plugin, ConcernsSomePods) or plugin.concerns(pod)

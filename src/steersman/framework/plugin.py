@@ -61,7 +61,7 @@ class ConcernsSomePods(Protocol):
     """May be implemented by a PreFilter or PreScore plugin that has nothing to do for most pods.
 
     `concerns(pod)` must depend on nothing but the pod's shape (namespace and scheduling-relevant spec). False: PreFilter
-    and PreScore would say Skip for every such pod, so they are not even asked.
+    and PreScore would say Skip for every such pod, and Reserve and PreBind would do nothing, so none of them is asked.
     """
 
     def concerns(self, pod: PodInfo) -> bool: ...

@@ -13,6 +13,7 @@ from typing import cast
 from steersman.framework import plugin as points
 from steersman.queue.order import ComparingQueueSort, KeyedQueueSort
 from steersman.queue.profile import HintRow, hint_rows
+from steersman.runtime.concerned import ConcernedCalls
 from steersman.runtime.faults import PluginError
 from steersman.runtime.methods import (
     FilterMethod,
@@ -110,7 +111,7 @@ class PreBindCall(RawCall):
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """See the module's text. The order of every tuple is the order of execution."""
+    """See the module's text. The order of calls is the order of execution."""
 
     name: str
     percentage_of_nodes_to_score: int | None
@@ -122,9 +123,9 @@ class Profile:
     post_filter: tuple[RawCall, ...]
     pre_score: tuple[StatusCall, ...]
     score: tuple[ScoreCall, ...]
-    reserve: tuple[ReserveCall, ...]
+    reserve: ConcernedCalls[ReserveCall]
     permit: tuple[RawCall, ...]
-    pre_bind: tuple[PreBindCall, ...]
+    pre_bind: ConcernedCalls[PreBindCall]
     bind: tuple[RawCall, ...]
     post_bind: tuple[StatusCall, ...]
     #: Events that may make a pod schedulable again, by the plugin that rejected it.
@@ -150,9 +151,9 @@ def build(spec: ProfileSpec, instances: Mapping[str, object]) -> Profile:
         post_filter=wire.raw_calls("postFilter", "post_filter"),
         pre_score=wire.status_calls("preScore", "PreScore", "pre_score", 3),
         score=tuple(_score_call(ref, plugin) for ref, plugin in wire.at("score")),
-        reserve=tuple(_reserve_call(ref.name, plugin) for ref, plugin in wire.at("reserve")),
+        reserve=ConcernedCalls(_reserve_call(ref.name, plugin) for ref, plugin in wire.at("reserve")),
         permit=wire.raw_calls("permit", "permit"),
-        pre_bind=tuple(_pre_bind_call(ref.name, plugin) for ref, plugin in wire.at("preBind")),
+        pre_bind=ConcernedCalls(_pre_bind_call(ref.name, plugin) for ref, plugin in wire.at("preBind")),
         bind=wire.raw_calls("bind", "bind"),
         post_bind=wire.status_calls("postBind", "PostBind", "post_bind", 3),
         hints=tuple(wire.hints()),
