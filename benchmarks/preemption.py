@@ -80,9 +80,9 @@ def measure(node_count: int, *, everywhere: bool) -> list[float]:
     for index in range(PREEMPTORS):
         pod = make_pod(f"important-{index}").priority(2000).req(cpu="2500m", memory="4Gi")
         scheduler.ingest.changed(pod.obj())
-        start = time.process_time()
+        start = time.perf_counter()
         decision = scheduler.schedule_one()
-        times.append(time.process_time() - start)
+        times.append(time.perf_counter() - start)
         assert isinstance(decision, Unschedulable), decision
         assert decision.nomination is not None
         assert decision.nomination.node
@@ -92,6 +92,7 @@ def measure(node_count: int, *, everywhere: bool) -> list[float]:
         placed = scheduler.schedule_one()
         assert isinstance(placed, Scheduled)
         assert placed.node == decision.nomination.node
+        scheduler.ingest.changed(pod.node(placed.node).started("2033-05-18T00:00:00Z").obj())
     gc.unfreeze()
     return times
 

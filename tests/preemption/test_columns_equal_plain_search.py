@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from unittest import mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.preemption.clusters import NOW, PROFILE, PreemptionCluster
 
 from steersman import api
 from steersman.config import DefaultPreemptionArgs
+from steersman.preemption import reprieve
 from steersman.preemption.candidates import Candidate, Choice
 from steersman.preemption.column_dry_run import ColumnDryRun
 from steersman.preemption.disruption_budgets import Budgets
 from steersman.preemption.outcome import DryRuns
 from steersman.preemption.plain_search import search_plainly
-from steersman.preemption.search import FullSearch, SampledSearch, Search
+from steersman.preemption.search import Bounds, FullSearch, SampledSearch, Search
 from steersman.rng import SeededRng
 from steersman.testing import NodeBuilder, PodBuilder, make_disruption_budget, make_node, make_pod
-from tests.preemption.clusters import NOW, PROFILE, PreemptionCluster
 
 NODES = [f"n{index}" for index in range(5)]
 PRIORITIES = (-10, 0, 0, 5, 100)
@@ -104,7 +106,9 @@ def start_late(cluster: PreemptionCluster, position: int) -> None:
         cluster.setting.cache.update_pod(pod.started("2031-01-01T00:00:00Z").obj())
 
 
-def searches(cluster: PreemptionCluster, columns: ColumnDryRun, pod: PodBuilder, search: Search) -> list[DryRuns | None]:
+def searches(
+    cluster: PreemptionCluster, columns: ColumnDryRun, pod: PodBuilder, search: Search
+) -> list[DryRuns | None]:
     """Plain, detailed and pruned, in this order; the vector ones are None where the plain one has to do it."""
     info = cluster.pending(pod)
     evaluation = cluster.setting.cycle.evaluate(cluster.setting.profiles[PROFILE], info)
@@ -135,17 +139,29 @@ class RepeatedSearch:
 
     def __init__(self, search: Search) -> None:
         self._search = search
-        self._bounds: dict[int, tuple[int, int]] = {}
+        self._bounds: dict[int, Bounds] = {}
 
-    def bounds(self, nodes: int) -> tuple[int, int]:
+    def bounds(self, nodes: int) -> Bounds:
         if nodes not in self._bounds:
             self._bounds[nodes] = self._search.bounds(nodes)
         return self._bounds[nodes]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_every_search_finds_the_same(data: st.DataObject) -> None:
+    tell_a_story(data)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_every_search_finds_the_same_when_rows_are_sorted_out_by_sums(data: st.DataObject) -> None:
+    with mock.patch.object(reprieve, "MANY_ROWS", 2):
+        tell_a_story(data)
+
+
+def tell_a_story(data: st.DataObject) -> None:
+    """Things happen, and now and then somebody preempts."""
     cluster = PreemptionCluster([data.draw(nodes(name)) for name in NODES])
     for index in range(data.draw(st.integers(10, 30))):
         data.draw(arrivals(index))(cluster)

@@ -144,7 +144,8 @@ class _Run:
         rows = helping[:enough]
         for row in self._suspects(rows):
             self._examine(row)
-        if len(rows) < enough or any(self._violations(row) == 0 for row in rows.tolist()):
+        violating = sum(candidate.pdb_violations > 0 for candidate in self._singles.values())
+        if len(rows) < enough or violating < len(rows):
             return rows
         for row in helping[enough:].tolist():
             self._examine(row)
@@ -154,8 +155,9 @@ class _Run:
 
     def outcome(self, rows: RowIndex, detailed: bool) -> tuple[Choice, Sequence[Candidate]]:
         """The best of the rows, at least one; and those that are known in full."""
-        singles = [self._singles[row] for row in rows.tolist() if row in self._singles]
-        others = rows[[row not in self._singles for row in rows.tolist()]] if singles else rows
+        alone = np.isin(rows, list(self._singles)) if self._singles else np.zeros(len(rows), np.bool_)
+        singles = [self._singles[row] for row in rows[alone].tolist()]
+        others = rows[~alone]
         if not len(others):
             return pick(singles, self._now), singles
         reprieved = reprieve(self._removal, others, self._now, prune=not detailed)

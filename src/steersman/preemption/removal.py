@@ -68,6 +68,16 @@ class Removal:
             fits &= column >= self._held[resource]
         return fits
 
+    def suffices(self, rows: RowIndex, priority: int) -> BoolColumn:
+        """For each of the rows: whether the pod may fit if only pods up to that priority go. Ports are not looked at."""
+        going = self.victims.below(priority + 1, self.spare)
+        enough = np.ones(self._table.capacity, np.bool_)
+        if self.counts_pods:
+            enough &= self.spare_pods >= self.removable - going.count
+        for resource, column in self.spare.items():
+            enough &= column >= self._held[resource] - going.amounts[resource]
+        return enough[rows]
+
     def conflicts(self, pod: PodInfo) -> bool:
         """Whether the pod holds a host port that the preemptor wants."""
         shape = pod.shape

@@ -18,6 +18,8 @@ from steersman.preemption.victim_table import RowIndex
 
 #: Makes every priority count as a positive number.
 _PRIORITY_SHIFT = 1 << 31
+#: Of more rows than this, those without hope are sorted out first, by sums.
+MANY_ROWS = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,40 +48,48 @@ class Reprieved:
 
 def reprieve(removal: Removal, rows: RowIndex, now: float, prune: bool) -> Reprieved:
     """`rows` are some on which the removal helps, and that do not fit without it; at least one."""
-    work = _Reprieve(removal, rows, now)
-    first_victims = work.first_victims()
-    pruned = 0
+    promising = _promising(removal, rows) if prune and len(rows) > MANY_ROWS else rows
+    work = _Reprieve(removal, promising)
+    first = work.first_victims()
     if prune:
-        highest = work.priority[work.begins + first_victims]
+        highest = work.highest(first)
         best = highest == highest.min()
-        pruned = len(rows) - int(np.count_nonzero(best))
-        if pruned:
-            work = _Reprieve(removal, rows[best], now)
-            first_victims = first_victims[best]
-    return work.run(first_victims, pruned)
+        if not best.all():
+            promising, first = promising[best], first[best]
+            work = _Reprieve(removal, promising)
+    return work.run(first, len(rows) - len(promising), now)
+
+
+def _promising(removal: Removal, rows: RowIndex) -> RowIndex:
+    """Those whose most important victim is not more important than the best of the first few rows has."""
+    few = _Reprieve(removal, rows[: MANY_ROWS // 2])
+    bound = int(few.highest(few.first_victims()).min())
+    return rows[removal.suffices(rows, bound)]
 
 
 class _Reprieve:
     """The removable pods of some rows, gathered one row after the other."""
 
-    def __init__(self, removal: Removal, rows: RowIndex, now: float) -> None:
+    def __init__(self, removal: Removal, rows: RowIndex) -> None:
+        self._removal = removal
         self._rows = rows
         first, self._count = removal.cells(rows)
         ends = np.cumsum(self._count)
         self.begins: RowIndex = ends - self._count
         self._owner = np.repeat(np.arange(len(rows)), self._count)
         self.cells: RowIndex = np.arange(int(ends[-1])) + (first - self.begins)[self._owner]
-        victims = removal.victims
-        self.priority = victims.priority[self.cells]
-        start = victims.start[self.cells]
-        self._start = np.where(np.isnan(start), now, start)
-        self._amounts = [victims.amounts(resource)[self.cells] for resource, _ in removal.needs]
+        self._amounts = [removal.victims.amounts(resource)[self.cells] for resource, _ in removal.needs]
         self._spare = [removal.spare[resource][rows] for resource, _ in removal.needs]
         if removal.counts_pods:
             # A pod counts as one; nothing else is special about the number of pods.
             self._amounts.append(np.ones(len(self.cells), np.int64))
             self._spare.append(removal.spare_pods[rows])
         self._conflict = np.isin(self.cells, removal.port_conflict_cells(rows))
+
+    def highest(self, first: RowIndex) -> IntColumn:
+        """By row: the priority of the most important victim, which is the first."""
+        highest: IntColumn = self._removal.victims.priority[self.cells[self.begins + first]]
+        return highest
 
     def first_victims(self) -> RowIndex:
         """By row: how many pods can be put back before the first that does not fit."""
@@ -93,15 +103,18 @@ class _Reprieve:
         first: RowIndex = np.minimum.reduceat(position, self.begins)
         return first
 
-    def run(self, first: RowIndex, pruned: int) -> Reprieved:
+    def run(self, first: RowIndex, pruned: int, now: float) -> Reprieved:
         """Goes on behind the first victims, pod by pod, all rows at a time."""
+        priorities = self._removal.victims.priority[self.cells]
+        starts = self._removal.victims.start[self.cells]
+        starts = np.where(np.isnan(starts), now, starts)
         cell = self.begins + first
         victim = np.zeros(len(self.cells), np.bool_)
         victim[cell] = True
-        highest = self.priority[cell]
+        highest = priorities[cell]
         sums = highest + _PRIORITY_SHIFT
         counts = np.ones(len(self._rows), np.int64)
-        earliest = self._start[cell]
+        earliest = starts[cell]
         spare = [s - self._put_back(a, first) for a, s in zip(self._amounts, self._spare, strict=True)]
         active = np.arange(len(self._rows))
         for step in range(1, int((self._count - first).max(initial=0))):
@@ -115,10 +128,10 @@ class _Reprieve:
                 left[spared] -= amounts[cell[~refused]]
             gone = cell[refused]
             victim[gone] = True
-            sums[lost] += self.priority[gone] + _PRIORITY_SHIFT
+            sums[lost] += priorities[gone] + _PRIORITY_SHIFT
             counts[lost] += 1
-            as_high = self.priority[gone] == highest[lost]
-            earliest[lost[as_high]] = np.minimum(earliest[lost[as_high]], self._start[gone[as_high]])
+            as_high = priorities[gone] == highest[lost]
+            earliest[lost[as_high]] = np.minimum(earliest[lost[as_high]], starts[gone[as_high]])
         return Reprieved(self._rows, pruned, highest, sums, counts, earliest, victim, self.begins, self.cells)
 
     def _put_back(self, amounts: IntColumn, count: RowIndex) -> IntColumn:

@@ -24,33 +24,22 @@ Times = NDArray[np.float64]
 _SMALLEST_POOL = 256
 _SPARE = 4
 #: Preemptors come with few priorities; sums are kept for the latest of them.
-_MOST_SUMS = 8
+_MOST_SUMS = 16
 
 
 class PodsBelow:
     """By row: how many pods have a lower priority, and what they request."""
 
-    def __init__(self, priority: int, rows: int) -> None:
-        self._priority = priority
+    def __init__(self, priority: int) -> None:
+        self.priority = priority
         #: int64[rows].
-        self.count: IntColumn = np.zeros(rows, np.int64)
+        self.count: IntColumn = np.zeros(0, np.int64)
         #: int64[rows] by resource.
         self.amounts: dict[str, IntColumn] = {}
-        self._counted = False
-
-    def complete(self, pods: Sequence[Sequence[PodInfo]], resources: Iterable[str]) -> None:
-        """Adds what was not asked for before."""
-        new = [resource for resource in resources if resource not in self.amounts]
-        for resource in new:
-            self.amounts[resource] = np.zeros(len(self.count), np.int64)
-        if new or not self._counted:
-            self._counted = True
-            for row, here in enumerate(pods):
-                self.write(row, here)
 
     def write(self, row: int, pods: Sequence[PodInfo]) -> None:
-        """`pods` are all on the row, most important first."""
-        lower = [pod.shape.requests for pod in pods if pod.priority < self._priority]
+        """`pods` are all on the row."""
+        lower = [pod.shape.requests for pod in pods if pod.priority < self.priority]
         self.count[row] = len(lower)
         for resource, column in self.amounts.items():
             column[row] = sum([requests.get(resource, 0) for requests in lower])
@@ -99,12 +88,30 @@ class VictimTable:
 
     def below(self, priority: int, resources: Iterable[str]) -> PodsBelow:
         """The pods of lower priority, summed up by row. Not to be changed. Call `sync` before."""
-        sums = self._below.pop(priority, None) or PodsBelow(priority, len(self.pods))
+        sums = self._below.pop(priority, None)
+
+        if sums is None:
+            sums = PodsBelow(priority)
+            sums.count = self._summed((self.priority < priority).astype(np.int64))
+        for resource in resources:
+            if resource not in sums.amounts:
+                sums.amounts[resource] = self._summed(self.amounts(resource) * (self.priority < priority))
         self._below[priority] = sums
         if len(self._below) > _MOST_SUMS:
             del self._below[next(iter(self._below))]
-        sums.complete(self.pods, resources)
         return sums
+
+    def _summed(self, values: IntColumn) -> IntColumn:
+        """By row: the sum over its pods' cells."""
+        total = np.zeros(len(self.pods), np.int64)
+        rows = self.count.nonzero()[0]
+        if len(rows):
+            bounds = np.empty(2 * len(rows), np.intp)
+            bounds[::2] = self.first[rows]
+            bounds[1::2] = self.first[rows] + self.count[rows]
+            # Every bound must be inside of the array; between a row's end and the next one's beginning nothing counts.
+            total[rows] = np.add.reduceat(np.append(values, 0), bounds)[::2]
+        return total
 
     def sync(self) -> None:
         """Catches up with the node table."""
