@@ -23,7 +23,7 @@ from steersman.testing import NodeBuilder, PodBuilder, make_disruption_budget, m
 
 NODES = [f"n{index}" for index in range(5)]
 PRIORITIES = (-10, 0, 0, 5, 100)
-LABELS = ({}, {"app": "web"}, {"app": "db"}, {"app": "web", "tier": "front"})
+LABELS: tuple[dict[str, str], ...] = ({}, {"app": "web"}, {"app": "db"}, {"app": "web", "tier": "front"})
 PORTS = (80, 443)
 
 GPU = "example.com/gpu"
