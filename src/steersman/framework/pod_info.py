@@ -8,6 +8,7 @@ replicas of a StatefulSet differ in them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter, is_
 
 import msgspec
 
@@ -155,6 +156,10 @@ class PodShapes:
             shape = self._by_key[key] = PodShape(pod)
         return PodInfo(pod, shape)
 
+    def updated(self, old: PodInfo, pod: Pod) -> PodInfo:
+        """The info of a newer version of the same pod: cheap when everything that makes its shape is the very same."""
+        return PodInfo(pod, old.shape) if _keeps_shape(old.pod, pod) else self.info(pod)
+
     def __len__(self) -> int:
         return len(self._by_key)
 
@@ -190,6 +195,31 @@ def shape_key(pod: Pod) -> bytes:
             status.conditions if resized else None,
         )
     )
+
+
+_shaping = attrgetter(
+    "containers",
+    "init_containers",
+    "node_selector",
+    "affinity",
+    "tolerations",
+    "topology_spread_constraints",
+    "overhead",
+    "resources",
+    "host_network",
+    "host_users",
+    "volumes",
+    "resource_claims",
+    "os",
+)
+_resizing = attrgetter("container_statuses", "init_container_statuses", "resources", "allocated_resources")
+
+
+def _keeps_shape(old: Pod, new: Pod) -> bool:
+    """Whether `shape_key` would surely find no difference; False where it has to look closer."""
+    if any(_resizing(old.status)) or any(_resizing(new.status)):
+        return False
+    return old.spec is new.spec or all(map(is_, _shaping(old.spec), _shaping(new.spec)))
 
 
 def _decides(volume: Volume) -> bool:

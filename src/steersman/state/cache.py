@@ -152,7 +152,7 @@ class Cache:
     def _replace(self, record: PodRecord, pod: Pod) -> None:
         """The pod as the API server has it now; columns are touched only when something that counts has changed."""
         old = record.info
-        new = self.shapes.info(pod)
+        new = self.shapes.updated(old, pod)
         node_name = pod.spec.node_name
         if (
             node_name == record.node_name
