@@ -30,7 +30,7 @@ _MOST_INHABITED = 128
 #: More changed rows than this are classified all at once.
 _FEW_ROWS = 48
 #: The place of a row that is never scored: whatever is added, it stays negative.
-_NOWHERE = -(1 << 40)
+_NOWHERE = -(1 << 30)
 
 
 class Inhabited:
@@ -167,23 +167,23 @@ class ScoreClasses:
         #: What a domain of each constraint counts for in the number of a class.
         self._strides: list[int] = []
         stride = self._limit
-        place = np.ones(self._view.capacity, np.intp)
         for constraint in self._constraints.each:
             self._strides.append(stride)
-            if constraint is not self._by_host:
-                place += constraint.topology.domain * stride
-                stride *= constraint.topology.size
+            stride *= 1 if constraint is self._by_host else constraint.topology.size
         self._size = 1 + stride
         self._usable = self._simple and self._size <= _MOST_CLASSES and not self._has_odd_rows()
         if self._usable:
-            self._make_columns(place)
+            self._make_columns()
 
-    def _make_columns(self, place: NDArray[np.intp]) -> None:
+    def _make_columns(self) -> None:
+        #: int32[capacity]: the class of a row without matching pods.
+        self._place = np.ones(self._view.capacity, np.int32)
+        for constraint, stride in zip(self._constraints.each, self._strides, strict=True):
+            if constraint is not self._by_host:
+                self._place += (constraint.topology.domain * stride).astype(np.int32)
         if self._constraints.require_all_keys:
-            place[~self._constraints.rows_with_all_keys()] = _NOWHERE
-        #: intp[capacity]: the class of a row without matching pods.
-        self._place = place
-        self._place_cell = place.data
+            self._place[~self._constraints.rows_with_all_keys()] = _NOWHERE
+        self._place_cell = self._place.data
         #: int32[classes]: normalised score by class, right for the inhabited ones after `column`.
         self._score: NDArray[np.int32] = np.zeros(self._size, np.int32)
         self._score_cell = self._score.data
