@@ -17,6 +17,7 @@ from typing import Any
 from steersman import api, config
 from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure
 from steersman.assembly.extended import ExtendedCycle
+from steersman.assembly.nominations import NominatedPods
 from steersman.assembly.pod_access import SchedulerPods
 from steersman.assembly.registry import default_registry
 from steersman.binding import BindingCycle, BindingParts
@@ -90,9 +91,10 @@ class Scheduler:
         self._pod_access = SchedulerPods(self.pods, self.waiting_pods, self.pods_in_pre_bind, writer)
         self.profiles = self._build_profiles()
         self.queue = self._pod_access.queue = self._build_queue()
+        self._nominated = NominatedPods(self.queue, self.cache.shapes)
         self.ingest = Ingest(self.cache, self.objects, self.queue, self.profiles, self.pods, self.waiting_pods.reject)
         percentage = options.configuration.percentage_of_nodes_to_score
-        self.cycle = SchedulingCycle(self.cache, self.profiles, self.nominations, rng, percentage, options.scalar)
+        self.cycle = SchedulingCycle(self.cache, self.profiles, self._nominated.by_node, rng, percentage, options.scalar)
         self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
         self._extended = ExtendedCycle(self.cycle, self.cache, options.extenders)
         #: Sees every evaluation before anything is assumed.
@@ -140,11 +142,8 @@ class Scheduler:
             self._attempt_failed(queued, decision)
 
     def nominations(self) -> Mapping[str, Sequence[PodInfo]]:
-        """Nominated pods by node. Usually there are none, and this costs next to nothing."""
-        nominator = self.queue.nominator
-        if not len(nominator):
-            return _NO_NOMINATIONS
-        return {name: self._nominated_to(name) for name in nominator.nodes() if name}
+        """Nominated pods by node."""
+        return self._nominated.by_node()
 
     # -- failures ----------------------------------------------------------------------------------------------------
 
@@ -220,16 +219,13 @@ class Scheduler:
             clock=self.clock,
             gates=self.options.gates,
             binder=self._writer,
-            nominated=self._nominated_to,
+            nominated=lambda node: self._nominated.on(node),
             rng=self._rng,
             pods=self._pod_access,
             cycle_what_if=lambda: self.cycle.what_if(profile),
             spawn_task=self._spawn,
             volumes=self._writer,
         )
-
-    def _nominated_to(self, node_name: str) -> list[PodInfo]:
-        return [self.cache.shapes.info(pod) for pod in self.queue.nominated_pods_for_node(node_name)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,5 +262,3 @@ class PendingInfos:
         info = self._by_uid.pop(pod.metadata.uid, None)
         return info if info is not None and info.pod is pod else self._shapes.info(pod)
 
-
-_NO_NOMINATIONS: Mapping[str, Sequence[PodInfo]] = {}

@@ -148,7 +148,7 @@ class ColumnarEvaluation(Evaluation):
         if broken:
             for row in self._table.live_rows():
                 if row in broken and self._is_candidate(row):
-                    self._examine(row)
+                    self._examine(row, self._rivals(row))
 
     def _is_candidate(self, row: int) -> bool:
         return row == self._refused_nomination or self._is_inside(row)
@@ -163,10 +163,11 @@ class ColumnarEvaluation(Evaluation):
         if not self._nominations:
             return feasible
         lost = np.zeros(self._table.capacity, np.bool_)
-        for name in self._nominations:
-            row = self._table.row_of(name)
-            if row is not None and self._is_candidate(row) and self._has_rivals(name):
-                status = self._examine(row)
+        for name, nominated in self._nominations.items():
+            rivals = scalar.rivals(self.pod, nominated)
+            row = self._table.row_of(name) if rivals else None
+            if row is not None and self._is_candidate(row):
+                status = self._examine(row, rivals)
                 if status is not None:
                     self._overruled[row] = status
                     lost[row] = True
@@ -195,24 +196,25 @@ class ColumnarEvaluation(Evaluation):
         inside = self._is_candidate(row)
         if inside and feasible.penalty[row] != 0:
             return False
-        if inside and not self._has_rivals(self._table.names[row]) and not self._entry.live_filters:
+        rivals = self._rivals(row)
+        if inside and not rivals and not self._entry.live_filters:
             return True
-        status = self._examine(row)
+        status = self._examine(row, rivals)
         if status is not None:
             self._overruled[row] = status
         return status is None
 
-    def _has_rivals(self, name: str) -> bool:
-        return bool(scalar.rivals(self.pod, self._nominations.get(name, ())))
+    def _rivals(self, row: int) -> list[PodInfo]:
+        """Pods nominated to the node for which the pod must leave room."""
+        return scalar.rivals(self.pod, self._nominations.get(self._table.names[row], ()))
 
-    def _examine(self, row: int) -> Status | None:
-        """One node, with the pods nominated to it; by the scalar engine where kernels cannot tell."""
-        node = self._table.info(row)
-        rivals = self._nominations.get(node.name, ())
+    def _examine(self, row: int, rivals: Sequence[PodInfo]) -> Status | None:
+        """One node, with and without the rivals; by the scalar engine where kernels cannot tell."""
         local = self.local_filters() if self._is_inside(row) else None
         if local is not None:
             # Of filters that only count what is there, none objects without the rivals that does not object with them.
-            return local.objection(row, scalar.rivals(self.pod, rivals))
+            return local.objection(row, rivals)
+        node = self._table.info(row)
         return scalar.filter_with_nominated(self._profile, self.scalar_state(), self.pod, node, rivals)
 
     def local_filters(self) -> LocalFilters | None:

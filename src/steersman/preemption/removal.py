@@ -123,13 +123,16 @@ class Removal:
 
     def _make_room_for(self, nominations: Nominations) -> None:
         """Pods that are at least as important and nominated to a node will be there, too."""
+        pods, amounts = self.spare_pods.data, [(resource, column.data) for resource, column in self.spare.items()]
         for name, nominated in nominations.items():
-            row = self._table.row_of(name)
+            rivals = scalar.rivals(self.pod, nominated)
+            row = self._table.row_of(name) if rivals else None
             if row is None:
                 continue
-            for rival in scalar.rivals(self.pod, nominated):
-                self.spare_pods[row] -= 1
-                for resource, column in self.spare.items():
-                    column[row] -= rival.requests(resource)
+            pods[row] -= len(rivals)
+            for rival in rivals:
+                requests = rival.shape.requests
+                for resource, cells in amounts:
+                    cells[row] -= requests.get(resource, 0)
                 if self.conflicts(rival):
                     self.port_taken[row] = True

@@ -6,7 +6,7 @@ Preemption nominates a pod's node before the API server knows of it, so the nomi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from steersman import api
@@ -40,6 +40,7 @@ class Nominator:
         self._by_node: dict[str, dict[str, PodRef]] = {}
         #: Pod UID → node; the other view of `_by_node`.
         self._node_of: dict[str, str] = {}
+        self._changed_nodes: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._node_of)
@@ -51,6 +52,13 @@ class Nominator:
     def for_node(self, node_name: str) -> tuple[PodRef, ...]:
         """The pods nominated to a node, oldest nomination first."""
         return tuple(self._by_node.get(node_name, {}).values())
+
+    def take_changed_nodes(self) -> Collection[str]:
+        """The nodes whose nominations changed, or whose nominated pods did, since this was last called; for one reader."""
+        changed = self._changed_nodes
+        if changed:
+            self._changed_nodes = set()
+        return changed
 
     def node_of(self, uid: str) -> str | None:
         """The node that the pod is nominated to, None if it is not."""
@@ -71,6 +79,7 @@ class Nominator:
             meta = pod.metadata
             self._node_of[meta.uid] = node_name
             self._by_node.setdefault(node_name, {})[meta.uid] = PodRef(meta.namespace, meta.name, meta.uid)
+            self._changed_nodes.add(node_name)
 
     def update(self, old: api.Pod, new: api.Pod) -> None:
         """Follow an update of the pod. While the status names no node, a nomination made in memory is kept."""
@@ -85,6 +94,7 @@ class Nominator:
         node_name = self._node_of.pop(pod.metadata.uid, None)
         if node_name is None:
             return
+        self._changed_nodes.add(node_name)
         nominated = self._by_node[node_name]
         del nominated[pod.metadata.uid]
         if not nominated:
