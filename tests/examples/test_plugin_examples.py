@@ -38,7 +38,6 @@ def test_batch_pods_wait_for_a_node_that_is_not_reserved() -> None:
     harness.add(make_node("office").label("quiet", "true").label("floor", "2"))
     assert harness.run() == []
     harness.add(make_node("office").label("quiet", "false"))
-    harness.advance(10)
     assert [type(decision).__name__ for decision in harness.run()] == ["Scheduled"]
 
 

@@ -1,31 +1,28 @@
-"""A whole scheduler in a test: the real assembly on a few nodes, with a plugin under test enabled.
+"""A whole scheduler in a test: the real assembly on an embedded cluster of a few nodes, with a plugin under test enabled.
 
-    harness = Harness(plugins=[CheapNodes], nodes=[make_node("a").label("price", "10").obj(), …])
-    assert harness.place(make_pod("web")) == "a"
+    harness = Harness(plugins=[CheapNodes], nodes=[make_node("a").label("price", "10"), …])
     assert harness.scores(make_pod("web"))["CheapNodes"] == {"a": 90, "b": 20}
+    assert harness.place(make_pod("web")) == "a"
 
-Time stands still until `advance`; chance comes from a seed. Bindings are accepted at once and seen by the scheduler as a
-watch would show them.
+Time is virtual and passes when nothing else is left to do, or by `advance`; chance comes from a seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Self
 
-import msgspec
-
-from steersman import api, config
-from steersman.assembly import Failure, Scheduler, SchedulerOptions
+from steersman import api
+from steersman.assembly import SchedulerOptions
 from steersman.clock import ManualClock
-from steersman.config import SchedulerConfiguration
+from steersman.config import SchedulerConfiguration, default_configuration
 from steersman.cycle.decision import Decision, Scheduled
 from steersman.cycle.evaluation import Evaluation
+from steersman.embedded import KubeAdmission, Pods, Store
 from steersman.framework.plugin import Plugin
-from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
-from steersman.rng import SeededRng
-from steersman.runtime.registry import Registry
+from steersman.sim import extensions
+from steersman.sim.driver import Driver
 from steersman.testing.nodes import NodeBuilder
 from steersman.testing.pods import PodBuilder
 
@@ -38,7 +35,7 @@ class NotPlacedError(AssertionError):
 
 
 class Harness:
-    """See the module's text. `scheduler` is there for whatever the shortcuts do not offer."""
+    """See the module's text. `scheduler` and `cluster` are there for whatever the shortcuts do not offer."""
 
     def __init__(
         self,
@@ -48,70 +45,83 @@ class Harness:
         objects: Iterable[api.Object] = (),
         configuration: SchedulerConfiguration | None = None,
         seed: int = 0,
-        weights: Mapping[str, int] | None = None,
     ) -> None:
-        registry = Registry()
-        for plugin in plugins:
-            registry.add(plugin.name, plugin, f"class {plugin.__name__}")
-        chosen = configuration or config.default_configuration()
-        enabled = enable(chosen, [plugin.name for plugin in plugins], weights or {})
-        self.clock = ManualClock()
-        self._writer = _LoopbackWriter(self)
-        options = SchedulerOptions(configuration=enabled, registry=registry)
-        self.scheduler = Scheduler(self.clock, SeededRng(seed), self._writer, _refuse_task, options)
-        for obj in (*objects, *map(_built_node, nodes), *map(_built_pod, pods)):
-            self.scheduler.ingest.changed(obj)
+        registry, names = extensions.register(plugins)
+        enabled = extensions.with_enabled(configuration or default_configuration(), names)
+        clock = ManualClock()
+        self.cluster = Store(clock, admission=KubeAdmission())
+        self._driver = Driver(self.cluster, clock, seed, SchedulerOptions(enabled, registry=registry))
+        self.scheduler = self._driver.scheduler
+        for obj in (*objects, *nodes, *pods):
+            self.add(obj)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends bindings that still wait; a test that leaves any uses the harness as a context manager."""
+        self._driver.close()
 
     # -- changing the cluster ----------------------------------------------------------------------------------------
 
     def add(self, obj: api.Object | PodBuilder | NodeBuilder) -> None:
-        """Adds or replaces any object, as a watch event would."""
+        """Creates the object, or replaces the one of that name."""
         built = obj.obj() if isinstance(obj, PodBuilder | NodeBuilder) else obj
-        self.scheduler.ingest.changed(built)
+        if self.cluster.find(type(built), api.key(built)) is None:
+            self.cluster.create(built)
+        else:
+            self.cluster.replace(built)
 
     def delete(self, obj: api.Object) -> None:
-        self.scheduler.ingest.deleted(obj)
-
-    def advance(self, seconds: float) -> None:
-        """Lets time pass: backoffs end, pods that waited too long are tried again."""
-        self.clock.advance(seconds)
-        self.scheduler.queue.flush_backoff()
-        self.scheduler.queue.flush_unschedulable()
+        if isinstance(obj, api.Pod):
+            Pods(self.cluster).delete(api.key(obj))
+        else:
+            self.cluster.delete(type(obj), api.key(obj))
 
     # -- scheduling --------------------------------------------------------------------------------------------------
 
     def run(self) -> list[Decision]:
-        """Schedules until nothing is left to try."""
+        """Schedules until nothing changes any more; virtual time passes as it must."""
         decisions: list[Decision] = []
-        while (decision := self.scheduler.schedule_one()) is not None:
-            decisions.append(decision)
+        self._driver.run(on_decision=decisions.append)
+        return decisions
+
+    def advance(self, seconds: float) -> list[Decision]:
+        """Schedules for so many seconds of virtual time: backoffs end, pods that waited too long are tried again."""
+        decisions: list[Decision] = []
+        self._driver.run(self._driver.now + seconds, decisions.append)
         return decisions
 
     def place(self, pod: AnyPod) -> str:
         """Adds the pod, schedules, and returns its node. NotPlacedError, with the message, when it has none."""
-        built = _built_pod(pod)
+        built = _built(pod)
         self.add(built)
         for decision in self.run():
-            if isinstance(decision, Scheduled) and decision.pod.uid == built.metadata.uid:
+            if isinstance(decision, Scheduled) and decision.pod.key == api.key(built):
                 return decision.node
         raise NotPlacedError(self.message(built))
 
     def message(self, pod: AnyPod) -> str:
         """Why the pod is pending, as its condition says; "" when no attempt has failed."""
-        key = api.key(_built_pod(pod))
-        return next((f.message for f in reversed(self._writer.failures) if api.key(f.pod) == key), "")
+        stored = self.cluster.get(api.Pod, api.key(_built(pod)))
+        condition = next((c for c in stored.status.conditions if c.type == "PodScheduled"), None)
+        return condition.message if condition is not None else ""
 
     # -- looking without placing -------------------------------------------------------------------------------------
 
     def evaluate(self, pod: AnyPod) -> Evaluation:
         """The pod against all nodes; nothing changes."""
-        info = self.scheduler.cache.shapes.info(_built_pod(pod))
+        info = self.scheduler.cache.shapes.info(_built(pod))
         return self.scheduler.cycle.evaluate(self.scheduler.profiles[info.scheduler_name], info)
 
     def rejections(self, pod: AnyPod) -> dict[str, Status]:
         """The nodes that do not fit, each with the first objection."""
-        groups = self.evaluate(pod).statuses().groups
-        return {node: status for status, nodes in groups.items() for node in nodes}
+        statuses = self.evaluate(pod).statuses()
+        names = (node.metadata.name for node in self.cluster.objects(api.Node).values())
+        return {name: status for name in names if (status := statuses.of(name)) is not None}
 
     def scores(self, pod: AnyPod) -> dict[str, dict[str, int]]:
         """By plugin and node, after normalisation and before weights; empty with fewer than two feasible nodes."""
@@ -121,55 +131,5 @@ class Harness:
         return {p.name: dict(zip(table.nodes, p.normalised, strict=True)) for p in table.plugins}
 
 
-def enable(
-    configuration: SchedulerConfiguration, names: Sequence[str], weights: Mapping[str, int]
-) -> SchedulerConfiguration:
-    """The configuration with the plugins enabled in every profile, at every extension point they take part in."""
-    added = tuple(config.Plugin(name=name, weight=weights.get(name, 0)) for name in names)
-    profiles = tuple(_with_plugins(profile, added) for profile in configuration.profiles)
-    return msgspec.structs.replace(configuration, profiles=profiles)
-
-
-def _with_plugins(profile: config.Profile, added: tuple[config.Plugin, ...]) -> config.Profile:
-    everywhere = profile.plugins.multi_point
-    extended = msgspec.structs.replace(everywhere, enabled=(*everywhere.enabled, *added))
-    return msgspec.structs.replace(profile, plugins=msgspec.structs.replace(profile.plugins, multi_point=extended))
-
-
-class _LoopbackWriter:
-    """Accepts bindings and shows them to the scheduler again."""
-
-    binds_at_once = True
-
-    def __init__(self, harness: Harness) -> None:
-        self._harness = harness
-        self.failures: list[Failure] = []
-
-    def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
-        spec = msgspec.structs.replace(pod.pod.spec, node_name=node_name)
-        version = f"{pod.pod.metadata.resource_version}-bound"
-        metadata = msgspec.structs.replace(pod.pod.metadata, resource_version=version)
-        self._harness.scheduler.ingest.changed(msgspec.structs.replace(pod.pod, spec=spec, metadata=metadata))
-        return None
-
-    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
-        return self.bind_nowait(pod, node_name)
-
-    def report_failure(self, failure: Failure) -> None:
-        self.failures.append(failure)
-
-    def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
-        """The binding was seen already."""
-
-
-def _refuse_task(coroutine: Coroutine[Any, Any, None]) -> None:
-    coroutine.close()
-    raise RuntimeError("this harness binds at once; use steersman.Simulation for plugins that wait (Permit, PreBind)")
-
-
-def _built_pod(pod: AnyPod) -> api.Pod:
+def _built(pod: AnyPod) -> api.Pod:
     return pod.obj() if isinstance(pod, PodBuilder) else pod
-
-
-def _built_node(node: AnyNode) -> api.Node:
-    return node.obj() if isinstance(node, NodeBuilder) else node
