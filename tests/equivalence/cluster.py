@@ -18,6 +18,7 @@ from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import CycleAborted
 from steersman.rng import SeededRng
+from steersman.state.cache import PodRecord
 
 PROFILE = "default-scheduler"
 
@@ -34,6 +35,7 @@ class Cluster:
         if plugins:
             self.profiles = {PROFILE: profile_of(plugins)}
         self.nominated: dict[str, list[PodInfo]] = {}
+        self._pods_made = 0
         self.scalar = self.cycle(scalar=True)
         self.columnar = self.cycle(scalar=False)
 
@@ -43,6 +45,15 @@ class Cluster:
 
     def pending(self, pod: api.Pod) -> PodInfo:
         return self.cache.shapes.info(pod)
+
+    def new_pod_name(self) -> str:
+        self._pods_made += 1
+        return f"p{self._pods_made}"
+
+    def some_pod(self, which: int, *, assumed: bool = False) -> PodRecord | None:
+        """The number wraps around; None when there is no pod, or no assumed one."""
+        records = [r for r in self.cache.pods() if not assumed or self.cache.is_assumed(r.info.uid)]
+        return records[which % len(records)] if records else None
 
     def has_node(self, name: str) -> bool:
         return self.cache.nodes.row_of(name) is not None
@@ -65,6 +76,7 @@ def _document(evaluation: Evaluation, nodes: Sequence[str], node_count: int) -> 
     for group in document.pop("rejected", ()):
         for node in group["nodes"]:
             document[f"status of {node}"] = (group["code"], group["plugin"], group["reasons"])
+    document["number of feasible nodes"] = evaluation.feasible_count
     if evaluation.feasible_count == 0:
         diagnosis = diagnose(evaluation, node_count)
         document["message"] = diagnosis.message()

@@ -44,85 +44,65 @@ class RemoveNode:
 
 
 @dataclass(frozen=True)
-class AddPod:
-    """A pod is seen on a node, which may not be known."""
+class PodComes:
+    """A new pod is seen on a node, which may not be known; or the scheduler decides so, if it is."""
 
-    name: str
     node: str
+    assumed: bool
     calls: Calls
 
     def happen(self, cluster: Cluster) -> None:
-        pod = words.pod_of(self.name, self.calls).node(self.node).uid(self.name).obj()
-        record = cluster.cache.get(self.name)
-        if record is None or record.state is not PodState.ADDED:
-            cluster.cache.add_pod(pod)
-
-
-@dataclass(frozen=True)
-class Assume:
-    """The scheduler has decided."""
-
-    name: str
-    node: str
-    calls: Calls
-
-    def happen(self, cluster: Cluster) -> None:
-        if cluster.cache.get(self.name) is None and cluster.has_node(self.node):
-            pod = words.pod_of(self.name, self.calls).uid(self.name)
+        pod = words.pod_of(cluster.new_pod_name(), self.calls)
+        if not self.assumed:
+            cluster.cache.add_pod(pod.node(self.node).obj())
+        elif cluster.has_node(self.node):
             cluster.cache.assume(cluster.pending(pod.obj()), self.node)
 
 
 @dataclass(frozen=True)
-class Confirm:
-    """The watch shows an assumed pod, on the node it was assumed on or on another."""
+class PodGoes:
+    which: int
 
-    name: str
+    def happen(self, cluster: Cluster) -> None:
+        record = cluster.some_pod(self.which)
+        if record is not None:
+            cluster.cache.remove_pod(record.info.pod)
+
+
+@dataclass(frozen=True)
+class PodChanges:
+    """The watch shows a pod with changes. An assumed one is thereby confirmed, perhaps on another node."""
+
+    which: int
     elsewhere: str | None
     calls: Calls
 
     def happen(self, cluster: Cluster) -> None:
-        record = cluster.cache.get(self.name)
-        if record is not None and record.state is not PodState.ADDED:
-            node = self.elsewhere or record.node_name
-            cluster.cache.add_pod(_changed(record, self.calls, node))
+        record = cluster.some_pod(self.which)
+        if record is None:
+            return
+        pod = _changed(record, self.calls, self.elsewhere or record.node_name)
+        if record.state is PodState.ADDED:
+            cluster.cache.update_pod(pod)
+        else:
+            cluster.cache.add_pod(pod)
 
 
 @dataclass(frozen=True)
-class EndOfBinding:
+class BindingEnds:
     """The binding of an assumed pod succeeded, or failed."""
 
-    name: str
+    which: int
     success: bool
 
     def happen(self, cluster: Cluster) -> None:
-        record = cluster.cache.get(self.name)
-        if record is None or not cluster.cache.is_assumed(self.name):
+        record = cluster.some_pod(self.which, assumed=True)
+        if record is None:
             return
         if self.success:
             cluster.cache.finish_binding(record.info)
         else:
             cluster.cache.forget(record.info)
-
-
-@dataclass(frozen=True)
-class UpdatePod:
-    name: str
-    calls: Calls
-
-    def happen(self, cluster: Cluster) -> None:
-        record = cluster.cache.get(self.name)
-        if record is not None and record.state is PodState.ADDED:
-            cluster.cache.update_pod(_changed(record, self.calls, record.node_name))
-
-
-@dataclass(frozen=True)
-class RemovePod:
-    name: str
-
-    def happen(self, cluster: Cluster) -> None:
-        record = cluster.cache.get(self.name)
-        if record is not None:
-            cluster.cache.remove_pod(record.info.pod)
 
 
 @dataclass(frozen=True)
@@ -197,7 +177,7 @@ class ManyPods:
 
     def happen(self, cluster: Cluster) -> None:
         for node in list(cluster.cache.nodes.rows):
-            AddPod(f"pod-of-{node}", node, self.calls).happen(cluster)
+            PodComes(node, False, self.calls).happen(cluster)
 
 
 def _changed(record: PodRecord, calls: Calls, node: str) -> api.Pod:
@@ -210,7 +190,7 @@ def _changed(record: PodRecord, calls: Calls, node: str) -> api.Pod:
 
 # -- random ones ---------------------------------------------------------------------------------------------------------
 
-pod_names = st.sampled_from([f"p{index}" for index in range(8)])
+numbers = st.integers(0, 9)
 label_maps = st.sampled_from([{}, {"team": "a"}, {"team": "b"}])
 selector_maps = st.sampled_from([None, {"app": "web"}, {"app": "db"}, {"tier": "1"}])
 
@@ -219,45 +199,40 @@ def _usual_node(name: str, calls: Calls) -> SetNode:
     return SetNode(name, (Call("label", (HOSTNAME, name)), *calls))
 
 
-node_events: st.SearchStrategy[Event] = st.one_of(
-    st.builds(_usual_node, words.names, words.usual_nodes),
-    st.builds(SetNode, words.names, words.odd_nodes),
-    st.builds(RemoveNode, words.names),
+node_events: st.SearchStrategy[Event] = words.mostly(
+    (3, st.builds(_usual_node, words.names, words.usual_nodes)),
+    (2, st.builds(SetNode, words.names, words.odd_nodes)),
+    (1, st.builds(RemoveNode, words.names)),
 )
-pod_events: st.SearchStrategy[Event] = st.one_of(
-    st.builds(AddPod, pod_names, words.names, words.pods),
-    st.builds(AddPod, pod_names, words.names, words.pods),
-    st.builds(Assume, pod_names, words.names, words.pods),
-    st.builds(Confirm, pod_names, st.one_of(st.none(), words.names), words.changes_of_pods),
-    st.builds(EndOfBinding, pod_names, st.booleans()),
-    st.builds(UpdatePod, pod_names, words.changes_of_pods),
-    st.builds(RemovePod, pod_names),
+pod_events: st.SearchStrategy[Event] = words.mostly(
+    (6, st.builds(PodComes, words.names, st.booleans(), words.pods)),
+    (3, st.builds(PodGoes, numbers)),
+    (2, st.builds(PodChanges, numbers, st.one_of(st.none(), words.names), words.changes_of_pods)),
+    (1, st.builds(BindingEnds, numbers, st.booleans())),
 )
 other_events: st.SearchStrategy[Event] = st.one_of(
     st.builds(SetNamespace, st.sampled_from(words.NAMESPACES), st.one_of(st.none(), label_maps)),
     st.builds(SetOwner, st.booleans(), st.sampled_from(["web", "db"]), selector_maps),
     st.builds(Nominate, words.names, st.one_of(st.none(), words.waiting_pods)),
 )
-events: st.SearchStrategy[Event] = st.one_of(node_events, pod_events, pod_events, other_events)
-bulk_events: st.SearchStrategy[Event] = st.one_of(
-    st.builds(ManyNodes, st.sampled_from([20, 45]), st.booleans(), words.usual_nodes),
-    st.builds(ManyPods, words.pods),
-    events,
+events: st.SearchStrategy[Event] = words.mostly((7, pod_events), (2, node_events), (1, other_events))
+bulk_events: st.SearchStrategy[Event] = words.mostly(
+    (3, st.builds(ManyNodes, st.sampled_from([20, 45]), st.booleans(), words.usual_nodes)),
+    (1, st.builds(ManyPods, words.pods)),
+    (3, events),
 )
 
 
 def _beginning(nodes: list[Calls], pods: list[tuple[int, Calls]], owners: list[Event]) -> list[Event]:
     added: list[Event] = [_usual_node(name, calls) for name, calls in zip(words.NODE_NAMES, nodes, strict=False)]
-    running = [
-        AddPod(f"p{index}", words.NODE_NAMES[place % len(nodes)], calls) for index, (place, calls) in enumerate(pods)
-    ]
+    running = [PodComes(words.NODE_NAMES[place % len(nodes)], False, calls) for place, calls in pods]
     return [*added, *running, *owners]
 
 
 beginnings: st.SearchStrategy[list[Event]] = st.builds(
     _beginning,
     st.lists(words.usual_nodes, min_size=3, max_size=5),
-    st.lists(st.tuples(st.integers(0, 4), words.pods), min_size=3, max_size=6),
+    st.lists(st.tuples(numbers, words.pods), min_size=3, max_size=6),
     st.lists(st.builds(SetOwner, st.booleans(), st.sampled_from(["web", "db"]), selector_maps), max_size=2),
 )
 """A cluster with a few usual nodes, pods on them, and services or replica sets."""

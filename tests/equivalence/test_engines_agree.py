@@ -16,14 +16,19 @@ from tests.equivalence.events import Event, beginnings
 from tests.equivalence.examples import examples
 from tests.equivalence.outsiders import outsiders
 from tests.equivalence.profiles import configurations
-from tests.equivalence.vocabulary import Calls
+from tests.equivalence.vocabulary import Call, Calls
 
 from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 
-waiting = st.lists(words.waiting_pods, min_size=2, max_size=3)
-stories = st.lists(happenings.events, min_size=2, max_size=8)
+stories = st.lists(happenings.events, min_size=3, max_size=9)
 bulk_stories = st.lists(happenings.bulk_events, min_size=1, max_size=5)
+waiting = st.builds(
+    lambda pods, app: [*pods, (*pods[0], Call("label", ("app", app)))],
+    st.lists(words.waiting_pods, min_size=1, max_size=2),
+    words.apps,
+)
+"""The last differs from the first in nothing, or in a label."""
 
 
 def check(

@@ -68,6 +68,12 @@ def chain(strategy: st.SearchStrategy[Call], most: int) -> st.SearchStrategy[Cal
     return st.lists(strategy, max_size=most).map(tuple)
 
 
+def mostly(*weighted: tuple[int, st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
+    """One of the strategies, each as often as its weight says. (`one_of` treats all alike, repeated ones as one.)"""
+    chances = [index for index, (weight, _) in enumerate(weighted) for _ in range(weight)]
+    return st.sampled_from(chances).flatmap(lambda index: weighted[index][1])
+
+
 def given(**kwargs: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
     """Keyword arguments, each of which may be left out."""
     return st.fixed_dictionaries({}, optional=kwargs)
@@ -90,7 +96,6 @@ mild_node_calls = st.one_of(
     call("image", images, size=st.sampled_from([10**6, 3 * 10**8, 2 * 10**9])),
     call("capacity", cpu=st.sampled_from(["2500m", "16"]), memory=st.sampled_from(["2Gi", "64Gi"])),
     call("capacity", **{GPU: st.sampled_from([0, 1, 4])}),
-    call("capacity", pods=st.sampled_from([2, 3])),
 )
 harsh_node_calls = st.one_of(
     call("label", st.just(HOSTNAME), hostnames),
@@ -107,9 +112,10 @@ odd_nodes: st.SearchStrategy[Calls] = st.builds(
 """Hostname and zone may be missing; two nodes may share a hostname."""
 
 usual_nodes: st.SearchStrategy[Calls] = st.builds(
-    lambda zone, calls, image: (SPACIOUS, Call("label", (ZONE, zone)), *calls, *image),
+    lambda zone, *calls: (SPACIOUS, Call("label", (ZONE, zone)), *(each for some in calls for each in some)),
     zones,
-    chain(mild_node_calls, 3),
+    chain(mild_node_calls, 2),
+    chain(call("capacity", pods=st.sampled_from([2, 3, 4])), 1),
     chain(call("image", images, size=st.sampled_from([3 * 10**8, 2 * 10**9])), 1),
 )
 """The hostname is added by the event: it is the node's own name."""
@@ -216,7 +222,7 @@ pods: st.SearchStrategy[Calls] = st.builds(
     _joined,
     identities,
     chain(demand_calls, 1),
-    chain(st.one_of(soft_relation_calls, soft_relation_calls, hard_relation_calls), 2),
+    chain(mostly((3, soft_relation_calls), (1, hard_relation_calls)), 2),
     chain(call("pvc", st.sampled_from(["data", "logs"])), 1),
 )
 """Pods that run."""
@@ -231,9 +237,9 @@ waiting_pods: st.SearchStrategy[Calls] = st.builds(
     identities,
     chain(demand_calls, 1),
     chain(call("image", st.sampled_from(["web:v1", "db:v2", "cache"])), 1),
-    chain(st.one_of(tolerant_calls, tolerant_calls, demanding_calls), 1),
-    chain(st.one_of(soft_relation_calls, soft_relation_calls, hard_relation_calls), 2),
-    chain(st.one_of(owner_calls, owner_calls, owner_calls, waiting_calls), 1),
+    chain(mostly((3, tolerant_calls), (1, demanding_calls)), 1),
+    chain(mostly((2, soft_relation_calls), (1, hard_relation_calls)), 2),
+    chain(mostly((3, owner_calls), (1, waiting_calls)), 1),
 )
 """Pods that wait for a place."""
 
