@@ -1,0 +1,173 @@
+"""How a client says who it is: headers and a certificate, asked for before every request.
+
+`kubeconfig` chooses, `transport` asks. Files are looked at again when they change, because tokens and certificates of
+long-running programs are replaced under their feet.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, Protocol
+
+from steersman.client.tls import Certificate
+from steersman.errors import InputError
+
+AUTHORIZATION: Final = "Authorization"
+
+
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What goes along with a request."""
+
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    certificate: Certificate | None = None
+
+
+class Credentials(Protocol):
+    """Where credentials come from."""
+
+    async def current(self) -> Credential:
+        """What to show now. Raises SteersmanError when there is nothing to show."""
+
+    async def refused(self) -> bool:
+        """The server did not accept what was shown last; True when something new may help."""
+
+
+class Anonymous:
+    async def current(self) -> Credential:
+        return Credential()
+
+    async def refused(self) -> bool:
+        return False
+
+
+class Fixed:
+    """The same forever: a token, or name and password."""
+
+    def __init__(self, credential: Credential) -> None:
+        self._credential = credential
+
+    @classmethod
+    def token(cls, token: str) -> Fixed:
+        return cls(bearer(token))
+
+    @classmethod
+    def password(cls, username: str, password: str) -> Fixed:
+        text = base64.b64encode(f"{username}:{password}".encode()).decode("ascii")
+        return cls(Credential({AUTHORIZATION: f"Basic {text}"}))
+
+    async def current(self) -> Credential:
+        return self._credential
+
+    async def refused(self) -> bool:
+        return False
+
+
+class TokenFile:
+    """A bearer token in a file. One that cannot be read, or is empty, leaves the last good token, or `fallback`."""
+
+    def __init__(self, path: Path, fallback: str = "") -> None:
+        self._file = WatchedFile(path)
+        self._token = fallback
+
+    async def current(self) -> Credential:
+        try:
+            self._token = self._file.read().decode("utf-8").strip() or self._token
+        except (OSError, UnicodeDecodeError) as cause:
+            if not self._token:
+                raise InputError(f"the token cannot be read: {cause}", file=str(self._file.path)) from cause
+        if not self._token:
+            raise InputError("holds no token", file=str(self._file.path))
+        return bearer(self._token)
+
+    async def refused(self) -> bool:
+        return self._file.forget()
+
+
+class CertificateFiles:
+    """A client certificate in files, or in data where given."""
+
+    def __init__(self, certificate: Path | bytes, key: Path | bytes) -> None:
+        self._certificate = _source(certificate)
+        self._key = _source(key)
+        self._last: Certificate | None = None
+
+    async def current(self) -> Credential:
+        try:
+            now = Certificate(self._certificate.read(), self._key.read())
+        except OSError as cause:
+            raise InputError(f"the client certificate cannot be read: {cause}") from cause
+        if now != self._last:
+            self._last = now
+        return Credential(certificate=self._last)
+
+    async def refused(self) -> bool:
+        forgotten = [source.forget() for source in (self._certificate, self._key)]
+        return any(forgotten)
+
+
+class Combined:
+    """Several at once, for example a certificate and a token. Of two headers of one name, the first counts."""
+
+    def __init__(self, parts: Sequence[Credentials]) -> None:
+        self._parts = parts
+
+    async def current(self) -> Credential:
+        headers: dict[str, str] = {}
+        certificate: Certificate | None = None
+        for part in self._parts:
+            credential = await part.current()
+            headers = {**credential.headers, **headers}
+            certificate = certificate or credential.certificate
+        return Credential(headers, certificate)
+
+    async def refused(self) -> bool:
+        answers = [await part.refused() for part in self._parts]
+        return any(answers)
+
+
+class WatchedFile:
+    """The content of a file, read again when the file has changed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._stamp: tuple[int, int, int] | None = None
+        self._content = b""
+
+    def read(self) -> bytes:
+        status = self.path.stat()
+        stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
+        if stamp != self._stamp:
+            self._content = self.path.read_bytes()
+            self._stamp = stamp
+        return self._content
+
+    def forget(self) -> bool:
+        """Reads anew next time, whatever the file's date says; True when there is something new."""
+        before, self._stamp = self._content, None
+        try:
+            return self.read() != before
+        except OSError:
+            return False
+
+
+class _Data:
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def read(self) -> bytes:
+        return self._content
+
+    def forget(self) -> bool:
+        return False
+
+
+def bearer(token: str) -> Credential:
+    return Credential({AUTHORIZATION: f"Bearer {token}"})
+
+
+def _source(content: Path | bytes) -> WatchedFile | _Data:
+    return _Data(content) if isinstance(content, bytes) else WatchedFile(content)

@@ -1,0 +1,230 @@
+"""Requests and streams over HTTP: the one seam between everything that speaks to an API server and the network.
+
+In come method, path and body, out come answers, or `ApiError` and `ConnectionFailed`. `rate_limit` wraps a transport,
+`list_watch`, `dispatcher` and `lease` use one; none of them knows aiohttp.
+"""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Protocol
+
+import aiohttp
+from yarl import URL
+
+from steersman.client.auth.credentials import Credential
+from steersman.client.connection import Connection
+from steersman.client.errors import ApiError, ConnectionFailed, from_status
+from steersman.client.lines import LineAssembler
+from steersman.client.tls import Certificate, context_for
+
+Query = Mapping[str, str]
+NO_QUERY: Final[Query] = MappingProxyType({})
+
+JSON: Final = "application/json"
+MERGE_PATCH: Final = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
+
+CONNECT_SECONDS: Final = 30.0
+REQUEST_SECONDS: Final = 60.0
+IDLE_SECONDS: Final = 150.0
+"""A stream that is silent for so long has been lost: bookmarks come every minute."""
+PROBE_SECONDS: Final = 30
+UNANSWERED_SECONDS: Final = 45
+"""The operating system gives a connection up whose other end is silent for so long on its probes."""
+BUFFER_BYTES: Final = 1 << 20
+CUT_MID_LINE: Final = "the connection was cut in the middle of a line"
+_FIRST_FAILURE: Final = 300
+"""API servers do not redirect; whatever does is not one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The answer to a request that the server granted."""
+
+    status: int
+    body: bytes
+
+
+class Transport(Protocol):
+    """Paths begin with a slash; they follow whatever path the server's own address has."""
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: Query = NO_QUERY,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        timeout: float = REQUEST_SECONDS,
+    ) -> Response:
+        """ApiError when the server refuses, ConnectionFailed when there is no answer within `timeout` seconds."""
+
+    def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
+        """The lines of an answer that does not end soon. Ends when the server ends it; errors as for `request`.
+
+        To be closed (`aclosing`) by whoever stops before the end.
+        """
+
+
+class HttpTransport:
+    """A transport over aiohttp. Connects when it is first used; `close` ends that."""
+
+    def __init__(self, connection: Connection, *, user_agent: str = "steersman", idle: float = IDLE_SECONDS) -> None:
+        self._connection = connection
+        self._base = URL(connection.server.rstrip("/"))
+        self._user_agent = user_agent
+        self._idle = idle
+        self._session: aiohttp.ClientSession | None = None
+        self._shown: Certificate | None = None
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: Query = NO_QUERY,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        timeout: float = REQUEST_SECONDS,
+    ) -> Response:
+        headers = {} if body is None else {"Content-Type": content_type}
+        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_SECONDS)
+        try:
+            return await self._request(method, path, query, body, headers, limits)
+        except ApiError as refusal:
+            if not refusal.is_unauthorised or not await self._connection.credentials.refused():
+                raise
+            return await self._request(method, path, query, body, headers, limits)
+
+    async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
+        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._idle)
+        assembler = LineAssembler()
+        async with self._answer("GET", path, query, None, {}, limits) as response:
+            await self._require_accepted(response)
+            _probe_when_silent(response)
+            async for chunk in response.content.iter_any():
+                for line in assembler.feed(chunk):
+                    yield line
+            if assembler.has_partial_line:
+                raise ConnectionFailed(f"GET {path}: {CUT_MID_LINE}", may_have_arrived=True)
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    async def _require_accepted(self, response: aiohttp.ClientResponse) -> None:
+        """A stream is not tried again here; its reader does that, by then with new credentials."""
+        try:
+            await _require_success(response)
+        except ApiError as refusal:
+            if refusal.is_unauthorised:
+                await self._connection.credentials.refused()
+            raise
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    async def _request(
+        self,
+        method: str,
+        path: str,
+        query: Query,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        limits: aiohttp.ClientTimeout,
+    ) -> Response:
+        async with self._answer(method, path, query, body, headers, limits) as response:
+            await _require_success(response)
+            return Response(response.status, await response.read())
+
+    @asynccontextmanager
+    async def _answer(
+        self,
+        method: str,
+        path: str,
+        query: Query,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        limits: aiohttp.ClientTimeout,
+    ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
+        credential = await self._connection.credentials.current()
+        session = await self._connected(credential)
+        try:
+            async with session.request(
+                method,
+                self._url(path, query),
+                data=body,
+                headers={**headers, **credential.headers},
+                timeout=limits,
+                proxy=self._connection.proxy or None,
+                server_hostname=self._connection.tls.server_name or None,
+                allow_redirects=False,
+            ) as response:
+                yield response
+        except TimeoutError as cause:
+            arrived = not isinstance(cause, aiohttp.ConnectionTimeoutError)
+            raise ConnectionFailed(f"{method} {path}: no answer in time", may_have_arrived=arrived) from cause
+        except (aiohttp.ClientError, OSError) as cause:
+            arrived = not isinstance(cause, aiohttp.ClientConnectorError)
+            raise ConnectionFailed(f"{method} {path}: {cause}", may_have_arrived=arrived) from cause
+
+    def _url(self, path: str, query: Query) -> URL:
+        return self._base.joinpath(path.lstrip("/"), encoded=True).with_query(dict(query))
+
+    async def _connected(self, credential: Credential) -> aiohttp.ClientSession:
+        """A new certificate needs new connections; those that show the old one are closed."""
+        if self._session is not None and credential.certificate != self._shown:
+            await self.close()
+        if self._session is None:
+            self._shown = credential.certificate
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls(credential)),
+                headers={"User-Agent": self._user_agent, "Accept": JSON},
+                read_bufsize=BUFFER_BYTES,
+                cookie_jar=aiohttp.DummyCookieJar(),
+            )
+        return self._session
+
+    def _tls(self, credential: Credential) -> bool | ssl.SSLContext:
+        if self._base.scheme != "https":
+            return True
+        return context_for(self._connection.tls, credential.certificate)
+
+
+@asynccontextmanager
+async def http_transport(
+    connection: Connection, *, user_agent: str = "steersman"
+) -> AsyncGenerator[HttpTransport, None]:
+    """A transport that is closed at the end."""
+    transport = HttpTransport(connection, user_agent=user_agent)
+    try:
+        yield transport
+    finally:
+        await transport.close()
+
+
+async def _require_success(response: aiohttp.ClientResponse) -> None:
+    if response.status >= _FIRST_FAILURE:
+        raise from_status(await response.read(), code=response.status, headers=response.headers)
+
+
+def _probe_when_silent(response: aiohttp.ClientResponse) -> None:
+    """Lets the operating system notice within a minute that the other end has vanished without a word."""
+    connection = response.connection
+    channel = connection.transport.get_extra_info("socket") if connection and connection.transport else None
+    if channel is None:
+        return
+    channel.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", PROBE_SECONDS),
+        ("TCP_KEEPINTVL", UNANSWERED_SECONDS - PROBE_SECONDS),
+        ("TCP_USER_TIMEOUT", UNANSWERED_SECONDS * 1000),
+    ):
+        option = getattr(socket, name, None)
+        if option is not None:
+            channel.setsockopt(socket.IPPROTO_TCP, option, value)
