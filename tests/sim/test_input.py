@@ -56,6 +56,20 @@ def test_what_is_neither_path_nor_object_is_refused() -> None:
         Simulation.load([3])  # type: ignore[list-item]
 
 
+def test_objects_may_be_given_as_json_has_them(tmp_path: Path) -> None:
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "plain"}, "spec": {"containers": [{"name": "c"}]}}
+    file = write(tmp_path / "cluster.yaml", *nodes("n1"))
+    assert Simulation.load([file, [pod]]).run().placements["default/plain"].node == "n1"
+    with pytest.raises(InputError, match="kind: is missing"):
+        Simulation.load({"metadata": {"name": "what"}})
+
+
+def test_pods_are_tried_in_the_order_in_which_they_were_given(tmp_path: Path) -> None:
+    file = write(tmp_path / "second.yaml", a_pod("second").obj())
+    result = Simulation.load(nodes("n1"), a_pod("first").obj(), file, a_pod("third").obj()).run()
+    assert [event.pod for event in result.events] == ["default/first", "default/second", "default/third"]
+
+
 def test_controllers_whose_pods_are_missing_are_named_in_one_note() -> None:
     lonely = make_replica_set("lonely").obj()
     owner = make_replica_set("owner").uid("owner-uid").obj()

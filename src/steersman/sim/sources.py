@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from os import PathLike, fspath
-from typing import BinaryIO, Final, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 from steersman import api
-from steersman.api import manifests, timestamps, validation
+from steersman.api import codec, manifests, timestamps, validation
 from steersman.api.documents import Place
 from steersman.embedded import in_creation_order
 from steersman.errors import InputError
 
-Source: TypeAlias = "str | PathLike[str] | api.Object | Iterable[api.Object]"
-"""A file or directory, an object, or several objects."""
+Source: TypeAlias = "str | PathLike[str] | api.Object | dict[str, Any] | Iterable[Source]"
+"""A file or directory, an object, an object as JSON has it, or several of these."""
 
 #: Kinds that stand for pods which a controller would make. There are no controllers here.
 _MAKERS: Final = (
@@ -48,15 +49,15 @@ class Gathered(NamedTuple):
 def gather(sources: Iterable[Source], stdin: BinaryIO | None = None) -> Gathered:
     """All objects in the order in which they are to be stored. Raises `InputError`."""
     given: list[Given] = []
-    paths: list[str] = []
-    for source in sources:
-        if isinstance(source, (str, PathLike)):
-            paths.append(fspath(source))
+    skipped: Counter[str] = Counter()
+    for are_paths, some in groupby(_flat(sources), key=lambda source: isinstance(source, str)):
+        if are_paths:
+            loaded = manifests.load(map(str, some), stdin)
+            given += (Given(found.object, found.place) for found in loaded.objects)
+            skipped.update(loaded.skipped)
         else:
-            given += map(Given, _objects(source))
-    loaded = manifests.load(paths, stdin)
-    given += (Given(found.object, found.place) for found in loaded.objects)
-    return Gathered(_in_order(given), Counter(loaded.skipped))
+            given += (Given(obj) for obj in some if isinstance(obj, api.Object))
+    return Gathered(_in_order(given), skipped)
 
 
 def unexpanded(objects: Iterable[api.Object]) -> Counter[str]:
@@ -83,15 +84,20 @@ def latest_moment(objects: Iterable[api.Object]) -> float | None:
     return max(moments, default=None)
 
 
-def _objects(source: object) -> Iterator[api.Object]:
-    if isinstance(source, api.Object):
+def _flat(source: object) -> Iterator[str | api.Object]:
+    """Paths and objects in order, whatever they are wrapped in."""
+    if isinstance(source, (str, PathLike)):
+        yield fspath(source)
+    elif isinstance(source, api.Object):
         validation.check_quantities(source)
         yield source
-        return
-    if not isinstance(source, Iterable):
+    elif isinstance(source, dict):
+        yield from _flat(codec.convert_object(source))
+    elif isinstance(source, Iterable):
+        for item in source:
+            yield from _flat(item)
+    else:
         raise InputError("is neither a path nor an API object", value=repr(source))
-    for item in source:
-        yield from _objects(item)
 
 
 def _in_order(given: list[Given]) -> list[Given]:
