@@ -24,8 +24,7 @@ from steersman.cycle.post_filter import PostFilterOutcome
 from steersman.framework.plugin import PostFilterResult
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
-from steersman.preemption import PreemptionReport
-from steersman.preemption.report import candidate_document
+from steersman.preemption import Candidate, PreemptionReport
 from steersman.rng import SeededRng
 
 Document = Mapping[str, Any]
@@ -235,6 +234,11 @@ def post_filter_document(outcome: PostFilterOutcome) -> Result:
         document["ties"] = sorted(report.choice.ties)
         document["clearedNominations"] = list(report.cleared_nominations)
     return document
+
+
+def candidate_document(candidate: Candidate) -> Result:
+    victims = [victim.key for victim in candidate.victims]
+    return {"node": candidate.node, "victims": victims, "pdbViolations": candidate.pdb_violations}
 
 
 def _nominating(result: PostFilterResult | None) -> str:

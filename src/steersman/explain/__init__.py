@@ -12,10 +12,12 @@ from steersman.explain.explanation import (
     NodeExplanation,
     Outcome,
     PluginScore,
+    PreemptionCandidate,
+    PreemptionExplanation,
     PreFilterExplanation,
     Verdict,
 )
-from steersman.explain.making import decided, explain, without_cycle
+from steersman.explain.making import decided, explain, with_earlier_preemption, without_cycle
 
 __all__ = [
     "Explanation",
@@ -23,8 +25,11 @@ __all__ = [
     "Outcome",
     "PluginScore",
     "PreFilterExplanation",
+    "PreemptionCandidate",
+    "PreemptionExplanation",
     "Verdict",
     "decided",
     "explain",
+    "with_earlier_preemption",
     "without_cycle",
 ]

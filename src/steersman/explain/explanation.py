@@ -75,6 +75,47 @@ class PreFilterExplanation(_Part, frozen=True):
     restricted_by: tuple[str, ...] = ()
 
 
+class Victim(_Part, frozen=True, omit_defaults=False):
+    """A pod that would have to go."""
+
+    pod: str
+    priority: int
+
+
+class PreemptionCandidate(_Part, frozen=True):
+    """A node on which making room would help; victims are listed by importance, the most important first."""
+
+    node: str
+    victims: tuple[Victim, ...]
+    #: How many of the victims a disruption budget protects.
+    pdb_violations: int = 0
+
+
+class PreemptionRejection(_Part, frozen=True):
+    """Nodes on which making room would not help, for the same reasons."""
+
+    reasons: tuple[str, ...]
+    nodes: tuple[str, ...]
+
+
+class PreemptionExplanation(_Part, frozen=True):
+    """The pod's latest attempt to make room for itself."""
+
+    #: The node that was chosen; "" when making room helps nowhere.
+    nominated_node: str = ""
+    #: The rule that left only this node.
+    decided_by: str = ""
+    #: Nodes that all rules found equally good.
+    ties: tuple[str, ...] = ()
+    #: Nodes whose rejection might be resolved by removing pods, and those of them that would do.
+    examined_nodes: int = 0
+    candidate_nodes: int = 0
+    candidates: tuple[PreemptionCandidate, ...] = ()
+    #: Pods of lower priority that were nominated to the node before.
+    cleared_nominations: tuple[str, ...] = ()
+    rejected: tuple[PreemptionRejection, ...] = ()
+
+
 class Explanation(_Part, frozen=True):
     """One scheduling cycle of one pod."""
 
@@ -94,6 +135,8 @@ class Explanation(_Part, frozen=True):
     #: Plugins that had nothing to score for this pod.
     score_skipped: tuple[str, ...] = ()
     nodes: tuple[NodeExplanation, ...] = ()
+    #: None: the pod did not get so far as to ask for room.
+    preemption: PreemptionExplanation | None = None
 
     def of(self, node: str) -> NodeExplanation:
         """What was said of one node; KeyError when there is none of that name."""

@@ -17,6 +17,7 @@ from steersman.explain.explanation import (
     NodeExplanation,
     Outcome,
     PluginScore,
+    PreemptionExplanation,
     PreFilterExplanation,
     Verdict,
 )
@@ -24,6 +25,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import CycleAborted, Status
+from steersman.preemption import PreemptionReport
 from steersman.runtime.profile import Profile
 
 _replace = msgspec.structs.replace
@@ -58,10 +60,25 @@ def decided(explanation: Explanation, decision: Decision) -> Explanation:
         choice = decision.choice
         return _replace(explanation, outcome=Outcome.SCHEDULED, node=choice.node, ties=choice.ties)
     if isinstance(decision, Unschedulable):
-        return _replace(explanation, outcome=Outcome.UNSCHEDULABLE, message=decision.message)
+        room = _preemption(decision)
+        return _replace(explanation, outcome=Outcome.UNSCHEDULABLE, message=decision.message, preemption=room)
     if isinstance(decision, Failed):
         return _replace(explanation, outcome=Outcome.ERROR, message=decision.message)
     return _replace(explanation, outcome=Outcome.NOT_TRIED, message=decision.reason)
+
+
+def with_earlier_preemption(explanation: Explanation, earlier: Explanation) -> Explanation:
+    """Of a pod that was tried again: the room that it made before is why it fits now."""
+    if explanation.preemption is None and explanation.nominated_only:
+        return _replace(explanation, preemption=earlier.preemption)
+    return explanation
+
+
+def _preemption(decision: Unschedulable) -> PreemptionExplanation | None:
+    result = decision.post_filter.result if decision.post_filter is not None else None
+    if result is None or not isinstance(result.report, PreemptionReport):
+        return None
+    return msgspec.convert(result.report.to_dict(), PreemptionExplanation)
 
 
 def without_cycle(pod: str, profile: str, message: str, at: float | None = None) -> Explanation:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from steersman.explain.explanation import Explanation, NodeExplanation, PluginScore
+    from steersman.explain.explanation import Explanation, NodeExplanation, PluginScore, PreemptionExplanation
 
 
 def table(explanation: Explanation) -> str:
@@ -43,6 +43,9 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     if rejected and not explanation.nominated_only:
         yield ""
         yield from _rejected(rejected)
+    if explanation.preemption is not None:
+        yield ""
+        yield from _preemption(explanation.preemption)
 
 
 def _outcome(explanation: Explanation) -> str:
@@ -97,6 +100,28 @@ def _rejected(nodes: Sequence[NodeExplanation]) -> Iterator[str]:
         first, *others = map(str, node.verdicts) if node.verdicts else ("not examined",)
         rows.append([f"  {node.node}", first, "; ".join(others)])
     yield from _indented(aligned(rows))
+
+
+def _preemption(room: PreemptionExplanation) -> Iterator[str]:
+    examined = _plural(room.examined_nodes, "node")
+    if not room.nominated_node:
+        yield f"Preemption would not help; {examined} examined."
+        return
+    found = _plural(room.candidate_nodes, "candidate")
+    yield f"Preemption on {room.nominated_node}: {found} among {examined} examined; decided by: {room.decided_by}."
+    ranked = sorted(room.candidates, key=lambda candidate: (candidate.node != room.nominated_node, candidate.node))
+    rows = [["  NODE", "VICTIMS (PRIORITY)", "PDB VIOLATIONS"]]
+    for candidate in ranked:
+        mark = "*" if candidate.node == room.nominated_node else " "
+        victims = ", ".join(f"{victim.pod} ({victim.priority})" for victim in candidate.victims)
+        rows.append([f"{mark} {candidate.node}", victims, str(candidate.pdb_violations)])
+    yield from _indented(aligned(rows))
+    if room.cleared_nominations:
+        yield f"  no longer nominated there: {', '.join(room.cleared_nominations)}"
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _indented(lines: Iterable[str]) -> Iterator[str]:
