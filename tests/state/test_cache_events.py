@@ -113,6 +113,15 @@ class TestUpdates:
         assert list(caches.cache.nodes.log.since(end) or ()) == [caches.cache.nodes.rows["n1"]]
         caches.cache.validate_state()
 
+    def test_a_start_time_is_told_apart_from_what_filters_and_scores_look_at(self, caches: Caches) -> None:
+        caches.cache.add_pod(POD.node("n1").obj())
+        table = caches.cache.nodes
+        end, started = table.log.end, table.start_log.end
+        caches.cache.update_pod(POD.node("n1").started("2030-01-01T00:00:00Z").obj())
+        assert table.log.end == end
+        assert list(table.start_log.since(started) or ()) == [table.rows["n1"]]
+        caches.cache.validate_state()
+
     def test_an_update_of_an_unknown_pod_is_refused(self, caches: Caches) -> None:
         with pytest.raises(CacheError, match='pod default/web: "update" cannot happen to a pod that is absent'):
             caches.cache.update_pod(POD.node("n1").obj())

@@ -12,6 +12,7 @@ from tests.state.tables import Tables, usual_node
 
 from steersman.framework.node_info import NodeInfo
 from steersman.state.plain_node import PlainNodeInfo
+from steersman.state.row_info import LiveNodes
 from steersman.testing import make_node, make_pod
 
 RESOURCES = ("cpu", "memory", "ephemeral-storage", "pods", GPU, "example.com/none")
@@ -69,6 +70,27 @@ def test_a_copy_may_change_without_the_original() -> None:
     assert copy.requested("cpu") == 2000
     assert original.requested("cpu") == 1000
     tables.check()
+
+
+def test_a_copy_of_a_copy_stands_on_its_own() -> None:
+    first = make_node("n1").info(make_pod("p").req(cpu="1").host_port(80).pvc("data"))
+    second = PlainNodeInfo.copy_of(first)
+    assert everything(second) == everything(first)
+    before = everything(first)
+    second.remove_pod(next(iter(second.pods)))
+    second.add_pod(make_pod("q").req(cpu="2").info())
+    assert everything(first) == before
+
+
+def test_all_nodes_of_a_table_are_listed_when_somebody_looks() -> None:
+    tables = Tables()
+    tables.add_node("n1")
+    nodes = LiveNodes(tables.table)
+    tables.add_node("n2")
+    assert len(nodes) == 2
+    assert [node.name for node in nodes] == ["n1", "n2"]
+    assert nodes[1].name == "n2"
+    assert [node.name for node in nodes[:1]] == ["n1"]
 
 
 def test_a_pod_that_is_not_there_cannot_be_removed() -> None:

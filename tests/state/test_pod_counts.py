@@ -195,6 +195,19 @@ class TestByDomain:
         assert counts.by_domain(topology, eligible) is counts.by_domain(topology, Untainted(tables.table))
         assert counts.by_domain(topology) is not counts.by_domain(topology, eligible)
 
+    def test_too_many_tables_of_one_matcher_are_forgotten(self) -> None:
+        tables = Tables()
+        row = tables.add_node("n1")
+        tables.add(web("p"), "n1")
+        generation, counts = tables.table.generation, tables.table.matching(app("web"))
+        for index in range(200):
+            counts.by_domain(tables.table.topology(f"key-{index}"))
+        fresh = tables.table.matching(app("web"))
+        assert tables.table.generation > generation
+        assert fresh.domains == []
+        assert cells(fresh.per_row, row) == [1]
+        tables.check()
+
     def test_tables_grow_with_the_number_of_domains(self) -> None:
         tables = Tables(capacity=64)
         tables.add_node(usual_node("n", "first"))

@@ -74,7 +74,9 @@ class SignatureEntry:
         self.live_scores = [step for step in plan.live_scores if step.name not in scored]
         #: Kernels alone decide: PreFilter has nothing against the pod and restricts nothing, and nobody else is asked.
         self.is_plain = (
-            all(result is None and (status is None or is_skip(status)) for result, status in pre_filter_answers.values())
+            all(
+                result is None and (status is None or is_skip(status)) for result, status in pre_filter_answers.values()
+            )
             and all(c.name in pre_filter_answers or c.name in plan.cluster_filters for c in plan.profile.pre_filter)
             and not any(isinstance(part, ClusterFilterKernel) and _may_refuse(part) for _, part in filters)
             and not self.live_filters

@@ -52,7 +52,7 @@ def validate_table(table: NodeTable) -> None:
     for counts in table.counts.tables():
         _validate_match_counts(table, counts)
     _validate_terms(table)
-    for log in (table.log, table.node_log):
+    for log in (table.log, table.node_log, table.start_log):
         _validate_log(log)
 
 
