@@ -23,9 +23,9 @@ from steersman.framework.extender import Extender
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import error
 from steersman.rng import SeededRng
+from steersman.sim.extensions import with_enabled
 from steersman.sim.tasks import Tasks
 from steersman.testing import make_node, make_pod
-from steersman.testing.harness import enable
 
 STEP_SECONDS = 1.0
 
@@ -81,7 +81,7 @@ class Cluster:
             registry.add(plugin.name, plugin, "test")  # type: ignore[attr-defined]
             plugin.cluster = self  # type: ignore[attr-defined]
         names = [plugin.name for plugin in plugins]  # type: ignore[attr-defined]
-        enabled = enable(configuration or config.default_configuration(), names, {})
+        enabled = with_enabled(configuration or config.default_configuration(), names)
         given = SchedulerOptions(configuration=enabled, registry=registry)
         return Scheduler(self.clock, SeededRng(1), self.writer, self.tasks.spawn, given)
 
