@@ -8,7 +8,7 @@ other claims at once asks without a node.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 from steersman.api import quantity, selectors
@@ -32,11 +32,17 @@ class VolumeChoice:
         self._class = class_of_claim(claim)
         self._size = requested_size(claim)
         self._selector = _selector_of(claim)
+        self._modes = frozenset(claim.spec.access_modes)
         suitable = [volume for volume in volumes if self._is_suitable(volume)]
         #: Set aside for the claim, by name.
-        self.reserved = sorted((v for v in suitable if is_bound_to(v, claim)), key=_name)
-        #: To be had by anybody, the most fitting first.
-        self.free = sorted((v for v in suitable if self._is_free(v)), key=_size_and_name)
+        self.reserved = sorted((v for v in suitable if v.spec.claim_ref is not None), key=_name)
+        #: To be had by anybody, in no particular order.
+        self.free = [v for v in suitable if v.spec.claim_ref is None and self._is_free(v)]
+
+    @cached_property
+    def by_preference(self) -> list[PersistentVolume]:
+        """The free volumes, the most fitting first."""
+        return sorted(self.free, key=_size_and_name)
 
     def on_node(self, labels: Mapping[str, str], taken: Collection[str]) -> PersistentVolume | None:
         """The volume that the claim gets on a node with these labels when those `taken` are not to be had.
@@ -46,14 +52,15 @@ class VolumeChoice:
         for volume in self.reserved:
             if volume.metadata.name not in taken:
                 return volume if admits_node(volume, labels) else None
-        return next((v for v in self.free if v.metadata.name not in taken and admits_node(v, labels)), None)
+        free = (v for v in self.by_preference if v.metadata.name not in taken)
+        return next((volume for volume in free if admits_node(volume, labels)), None)
 
     def anywhere(self) -> PersistentVolume | None:
         """The volume that the claim gets when it does not matter where it is used: one that can do little more than what
         is asked for, rather than the smallest."""
         if self.reserved:
             return self.reserved[0]
-        return min(self.free, key=lambda volume: len(set(volume.spec.access_modes)), default=None)
+        return min(self.by_preference, key=lambda volume: len(set(volume.spec.access_modes)), default=None)
 
     def _is_suitable(self, volume: PersistentVolume) -> bool:
         if volume.spec.claim_ref is not None and not is_bound_to(volume, self.claim):
@@ -68,11 +75,10 @@ class VolumeChoice:
 
     def _is_free(self, volume: PersistentVolume) -> bool:
         return (
-            volume.spec.claim_ref is None
-            and volume.status.phase == AVAILABLE
+            volume.status.phase == AVAILABLE
             and (self._selector is None or self._selector.matches(volume.metadata.labels))
             and class_of_volume(volume) == self._class
-            and set(self.claim.spec.access_modes) <= set(volume.spec.access_modes)
+            and self._modes.issubset(volume.spec.access_modes)
         )
 
 

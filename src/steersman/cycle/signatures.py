@@ -64,8 +64,11 @@ class SignatureEntry:
         #: What PreFilter of the columnar plugins says; it depends on the signature alone, except that cluster kernels
         #: may say Skip as well.
         self.pre_filter_answers = pre_filter_answers
-        #: Kernels of scalar plugins: these may have faults.
-        self.promised_filters = [k for k in _kernels(filters) if isinstance(k, PromisedFilter)]
+        #: Kernels that may have faults: those of scalar plugins, and some of the cluster kernels.
+        self.promised_filters: list[PromisedFilter | ClusterFilterKernel] = [
+            *(k for k in _kernels(filters) if isinstance(k, PromisedFilter)),
+            *(part for _, part in filters if isinstance(part, ClusterFilterKernel) and part.may_break),
+        ]
         self.promised_scores = [k for k in _kernels(scores) if isinstance(k, PromisedScore)]
         #: Steps that must be asked for every feasible node.
         skipped = {name for name, (_, status) in pre_filter_answers.items() if is_skip(status)}

@@ -166,6 +166,14 @@ class ClusterFilterKernel(ABC):
 
     #: What `refusal` says may change as long as the kernel lives.
     refusal_varies: ClassVar[bool] = False
+    #: There may be `broken_rows`.
+    may_break: ClassVar[bool] = False
+
+    @property
+    def broken_rows(self) -> Collection[int]:
+        """Rows for which the scalar form would report a fault. They count as rejected, and where no other plugin rejects
+        them, the scalar form is asked."""
+        return ()
 
     @abstractmethod
     def skipped(self) -> bool:

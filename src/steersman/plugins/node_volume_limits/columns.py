@@ -17,7 +17,6 @@ from steersman.framework.columns import (
     BoolColumn,
     ClusterFilterKernel,
     IntColumn,
-    KernelFault,
     NodesView,
     ReasonColumn,
     StatusTable,
@@ -25,7 +24,7 @@ from steersman.framework.columns import (
 from steersman.framework.handle import Objects
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo, PodShape
-from steersman.framework.status import Status, fault
+from steersman.framework.status import Status
 from steersman.plugins.node_volume_limits.attachable import AttachableVolumes, may_attach
 from steersman.plugins.node_volume_limits.attachments import Attachments, volume_limits
 
@@ -117,9 +116,10 @@ class RowVolumes:
 class LimitedRows(ClusterFilterKernel):
     """The filter of one pod. `check` is the scalar filter."""
 
+    may_break = True
+
     def __init__(
         self,
-        plugin: str,
         pod: PodInfo,
         check: Callable[[NodeInfo], Status | None],
         volumes: AttachableVolumes,
@@ -130,7 +130,6 @@ class LimitedRows(ClusterFilterKernel):
     ) -> None:
         """`every_row`: limits are not all that counts, so that no row passes unseen."""
         self._every_row = every_row
-        self._plugin = plugin
         self._pod = pod
         self._check = check
         self._volumes = volumes
@@ -140,6 +139,7 @@ class LimitedRows(ClusterFilterKernel):
         self._statuses = statuses
         self._seen: Hashable = None
         self._reasons: ReasonColumn = np.zeros(self._view.capacity, np.int32)
+        self._broken_rows: set[int] = set()
 
     def skipped(self) -> bool:
         return False
@@ -147,6 +147,11 @@ class LimitedRows(ClusterFilterKernel):
     def rejected(self) -> BoolColumn | None:
         reasons = self.reasons()
         return reasons != 0 if reasons.any() else None
+
+    @property
+    def broken_rows(self) -> set[int]:
+        self.reasons()
+        return self._broken_rows
 
     def reasons(self) -> ReasonColumn:
         version = (self._view.log.end, tuple([self._objects.version(kind) for kind in _KINDS]))
@@ -157,6 +162,7 @@ class LimitedRows(ClusterFilterKernel):
 
     def _work_out(self) -> ReasonColumn:
         reasons = np.zeros(self._view.capacity, np.int32)
+        self._broken_rows = set()
         new = self._volumes.of_new(self._pod.pod, _SOME_NODE)
         if isinstance(new, Status) or (new and self._every_row):
             rows: Iterable[int] = self._view.alive.nonzero()[0].tolist()
@@ -173,7 +179,7 @@ class LimitedRows(ClusterFilterKernel):
         if status is None:
             return 0
         if not status.is_rejected:
-            raise KernelFault(fault("Filter", self._plugin, status.message))
+            self._broken_rows.add(row)
         return self._statuses.id_of(status)
 
 

@@ -88,7 +88,6 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExt
         if not self.concerns(pod):
             return None
         return LimitedRows(
-            self.name,
             pod,
             lambda node: self.filter(CycleState(), pod, node),
             self._volumes,

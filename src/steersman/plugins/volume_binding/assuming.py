@@ -41,8 +41,9 @@ class AssumedObjects(Generic[T]):
 
     def get(self, key: str) -> T | None:
         """The object as the scheduler believes it to be."""
-        shown, assumed = self.shown(key), self._assumed.get(key)
-        if shown is None or assumed is None or _version(assumed) != _version(shown):
+        shown = self._objects.get(self._kind, key)
+        assumed = self._assumed.get(key)
+        if assumed is None or shown is None or _version(assumed) != _version(shown):
             return shown
         return assumed
 
@@ -91,9 +92,13 @@ class AssumedVolumes(AssumedObjects[PersistentVolume]):
         """The volumes of the claim's class that are free, or were when the server last showed them, and its own."""
         self._sort()
         wanted = class_of_claim(claim)
-        keys = (*self._free.get(wanted, ()), *self._taken.get(api.key(claim), ()))
-        found = (self.get(key) for key in keys)
-        return [volume for volume in found if volume is not None and class_of_volume(volume) == wanted]
+        own = [key for key in self._taken.get(api.key(claim), ()) if self._is_of_class(key, wanted)]
+        found = map(self.get, (*self._free.get(wanted, ()), *own))
+        return [volume for volume in found if volume is not None]
+
+    def _is_of_class(self, key: str, name: str) -> bool:
+        volume = self.shown(key)
+        return volume is not None and class_of_volume(volume) == name
 
     def _sort(self) -> None:
         version = self._objects.version(PersistentVolume)

@@ -18,15 +18,22 @@ from steersman.framework.columns import (
     ClusterScoreKernel,
     Feasible,
     IntColumn,
-    KernelFault,
     ReasonColumn,
     StatusTable,
 )
 from steersman.framework.handle import Objects
-from steersman.framework.status import Status, fault, unresolvable
-from steersman.plugins.volume_binding.claims import PodClaims, VolumeFault
-from steersman.plugins.volume_binding.row_finder import BOUND_REASONS, WAITING_REASONS, RowFinder
+from steersman.framework.status import Status, error, unresolvable
+from steersman.plugins.volume_binding.claims import PodClaims
+from steersman.plugins.volume_binding.row_finder import (
+    BOUND_REASONS,
+    BROKEN,
+    PV_NOT_EXIST,
+    WAITING_REASONS,
+    RowFinder,
+)
 
+#: Never told: where it would be, the scalar form says what exactly is wrong.
+ERR_BROKEN = "an object that the volumes depend on is broken"
 _KINDS = (StorageClass, CSINode, CSIDriver, CSIStorageCapacity)
 
 
@@ -34,17 +41,16 @@ class UsableRows(ClusterFilterKernel):
     """The filter of one pod. `prepare` is PreFilter: the pod's claims, or what stands against the pod."""
 
     refusal_varies = True
+    may_break = True
 
     def __init__(
         self,
-        plugin: str,
         prepare: Callable[[], PodClaims | Status],
         believed: Callable[[], Hashable],
         rows: RowFinder,
         objects: Objects,
         statuses: StatusTable,
     ) -> None:
-        self._plugin = plugin
         self._prepare = prepare
         self._believed = believed
         self._rows = rows
@@ -54,6 +60,7 @@ class UsableRows(ClusterFilterKernel):
         self._prepared: PodClaims | Status = PodClaims()
         self._reasons: ReasonColumn | None = None
         self._rejected: BoolColumn | None = None
+        self._broken_rows: list[int] = []
 
     def skipped(self) -> bool:
         return False
@@ -65,6 +72,11 @@ class UsableRows(ClusterFilterKernel):
     def rejected(self) -> BoolColumn | None:
         self.reasons()
         return self._rejected
+
+    @property
+    def broken_rows(self) -> list[int]:
+        self.reasons()
+        return self._broken_rows
 
     def reasons(self) -> ReasonColumn:
         self._catch_up()
@@ -86,20 +98,26 @@ class UsableRows(ClusterFilterKernel):
 
     def _work_out(self) -> ReasonColumn:
         claims = self._prepared
+        self._broken_rows = []
         if isinstance(claims, Status):
             return np.zeros(self._rows.view.capacity, np.int32)
-        try:
-            bound, waiting = self._rows.of_bound(claims.bound), self._rows.of_waiting(claims)
-        except VolumeFault as problem:
-            raise KernelFault(fault("Filter", self._plugin, str(problem))) from problem
-        ids = np.array([[self._reason_id(b, w) for w in WAITING_REASONS] for b in BOUND_REASONS], np.int32)
+        bound, waiting = self._rows.of_bound(claims.bound), self._rows.of_waiting(claims)
+        broken = (bound == BROKEN) | (waiting == BROKEN)
+        if broken.any():
+            self._broken_rows = (broken & self._rows.view.alive).nonzero()[0].tolist()
+        codes = range(BROKEN + 1)
+        ids = np.array([[self._reason_id(b, w) for w in codes] for b in codes], np.int32)
         return ids[bound, waiting]
 
-    def _reason_id(self, bound: str, waiting: str) -> int:
+    def _reason_id(self, bound: int, waiting: int) -> int:
         """Reasons in the order in which `VolumeFinder.find` gives them."""
-        missing = bound == BOUND_REASONS[2]
-        reasons = tuple(r for r in ((waiting, bound) if missing else (bound, waiting)) if r)
-        return self._statuses.id_of(unresolvable(*reasons).of(self._plugin)) if reasons else 0
+        if BROKEN in (bound, waiting):
+            return self._statuses.id_of(error(ERR_BROKEN))
+        reasons = [BOUND_REASONS[bound], WAITING_REASONS[waiting]]
+        if bound == PV_NOT_EXIST:
+            reasons.reverse()
+        told = [reason for reason in reasons if reason]
+        return self._statuses.id_of(unresolvable(*told)) if told else 0
 
 
 class ScoredRows(ClusterScoreKernel):

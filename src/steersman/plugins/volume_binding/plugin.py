@@ -6,10 +6,10 @@ Where a vector form took Filter's place, nothing was found yet for the chosen no
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
-from steersman.api import PersistentVolumeClaim
+from steersman.api import PersistentVolumeClaim, Pod, StorageClass
 from steersman.config import VolumeBindingArgs
 from steersman.framework.columns import (
     ClusterFilterKernel,
@@ -90,6 +90,10 @@ class VolumeBinding(
         self._scorer = CapacityScorer(args.shape or ()) if scores else None
         self.statuses = StatusTable()
         self._rows: RowFinder | None = None
+        #: The last answer of `_prepare`, with the pod it was about (which keeps its id from being used again) and when.
+        self._prepared: PodClaims | Status = PodClaims()
+        self._prepared_pod: Pod | None = None
+        self._prepared_as_of: Hashable = None
 
     def concerns(self, pod: PodInfo) -> bool:
         """A score, where there is one, is given to every pod."""
@@ -101,7 +105,7 @@ class VolumeBinding(
         if not pod.shape.has_claims:
             state.write(STATE_KEY, CycleVolumes())
             return SKIP
-        claims = prepare(pod.pod, self._claims, self._objects)
+        claims = self._prepare(pod)
         if isinstance(claims, Status):
             return claims
         state.write(STATE_KEY, CycleVolumes(claims))
@@ -137,9 +141,8 @@ class VolumeBinding(
         if not pod.shape.has_claims:
             return None
         return UsableRows(
-            self.name,
-            prepare=lambda: prepare(pod.pod, self._claims, self._objects),
-            believed=lambda: (self._claims.version, self._volumes.version),
+            prepare=lambda: self._prepare(pod),
+            believed=self._believed,
             rows=self._row_finder(view),
             objects=self._objects,
             statuses=self.statuses,
@@ -214,6 +217,17 @@ class VolumeBinding(
         return registered_events()
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _believed(self) -> Hashable:
+        return self._claims.version, self._volumes.version, self._objects.version(StorageClass)
+
+    def _prepare(self, pod: PodInfo) -> PodClaims | Status:
+        """What Filter worked out for the pod is at hand when Reserve asks again, unless something has changed."""
+        key = (id(pod.pod), self._believed())
+        if key != self._prepared_as_of:
+            self._prepared = prepare(pod.pod, self._claims, self._objects)
+            self._prepared_pod, self._prepared_as_of = pod.pod, key
+        return self._prepared
 
     def _volumes_of_cycle(self, state: CycleState, pod: PodInfo, node_name: str) -> CycleVolumes | Status:
         """With what has to be done on the chosen node."""

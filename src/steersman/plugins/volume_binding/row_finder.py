@@ -38,12 +38,14 @@ NODE_CONFLICT, PV_NOT_EXIST = 1, 2
 #: What may be wrong with claims that wait for a consumer, by code.
 WAITING_REASONS = ("", ERR_REASON_BIND_CONFLICT, ERR_REASON_NOT_ENOUGH_SPACE)
 BIND_CONFLICT, NOT_ENOUGH_SPACE = 1, 2
+#: In both: an object is broken that the row depends on.
+BROKEN = 3
 
 Codes = NDArray[np.int8]
 
 
 class RowFinder:
-    """One per table of nodes. Faults of the objects involved raise `VolumeFault`."""
+    """One per table of nodes. Where the objects involved have a fault, the row is broken."""
 
     def __init__(self, view: NodesView, objects: Objects, volumes: AssumedVolumes, finder: VolumeFinder) -> None:
         self.view = view
@@ -64,23 +66,23 @@ class RowFinder:
             if volume is None:
                 codes[codes == 0] = PV_NOT_EXIST
                 break
-            admitted = self._admitted(volume)
-            if admitted is not None:
-                codes[(codes == 0) & ~admitted] = NODE_CONFLICT
+            self._use(volume, codes)
         return codes
 
-    def _admitted(self, volume: PersistentVolume) -> BoolColumn | None:
-        """Rows on which the volume can be used; None: all."""
+    def _use(self, volume: PersistentVolume, codes: Codes) -> None:
+        """Notes on which of the rows that are left the volume cannot be used."""
         plugin = plugin_of(volume.spec)
-        migrated = self._migrated_rows(plugin) if plugin is not None and plugin.is_migrated else None
         own = self._by_affinity(volume)
-        if plugin is None or migrated is None or not migrated.any():
-            return own
+        if plugin is None or not plugin.is_migrated:
+            _note(codes, own)
+            return
+        migrated = self._migrated_rows(plugin)
         try:
             drivers = self._by_affinity(translated(volume, plugin))
-        except InputError as problem:
-            raise VolumeFault(f"could not translate pv: {problem}") from problem
-        return np.where(migrated, True if drivers is None else drivers, True if own is None else own)
+        except InputError:
+            codes[(codes == 0) & migrated] = BROKEN
+            drivers = None
+        _note(codes, np.where(migrated, True if drivers is None else drivers, True if own is None else own))
 
     def _by_affinity(self, volume: PersistentVolume) -> BoolColumn | None:
         selector = node_selector_of(volume)
@@ -126,7 +128,10 @@ class RowFinder:
         codes = np.zeros(self.view.capacity, np.int8)
         matches = np.zeros(self.view.capacity, np.int8)
         for claim in ordered:
-            matched = self._matched(self._choice(claims, claim))
+            try:
+                matched = self._matched(claims.choice(claim, self._volumes))
+            except InputError:
+                return np.full(self.view.capacity, BROKEN, np.int8)
             unmet = (codes == 0) & ~matched
             if unmet.any():
                 codes[unmet] = self._of_provisioning(claim)[unmet]
@@ -136,12 +141,6 @@ class RowFinder:
             rows = competing.nonzero()[0].tolist()
             codes[rows] = self._one_by_one(claims, rows)[rows]
         return codes
-
-    def _choice(self, claims: PodClaims, claim: PersistentVolumeClaim) -> VolumeChoice:
-        try:
-            return claims.choice(claim, self._volumes)
-        except InputError as problem:
-            raise VolumeFault(str(problem)) from problem
 
     def _matched(self, choice: VolumeChoice) -> BoolColumn:
         """Rows on which there is a volume for the claim."""
@@ -178,9 +177,17 @@ class RowFinder:
         return codes
 
     def _of_row(self, claims: PodClaims, row: int) -> int:
-        reason = self._finder.find_unbound(claims, self.view.node(row), PodVolumes())
+        try:
+            reason = self._finder.find_unbound(claims, self.view.node(row), PodVolumes())
+        except VolumeFault:
+            return BROKEN
         return WAITING_REASONS.index(reason)
 
 
 def _is_selected(claim: PersistentVolumeClaim) -> bool:
     return SELECTED_NODE in claim.metadata.annotations
+
+
+def _note(codes: Codes, admitted: BoolColumn | None) -> None:
+    if admitted is not None:
+        codes[(codes == 0) & ~admitted] = NODE_CONFLICT
