@@ -239,8 +239,7 @@ class BindingCycle:
         self._fail(queued, decision, profile, Failed(decision.pod, profile.name, error(CANCELLED)))
 
     def _activate(self, state: CycleState) -> None:
-        pods = take_pods_to_activate(state)
-        if pods:
+        if not state.is_empty and (pods := take_pods_to_activate(state)):
             self._queue.activate(pods)
 
 

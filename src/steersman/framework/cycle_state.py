@@ -32,6 +32,11 @@ class CycleState:
         #: Plugins whose PreScore said Skip.
         self.skip_score: frozenset[str] = frozenset()
 
+    @property
+    def is_empty(self) -> bool:
+        """Nobody has written anything: so it is for pods whose plugins all have a vector form."""
+        return not self._data
+
     def write(self, key: str, value: object) -> None:
         self._data[key] = value
 

@@ -28,7 +28,7 @@ class MatchingTerms:
         """Without those whose last pod has gone. A table counts no pod that is outside of the term's topology."""
         if self._considered != len(self._tables):
             self._consider_new()
-        return [table for table in self._matching if table.total]
+        return [table for table in self._matching if table.total] if self._matching else ()
 
     def _consider_new(self) -> None:
         for table in self._tables[self._considered :]:
