@@ -120,9 +120,9 @@ def test_refused_credentials_are_renewed_and_tried_once_more() -> None:
         secret = "old"
 
         async def current(self) -> Credential:
-            return Credential({"Authorization": self.secret})
+            return Credential((("Authorization", self.secret),))
 
-        async def refused(self) -> bool:
+        async def refused(self, shown: Credential) -> bool:
             self.secret = "new"
             return True
 

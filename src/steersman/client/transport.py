@@ -72,6 +72,19 @@ class Transport(Protocol):
         """
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    method: str
+    path: str
+    query: Query
+    limits: aiohttp.ClientTimeout
+    body: bytes | None = None
+    content_type: str = JSON
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+
 class HttpTransport:
     """A transport over aiohttp. Connects when it is first used; `close` ends that."""
 
@@ -92,20 +105,23 @@ class HttpTransport:
         content_type: str = JSON,
         timeout: float = REQUEST_SECONDS,
     ) -> Response:
-        headers = {} if body is None else {"Content-Type": content_type}
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_SECONDS)
+        call = _Call(method, path, query, limits, body, content_type)
+        credentials = self._connection.credentials
+        shown = await credentials.current()
         try:
-            return await self._request(method, path, query, body, headers, limits)
+            return await self._granted(call, shown)
         except ApiError as refusal:
-            if not refusal.is_unauthorised or not await self._connection.credentials.refused():
+            if not refusal.is_unauthorised or not await credentials.refused(shown):
                 raise
-            return await self._request(method, path, query, body, headers, limits)
+        return await self._granted(call, await credentials.current())
 
     async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._idle)
+        shown = await self._connection.credentials.current()
         assembler = LineAssembler()
-        async with self._answer("GET", path, query, None, {}, limits) as response:
-            await self._require_accepted(response)
+        async with self._answer(_Call("GET", path, query, limits), shown) as response:
+            await self._require_accepted(response, shown)
             _probe_when_silent(response)
             async for chunk in response.content.iter_any():
                 for line in assembler.feed(chunk):
@@ -118,49 +134,33 @@ class HttpTransport:
         if session is not None:
             await session.close()
 
-    async def _require_accepted(self, response: aiohttp.ClientResponse) -> None:
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    async def _granted(self, call: _Call, shown: Credential) -> Response:
+        async with self._answer(call, shown) as response:
+            await _require_success(response)
+            return Response(response.status, await response.read())
+
+    async def _require_accepted(self, response: aiohttp.ClientResponse, shown: Credential) -> None:
         """A stream is not tried again here; its reader does that, by then with new credentials."""
         try:
             await _require_success(response)
         except ApiError as refusal:
             if refusal.is_unauthorised:
-                await self._connection.credentials.refused()
+                await self._connection.credentials.refused(shown)
             raise
 
-    # -- inside ------------------------------------------------------------------------------------------------------
-
-    async def _request(
-        self,
-        method: str,
-        path: str,
-        query: Query,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        limits: aiohttp.ClientTimeout,
-    ) -> Response:
-        async with self._answer(method, path, query, body, headers, limits) as response:
-            await _require_success(response)
-            return Response(response.status, await response.read())
-
     @asynccontextmanager
-    async def _answer(
-        self,
-        method: str,
-        path: str,
-        query: Query,
-        body: bytes | None,
-        headers: Mapping[str, str],
-        limits: aiohttp.ClientTimeout,
-    ) -> AsyncGenerator[aiohttp.ClientResponse, None]:
-        credential = await self._connection.credentials.current()
-        session = await self._connected(credential)
+    async def _answer(self, call: _Call, shown: Credential) -> AsyncGenerator[aiohttp.ClientResponse, None]:
+        session = await self._connected(shown)
+        headers = [*shown.headers] if call.body is None else [*shown.headers, ("Content-Type", call.content_type)]
         try:
             async with session.request(
-                method,
-                self._url(path, query),
-                data=body,
-                headers={**headers, **credential.headers},
-                timeout=limits,
+                call.method,
+                self._url(call.path, call.query),
+                data=call.body,
+                headers=headers,
+                timeout=call.limits,
                 proxy=self._connection.proxy or None,
                 server_hostname=self._connection.tls.server_name or None,
                 allow_redirects=False,
@@ -168,10 +168,10 @@ class HttpTransport:
                 yield response
         except TimeoutError as cause:
             arrived = not isinstance(cause, aiohttp.ConnectionTimeoutError)
-            raise ConnectionFailed(f"{method} {path}: no answer in time", may_have_arrived=arrived) from cause
+            raise ConnectionFailed(f"{call}: no answer in time", may_have_arrived=arrived) from cause
         except (aiohttp.ClientError, OSError) as cause:
             arrived = not isinstance(cause, aiohttp.ClientConnectorError)
-            raise ConnectionFailed(f"{method} {path}: {cause}", may_have_arrived=arrived) from cause
+            raise ConnectionFailed(f"{call}: {cause}", may_have_arrived=arrived) from cause
 
     def _url(self, path: str, query: Query) -> URL:
         return self._base.joinpath(path.lstrip("/"), encoded=True).with_query(dict(query))

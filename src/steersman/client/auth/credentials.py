@@ -7,7 +7,7 @@ long-running programs are replaced under their feet.
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -16,13 +16,15 @@ from steersman.client.tls import Certificate
 from steersman.errors import InputError
 
 AUTHORIZATION: Final = "Authorization"
+Headers = tuple[tuple[str, str], ...]
+"""Names and values; a name may come more than once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
     """What goes along with a request."""
 
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Headers = field(default=(), repr=False)
     certificate: Certificate | None = None
 
 
@@ -32,20 +34,20 @@ class Credentials(Protocol):
     async def current(self) -> Credential:
         """What to show now. Raises SteersmanError when there is nothing to show."""
 
-    async def refused(self) -> bool:
-        """The server did not accept what was shown last; True when something new may help."""
+    async def refused(self, shown: Credential) -> bool:
+        """The server did not accept what was shown to it; True when there is something else to show by now."""
 
 
 class Anonymous:
     async def current(self) -> Credential:
         return Credential()
 
-    async def refused(self) -> bool:
+    async def refused(self, shown: Credential) -> bool:
         return False
 
 
 class Fixed:
-    """The same forever: a token, or name and password."""
+    """The same forever: a token, name and password, whom to impersonate."""
 
     def __init__(self, credential: Credential) -> None:
         self._credential = credential
@@ -57,12 +59,12 @@ class Fixed:
     @classmethod
     def password(cls, username: str, password: str) -> Fixed:
         text = base64.b64encode(f"{username}:{password}".encode()).decode("ascii")
-        return cls(Credential({AUTHORIZATION: f"Basic {text}"}))
+        return cls(Credential(((AUTHORIZATION, f"Basic {text}"),)))
 
     async def current(self) -> Credential:
         return self._credential
 
-    async def refused(self) -> bool:
+    async def refused(self, shown: Credential) -> bool:
         return False
 
 
@@ -83,8 +85,9 @@ class TokenFile:
             raise InputError("holds no token", file=str(self._file.path))
         return bearer(self._token)
 
-    async def refused(self) -> bool:
-        return self._file.forget()
+    async def refused(self, shown: Credential) -> bool:
+        self._file.forget()
+        return not set((await self.current()).headers) <= set(shown.headers)
 
 
 class CertificateFiles:
@@ -93,20 +96,17 @@ class CertificateFiles:
     def __init__(self, certificate: Path | bytes, key: Path | bytes) -> None:
         self._certificate = _source(certificate)
         self._key = _source(key)
-        self._last: Certificate | None = None
 
     async def current(self) -> Credential:
         try:
-            now = Certificate(self._certificate.read(), self._key.read())
+            return Credential(certificate=Certificate(self._certificate.read(), self._key.read()))
         except OSError as cause:
             raise InputError(f"the client certificate cannot be read: {cause}") from cause
-        if now != self._last:
-            self._last = now
-        return Credential(certificate=self._last)
 
-    async def refused(self) -> bool:
-        forgotten = [source.forget() for source in (self._certificate, self._key)]
-        return any(forgotten)
+    async def refused(self, shown: Credential) -> bool:
+        self._certificate.forget()
+        self._key.forget()
+        return (await self.current()).certificate != shown.certificate
 
 
 class Combined:
@@ -116,16 +116,17 @@ class Combined:
         self._parts = parts
 
     async def current(self) -> Credential:
-        headers: dict[str, str] = {}
+        headers: Headers = ()
         certificate: Certificate | None = None
         for part in self._parts:
             credential = await part.current()
-            headers = {**credential.headers, **headers}
+            given = {name for name, _ in headers}
+            headers += tuple(header for header in credential.headers if header[0] not in given)
             certificate = certificate or credential.certificate
         return Credential(headers, certificate)
 
-    async def refused(self) -> bool:
-        answers = [await part.refused() for part in self._parts]
+    async def refused(self, shown: Credential) -> bool:
+        answers = [await part.refused(shown) for part in self._parts]
         return any(answers)
 
 
@@ -145,13 +146,9 @@ class WatchedFile:
             self._stamp = stamp
         return self._content
 
-    def forget(self) -> bool:
-        """Reads anew next time, whatever the file's date says; True when there is something new."""
-        before, self._stamp = self._content, None
-        try:
-            return self.read() != before
-        except OSError:
-            return False
+    def forget(self) -> None:
+        """Reads anew next time, whatever the file's date says."""
+        self._stamp = None
 
 
 class _Data:
@@ -161,12 +158,12 @@ class _Data:
     def read(self) -> bytes:
         return self._content
 
-    def forget(self) -> bool:
-        return False
+    def forget(self) -> None:
+        """There is nothing else to read."""
 
 
 def bearer(token: str) -> Credential:
-    return Credential({AUTHORIZATION: f"Bearer {token}"})
+    return Credential(((AUTHORIZATION, f"Bearer {token}"),))
 
 
 def _source(content: Path | bytes) -> WatchedFile | _Data:

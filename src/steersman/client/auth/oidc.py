@@ -1,0 +1,115 @@
+"""Credentials by OpenID Connect, as a kubeconfig's auth-provider `oidc` asks for: an identity token, renewed when it expires.
+
+Renewed tokens stay in memory; the kubeconfig is not written.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlencode, urlsplit
+
+import msgspec
+
+from steersman.client.auth.credentials import Credential, Credentials, Fixed, bearer
+from steersman.client.auth.exec_plugin import CredentialError
+from steersman.client.connection import Connection
+from steersman.client.errors import ClientError
+from steersman.client.timing import Timing
+from steersman.client.tls import TlsSettings
+from steersman.client.transport import http_transport
+
+DISCOVERY: Final = "/.well-known/openid-configuration"
+FORM: Final = "application/x-www-form-urlencoded"
+MARGIN_SECONDS: Final = 10.0
+"""A token that ends so soon counts as expired."""
+
+
+@dataclass(frozen=True, slots=True)
+class OidcSettings:
+    issuer: str
+    client_id: str
+    client_secret: str = field(default="", repr=False)
+    id_token: str = field(default="", repr=False)
+    refresh_token: str = field(default="", repr=False)
+    tls: TlsSettings = field(default_factory=TlsSettings)
+
+
+class _Discovery(msgspec.Struct):
+    token_endpoint: str
+
+
+class _Tokens(msgspec.Struct):
+    id_token: str = ""
+    refresh_token: str = ""
+
+
+class _Claims(msgspec.Struct):
+    exp: float
+
+
+class OidcProvider:
+    """One identity."""
+
+    def __init__(self, settings: OidcSettings, timing: Timing) -> None:
+        self._settings = settings
+        self._clock = timing.clock
+        self._lock = asyncio.Lock()
+        self._id_token = settings.id_token
+        self._refresh_token = settings.refresh_token
+
+    async def current(self) -> Credential:
+        async with self._lock:
+            if not self._id_token or self._clock.now() >= _expiry(self._id_token) - MARGIN_SECONDS:
+                await self._renew()
+            return bearer(self._id_token)
+
+    async def refused(self, shown: Credential) -> bool:
+        async with self._lock:
+            if set(bearer(self._id_token).headers) <= set(shown.headers):
+                await self._renew()
+            return True
+
+    async def _renew(self) -> None:
+        if not self._refresh_token:
+            raise self._error("the identity token has expired and there is no refresh token")
+        try:
+            tokens = await self._fetch()
+        except (ClientError, msgspec.DecodeError) as cause:
+            raise self._error(f"the token cannot be renewed: {cause}") from cause
+        if not tokens.id_token:
+            raise self._error("the answer holds no id_token")
+        self._id_token = tokens.id_token
+        self._refresh_token = tokens.refresh_token or self._refresh_token
+
+    async def _fetch(self) -> _Tokens:
+        settings = self._settings
+        async with http_transport(Connection(settings.issuer, settings.tls)) as issuer:
+            found = msgspec.json.decode((await issuer.request("GET", DISCOVERY)).body, type=_Discovery)
+        url = urlsplit(found.token_endpoint)
+        form = {
+            "grant_type": "refresh_token",
+            "refresh_token": self._refresh_token,
+            "client_id": settings.client_id,
+            "client_secret": settings.client_secret,
+        }
+        client: Credentials = Fixed.password(settings.client_id, settings.client_secret)
+        async with http_transport(Connection(f"{url.scheme}://{url.netloc}", settings.tls, client)) as endpoint:
+            answer = await endpoint.request("POST", url.path, body=urlencode(form).encode(), content_type=FORM)
+        return msgspec.json.decode(answer.body, type=_Tokens)
+
+    def _error(self, message: str) -> CredentialError:
+        return CredentialError(f"OpenID Connect issuer {self._settings.issuer}: {message}")
+
+
+def _expiry(token: str) -> float:
+    """Of a JSON web token, in seconds since the epoch; 0 when it does not say."""
+    parts = token.split(".")
+    try:
+        payload = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
+        return msgspec.json.decode(payload, type=_Claims).exp
+    except (IndexError, binascii.Error, msgspec.DecodeError, UnicodeDecodeError):
+        return 0.0

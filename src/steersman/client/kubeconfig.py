@@ -1,0 +1,140 @@
+"""From kubeconfig files, the environment and flags to a `Connection`.
+
+    files ─► merged (`kubeconfig_files`) ─► context ─► cluster: address, TLS, proxy
+                                                └────► user: credentials (`kubeconfig_user`)
+
+The command line calls `connect`; a pod without a kubeconfig ends up in `in_cluster`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TypeVar
+from urllib.parse import urlsplit
+
+from steersman.client import in_cluster
+from steersman.client.auth.exec_plugin import ClusterInfo
+from steersman.client.connection import Connection, environment_proxy
+from steersman.client.kubeconfig_files import Entry, Merged, read
+from steersman.client.kubeconfig_types import Cluster, Context, User
+from steersman.client.kubeconfig_user import credentials_of
+from steersman.client.timing import Timing
+from steersman.client.tls import TlsSettings
+from steersman.errors import InputError
+
+T = TypeVar("T")
+
+VARIABLE: Final = "KUBECONFIG"
+NO_CLUSTER: Final = "no cluster is configured"
+HOW_TO_CONFIGURE: Final = "use --kubeconfig, --master or the environment variable KUBECONFIG"
+DEFAULT_NAMESPACE: Final = "default"
+_SCHEMES: Final = ("http", "https")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a user may say on the command line; "" where nothing was said."""
+
+    kubeconfig: str = ""
+    context: str = ""
+    #: Address of the API server, instead of the one in the kubeconfig.
+    master: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A connection, and the namespace that the context prefers."""
+
+    connection: Connection
+    namespace: str = DEFAULT_NAMESPACE
+
+
+def connect(choice: Choice, environment: Mapping[str, str], timing: Timing | None = None) -> Target:
+    """The kubeconfig that was named, else the cluster around the pod, else the usual files; InputError if none is usable."""
+    timing = timing or Timing()
+    if choice.kubeconfig:
+        return _target(read([Path(choice.kubeconfig)], must_exist=True), choice, environment, timing)
+    if choice.master and not choice.context:
+        return Target(_of_master(choice.master, environment))
+    if not choice.context and in_cluster.is_available(environment):
+        return Target(in_cluster.connection(environment), in_cluster.namespace())
+    merged = read(usual_files(environment), must_exist=False)
+    if not merged.files:
+        raise InputError(NO_CLUSTER, hint=HOW_TO_CONFIGURE)
+    return _target(merged, choice, environment, timing)
+
+
+def usual_files(environment: Mapping[str, str]) -> list[Path]:
+    """Those of KUBECONFIG, else the one in the home directory."""
+    named = [Path(part).expanduser() for part in environment.get(VARIABLE, "").split(":") if part]
+    home = Path(environment.get("HOME") or "~").expanduser()
+    return list(dict.fromkeys(named)) or [home / ".kube" / "config"]
+
+
+def _target(merged: Merged, choice: Choice, environment: Mapping[str, str], timing: Timing) -> Target:
+    context = _context(merged, choice.context)
+    cluster = _named(merged.clusters, context.value.cluster, context, "cluster")
+    user = Entry(User(), context.file, context.field)
+    if context.value.user:
+        user = _named(merged.users, context.value.user, context, "user")
+    server, tls = _server(cluster, choice.master), _tls(cluster)
+    proxy = _proxy(cluster, server, environment)
+    credentials = credentials_of(user, ClusterInfo(server, tls, proxy), timing, environment)
+    return Target(Connection(server, tls, credentials, proxy), context.value.namespace or DEFAULT_NAMESPACE)
+
+
+def _context(merged: Merged, wanted: str) -> Entry[Context]:
+    name = wanted or merged.current_context
+    file = str(merged.files[0])
+    choices = f"use one of: {', '.join(sorted(merged.contexts))}" if merged.contexts else "add a context"
+    if not name:
+        raise InputError("is missing", file=file, field="current-context", hint=choices)
+    found = merged.contexts.get(name)
+    if found is None:
+        raise InputError("there is no such context", file=file, field="contexts", value=name, hint=choices)
+    return found
+
+
+def _named(entries: Mapping[str, Entry[T]], name: str, context: Entry[Context], part: str) -> Entry[T]:
+    found = entries.get(name)
+    if found is None:
+        raise context.error(f"names a {part} that is not there", part, value=name)
+    return found
+
+
+def _server(cluster: Entry[Cluster], master: str) -> str:
+    """An address without a scheme is one of HTTPS if anything is said about certificates."""
+    value, server = cluster.value, master or cluster.value.server
+    if not server:
+        raise cluster.error("is missing", "server", hint="give the URL of the API server")
+    if "://" not in server:
+        secure = value.certificate_authority or value.certificate_authority_data or value.insecure_skip_tls_verify
+        server = f"{'https' if secure else 'http'}://{server}"
+    url = urlsplit(server)
+    if url.scheme not in _SCHEMES or not url.hostname:
+        raise cluster.error("is not the URL of a server", "server", value=server)
+    return server.rstrip("/")
+
+
+def _of_master(master: str, environment: Mapping[str, str]) -> Connection:
+    server = _server(Entry(Cluster(), Path("--master"), "master"), master)
+    return Connection(server, proxy=environment_proxy(server, environment))
+
+
+def _tls(cluster: Entry[Cluster]) -> TlsSettings:
+    value = cluster.value
+    authority = cluster.content(value.certificate_authority_data, value.certificate_authority, "certificate-authority")
+    if value.insecure_skip_tls_verify and authority:
+        raise cluster.error(
+            "cannot be combined with a certificate authority", "insecure-skip-tls-verify", hint="remove one of them"
+        )
+    return TlsSettings(authority, value.insecure_skip_tls_verify, value.tls_server_name)
+
+
+def _proxy(cluster: Entry[Cluster], server: str, environment: Mapping[str, str]) -> str:
+    proxy = cluster.value.proxy_url
+    if proxy and urlsplit(proxy).scheme not in _SCHEMES:
+        raise cluster.error("is not a proxy that can be used", "proxy-url", value=proxy, hint="use an HTTP proxy")
+    return proxy or environment_proxy(server, environment)

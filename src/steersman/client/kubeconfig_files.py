@@ -1,0 +1,97 @@
+"""Kubeconfig files, read and merged: for every name, and for the current context, the first file that has it counts.
+
+`kubeconfig` makes a connection of what comes out; every entry remembers its file, for relative paths and for complaints.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from steersman.api import codec, yaml_documents
+from steersman.client.kubeconfig_types import Cluster, Context, Kubeconfig, User
+from steersman.errors import InputError
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Generic[T]):
+    """Something that a file says, and where it says so."""
+
+    value: T
+    file: Path
+    #: Path of the field that holds it, `users[0].user`.
+    field: str
+
+    def path(self, text: str) -> Path:
+        """Of a file that the entry names: relative to the kubeconfig."""
+        return self.file.parent / Path(text).expanduser()
+
+    def content(self, data: str, file: str, part: str) -> bytes:
+        """Of a part that exists as data, which win, and as the name of a file; b"" when neither is given."""
+        if data:
+            return self.decoded(data, f"{part}-data")
+        if not file:
+            return b""
+        try:
+            return self.path(file).read_bytes()
+        except OSError as cause:
+            raise self.error(f"cannot be read: {cause.strerror}", part, value=str(self.path(file))) from cause
+
+    def decoded(self, data: str, part: str) -> bytes:
+        try:
+            return base64.b64decode("".join(data.split()), validate=True)
+        except binascii.Error as cause:
+            raise self.error(f"is not base64: {cause}", part) from cause
+
+    def error(self, message: str, part: str = "", *, value: str | None = None, hint: str | None = None) -> InputError:
+        """About a part of the entry."""
+        place = f"{self.field}.{part}" if part else self.field
+        return InputError(message, file=str(self.file), field=place, value=value, hint=hint)
+
+
+@dataclass(slots=True)
+class Merged:
+    """All files together."""
+
+    files: list[Path] = field(default_factory=list)
+    current_context: str = ""
+    clusters: dict[str, Entry[Cluster]] = field(default_factory=dict)
+    users: dict[str, Entry[User]] = field(default_factory=dict)
+    contexts: dict[str, Entry[Context]] = field(default_factory=dict)
+
+    def add(self, file: Path, content: Kubeconfig) -> None:
+        self.files.append(file)
+        self.current_context = self.current_context or content.current_context
+        for index, cluster in enumerate(content.clusters):
+            self.clusters.setdefault(cluster.name, Entry(cluster.cluster, file, f"clusters[{index}].cluster"))
+        for index, user in enumerate(content.users):
+            self.users.setdefault(user.name, Entry(user.user, file, f"users[{index}].user"))
+        for index, context in enumerate(content.contexts):
+            self.contexts.setdefault(context.name, Entry(context.context, file, f"contexts[{index}].context"))
+
+
+def read(files: Iterable[Path], *, must_exist: bool) -> Merged:
+    """InputError for a file that cannot be used, and for a missing one if it must exist."""
+    merged = Merged()
+    for file in files:
+        if must_exist or file.exists():
+            merged.add(file, _read(file))
+    return merged
+
+
+def _read(file: Path) -> Kubeconfig:
+    try:
+        text = file.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as cause:
+        raise InputError(f"cannot be read: {cause}", file=str(file)) from cause
+    try:
+        documents = [document for document in yaml_documents.documents(text) if document is not None]
+        return codec.convert(documents[0], Kubeconfig) if documents else Kubeconfig()
+    except InputError as error:
+        raise error.located(file=str(file)) from error

@@ -1,0 +1,130 @@
+"""The user of a kubeconfig → where its credentials come from. Called by `kubeconfig`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from steersman.client.auth.credentials import (
+    Anonymous,
+    CertificateFiles,
+    Combined,
+    Credential,
+    Credentials,
+    Fixed,
+    Headers,
+    TokenFile,
+)
+from steersman.client.auth.exec_plugin import ClusterInfo, ExecPlugin, Program
+from steersman.client.auth.oidc import OidcProvider, OidcSettings
+from steersman.client.kubeconfig_files import Entry
+from steersman.client.kubeconfig_types import AuthProvider, Exec, User
+from steersman.client.timing import Timing
+from steersman.client.tls import TlsSettings
+
+OIDC: Final = "oidc"
+EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
+INTERACTIVE_MODES: Final = ("", "Never", "IfAvailable")
+
+
+def credentials_of(
+    user: Entry[User], cluster: ClusterInfo, timing: Timing, environment: Mapping[str, str]
+) -> Credentials:
+    """InputError for what contradicts itself or cannot be used."""
+    value = user.value
+    if value.exec is not None and value.auth_provider is not None:
+        raise user.error("cannot be combined with auth-provider", "exec", hint="remove one of them")
+    parts: list[Credentials] = [*_certificate(user), *_secret(user)]
+    if value.exec is not None:
+        parts.append(ExecPlugin(_program(user, value.exec), cluster, timing, environment))
+    if value.auth_provider is not None:
+        parts.append(OidcProvider(_oidc(user, value.auth_provider), timing))
+    impersonated = _impersonation(value)
+    if impersonated:
+        parts.append(Fixed(Credential(impersonated)))
+    if not parts:
+        return Anonymous()
+    return parts[0] if len(parts) == 1 else Combined(parts)
+
+
+def _certificate(user: Entry[User]) -> list[Credentials]:
+    value = user.value
+    certificate = _source(user, value.client_certificate_data, value.client_certificate, "client-certificate")
+    key = _source(user, value.client_key_data, value.client_key, "client-key")
+    if certificate is None and key is None:
+        return []
+    if certificate is None:
+        raise user.error("is missing for the client key", "client-certificate")
+    if key is None:
+        raise user.error("is missing for the client certificate", "client-key")
+    return [CertificateFiles(certificate, key)]
+
+
+def _source(user: Entry[User], data: str, file: str, part: str) -> Path | bytes | None:
+    """Data win. A file must be there now, and is looked at again later."""
+    if data:
+        return user.decoded(data, f"{part}-data")
+    if not file:
+        return None
+    user.content("", file, part)
+    return user.path(file)
+
+
+def _secret(user: Entry[User]) -> list[Credentials]:
+    value = user.value
+    has_token, has_password = bool(value.token or value.token_file), bool(value.username or value.password)
+    if has_token and has_password:
+        raise user.error("cannot be combined with a password", "token", hint="remove one of them")
+    if value.token_file:
+        if not value.token:
+            user.content("", value.token_file, "tokenFile")
+        return [TokenFile(user.path(value.token_file), value.token)]
+    if value.token:
+        return [Fixed.token(value.token)]
+    return [Fixed.password(value.username, value.password)] if has_password else []
+
+
+def _program(user: Entry[User], its: Exec) -> Program:
+    if not its.command:
+        raise user.error("is missing", "exec.command")
+    if its.api_version not in EXEC_VERSIONS:
+        raise user.error(
+            "is not supported", "exec.apiVersion", value=its.api_version, hint=f"use {' or '.join(EXEC_VERSIONS)}"
+        )
+    if its.interactive_mode not in INTERACTIVE_MODES:
+        raise user.error("needs a terminal, which there is none of", "exec.interactiveMode", value=its.interactive_mode)
+    command = str(user.path(its.command)) if "/" in its.command else its.command
+    variables = {variable.name: variable.value for variable in its.env}
+    return Program((command, *its.args), variables, its.api_version, its.install_hint, its.provide_cluster_info)
+
+
+def _oidc(user: Entry[User], provider: AuthProvider) -> OidcSettings:
+    if provider.name != OIDC:
+        raise user.error("is not supported", "auth-provider.name", value=provider.name, hint='use "oidc", or exec')
+    config = provider.config
+    for name in ("idp-issuer-url", "client-id"):
+        if not config.get(name):
+            raise user.error("is missing", f"auth-provider.config.{name}")
+    authority = user.content(
+        config.get("idp-certificate-authority-data", ""),
+        config.get("idp-certificate-authority", ""),
+        "auth-provider.config.idp-certificate-authority",
+    )
+    return OidcSettings(
+        issuer=config["idp-issuer-url"],
+        client_id=config["client-id"],
+        client_secret=config.get("client-secret", ""),
+        id_token=config.get("id-token", ""),
+        refresh_token=config.get("refresh-token", ""),
+        tls=TlsSettings(authority),
+    )
+
+
+def _impersonation(user: User) -> Headers:
+    headers = [("Impersonate-User", user.as_user)] if user.as_user else []
+    if user.as_uid:
+        headers.append(("Impersonate-Uid", user.as_uid))
+    headers += [("Impersonate-Group", group) for group in user.as_groups]
+    headers += [(f"Impersonate-Extra-{name}", value) for name, its in user.as_user_extra.items() for value in its]
+    return tuple(headers)
