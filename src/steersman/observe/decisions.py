@@ -1,0 +1,113 @@
+"""The last decisions of a scheduler: a bounded ring of short records, and explanations made when somebody asks.
+
+The host hands in what `schedule_one` returned; `/debug/decisions` shows it. A record costs a small object and keeps no
+reference to pods, states or evaluations. An explanation says what every node and plugin say *now*.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, Final
+
+import msgspec
+
+from steersman import api
+from steersman.assembly import Scheduler
+from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
+from steersman.cycle.scalar import ScalarEvaluation
+from steersman.explain import Explanation, Outcome, explain
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_info import PodInfo
+from steersman.state.plain_node import PlainNodeInfo
+
+DEFAULT_CAPACITY: Final = 4096
+_replace = msgspec.structs.replace
+
+
+class DecisionRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """One decision, in short."""
+
+    pod: str
+    uid: str
+    profile: str
+    outcome: Outcome
+    #: Wall-clock seconds since the Unix epoch.
+    at: float
+    node: str = ""
+    #: How many nodes had the best score, and how many fitted at all.
+    ties: int = 0
+    feasible_nodes: int = 0
+    message: str = ""
+    #: Plugins that stand in the way.
+    rejected_by: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(self))
+        return plain
+
+
+class DecisionLog:
+    """Of one scheduler; `capacity` records are kept."""
+
+    def __init__(self, scheduler: Scheduler, capacity: int = DEFAULT_CAPACITY) -> None:
+        self._scheduler = scheduler
+        self._ring: deque[DecisionRecord] = deque(maxlen=capacity)
+
+    def __len__(self) -> int:
+        return len(self._ring)
+
+    def record(self, decision: Decision) -> None:
+        self._ring.append(record_of(decision, self._scheduler.clock.now()))
+
+    def of(self, pod: str) -> list[DecisionRecord]:
+        """The decisions on the pod with that namespace/name that are still known, latest first."""
+        return [record for record in reversed(self._ring) if record.pod == pod]
+
+    def recent(self, count: int) -> list[DecisionRecord]:
+        """Latest first."""
+        return [record for record, _ in zip(reversed(self._ring), range(count), strict=False)]
+
+    def explain(self, pod: str) -> Explanation | None:
+        """What all nodes and plugins say of the pod now; None when there is no such pod, or it is another scheduler's."""
+        current = self._scheduler.pods.get(pod)
+        return None if current is None else explain_now(self._scheduler, current)
+
+
+def record_of(decision: Decision, at: float) -> DecisionRecord:
+    pod = decision.pod
+    record = DecisionRecord(pod.key, pod.uid, pod.scheduler_name, Outcome.NOT_TRIED, at)
+    if isinstance(decision, Scheduled):
+        choice, fitted = decision.choice, decision.feasible_nodes
+        return _replace(record, outcome=Outcome.SCHEDULED, node=choice.node, ties=choice.ties, feasible_nodes=fitted)
+    if isinstance(decision, Unschedulable):
+        plugins = decision.diagnosis.unschedulable_plugins | decision.diagnosis.pending_plugins
+        rejected_by = tuple(sorted(plugins))
+        return _replace(record, outcome=Outcome.UNSCHEDULABLE, message=decision.message, rejected_by=rejected_by)
+    if isinstance(decision, Failed):
+        return _replace(record, outcome=Outcome.ERROR, message=decision.message)
+    return _replace(record, message=decision.reason)
+
+
+def explain_now(scheduler: Scheduler, pod: api.Pod) -> Explanation | None:
+    """By the plain engine, so that nothing changes by it. A pod that has a node is looked at as if it had none."""
+    info = scheduler.cache.shapes.info(_replace(pod, spec=_replace(pod.spec, node_name="")))
+    profile = scheduler.profiles.get(info.scheduler_name)
+    if profile is None:
+        return None
+    nodes = _nodes_without(scheduler, info)
+    evaluation = ScalarEvaluation(profile, info, nodes, scheduler.nominations())
+    explanation = explain(profile, info, evaluation, list(nodes.values()))
+    if not pod.spec.node_name:
+        return explanation
+    return _replace(explanation, node=pod.spec.node_name, outcome=Outcome.SCHEDULED)
+
+
+def _nodes_without(scheduler: Scheduler, pod: PodInfo) -> dict[str, NodeInfo]:
+    table = scheduler.cache.nodes
+    nodes: dict[str, NodeInfo] = {table.names[row]: table.info(row) for row in table.live_rows()}
+    record = scheduler.cache.get(pod.uid)
+    if record is not None and record.node_name in nodes:
+        node = PlainNodeInfo.copy_of(nodes[record.node_name])
+        node.remove_pod(pod)
+        nodes[record.node_name] = node
+    return nodes

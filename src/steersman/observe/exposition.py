@@ -1,0 +1,99 @@
+"""The metrics as text for Prometheus.
+
+In the event loop, what can be read off the scheduler's state is copied into the metrics: sizes of queue and cache, counts
+that the queue keeps anyway. That is quick. The text is made in a thread: with hundreds of histograms it takes too long.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Metric, generate_latest
+from prometheus_client.registry import Collector
+
+from steersman.observe.measured_scheduler import MeasuredScheduler
+from steersman.observe.metrics import Children, Metrics
+from steersman.queue import CountingQueueMetrics
+
+CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+_WITH_CREATION_TIMES: Final = ("counter", "histogram", "summary")
+
+
+class Exposition:
+    """Renders one scheduler's metrics."""
+
+    def __init__(self, metrics: Metrics, scheduler: MeasuredScheduler) -> None:
+        self._metrics = metrics
+        self._scheduler = scheduler
+        self._incoming = _CountedUp(metrics.incoming_pods)
+        self._evaluations = _CountedUp(metrics.plugin_evaluations)
+        self._rendered = _WithoutCreationTimes(metrics.registry)
+
+    async def render(self) -> bytes:
+        """To be awaited in the scheduler's own event loop."""
+        self.refresh()
+        return await asyncio.to_thread(generate_latest, self._rendered)
+
+    def refresh(self) -> None:
+        """Copies sizes and counts. Only where nobody changes the scheduler at the same time."""
+        self._refresh_queue()
+        self._refresh_cache()
+        self._refresh_evaluations()
+        self._metrics.tasks[("binding",)].set(self._scheduler.measuring.open_attempts)
+
+    def _refresh_queue(self) -> None:
+        pending, sizes = self._metrics.pending_pods, self._scheduler.queue.statistics()
+        pending[("active",)].set(sizes.active)
+        pending[("backoff",)].set(sizes.backoff + sizes.error_backoff)
+        pending[("unschedulable",)].set(sizes.unschedulable)
+        pending[("gated",)].set(sizes.gated)
+        counts = self._scheduler.queue.metrics
+        if isinstance(counts, CountingQueueMetrics):
+            self._incoming.to(counts.entered.items())
+            for rejection, number in counts.rejections.items():
+                self._metrics.unschedulable_pods[rejection].set(number)
+
+    def _refresh_cache(self) -> None:
+        sizes, cache = self._metrics.cache_size, self._scheduler.cache
+        sizes[("nodes",)].set(cache.nodes.node_count)
+        sizes[("pods",)].set(cache.pod_count)
+        sizes[("assumed_pods",)].set(cache.assumed_count)
+
+    def _refresh_evaluations(self) -> None:
+        counts: dict[tuple[str, ...], int] = {}
+        for (name, skipped), number in self._scheduler.measuring.evaluations.items():
+            for call in self._scheduler.profiles[name].pre_filter:
+                if call.name not in skipped:
+                    labels = call.name, "PreFilter", name
+                    counts[labels] = counts.get(labels, 0) + number
+        self._evaluations.to(counts.items())
+
+
+class _CountedUp:
+    """Counters that follow numbers which somebody else counts."""
+
+    def __init__(self, counters: Children[Counter]) -> None:
+        self._counters = counters
+        self._reached: dict[tuple[str, ...], int] = {}
+
+    def to(self, counts: Iterable[tuple[tuple[str, ...], int]]) -> None:
+        for labels, number in counts:
+            before = self._reached.get(labels, 0)
+            if number != before:
+                self._counters[labels].inc(number - before)
+                self._reached[labels] = number
+
+
+class _WithoutCreationTimes(Collector):
+    """Prometheus' client adds when each counter was created, as series of their own; upstream does not have these."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self._registry = registry
+
+    def collect(self) -> Iterator[Metric]:
+        for family in self._registry.collect():
+            if family.type in _WITH_CREATION_TIMES:
+                family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
+            yield family

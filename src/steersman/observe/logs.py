@@ -1,0 +1,134 @@
+"""Log lines as Kubernetes components write them: text in klog's form, or JSON; with verbosity levels.
+
+    log = logs.set_up(verbosity=2)
+    log.info("Pod bound", pod="default/web-0", node="n1")
+    log.v(4).info("…")                       # nothing happens unless the verbosity is 4 or more
+
+Modules that use Python's `logging` appear in the same form.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final, TextIO
+
+ROOT: Final = "steersman"
+#: Messages of Python's level DEBUG appear from this verbosity on.
+DEBUG_VERBOSITY: Final = 4
+_LETTERS: Final = {
+    logging.DEBUG: "I",
+    logging.INFO: "I",
+    logging.WARNING: "W",
+    logging.ERROR: "E",
+    logging.CRITICAL: "F",
+}
+
+
+class Format(StrEnum):
+    """Values of --logging-format."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Log:
+    """Structured messages: a constant text, and fields."""
+
+    def __init__(self, logger: logging.Logger, verbosity: int, level: int = 0) -> None:
+        self._logger = logger
+        self._verbosity = verbosity
+        self._level = level
+
+    def v(self, level: int) -> Log | Silence:
+        """For messages that matter from this verbosity on."""
+        return Log(self._logger, self._verbosity, level) if level <= self._verbosity else SILENCE
+
+    def info(self, message: str, /, **fields: object) -> None:
+        self._logger.info("%s", message, extra={"fields": fields, "v": self._level}, stacklevel=2)
+
+    def error(self, message: str, /, error: BaseException | None = None, **fields: object) -> None:
+        if error is not None:
+            fields = {"err": str(error), **fields}
+        self._logger.error("%s", message, extra={"fields": fields}, stacklevel=2)
+
+
+class Silence:
+    """A log that says nothing."""
+
+    def v(self, level: int) -> Silence:
+        return self
+
+    def info(self, message: str, /, **fields: object) -> None:
+        """Not said."""
+
+    def error(self, message: str, /, error: BaseException | None = None, **fields: object) -> None:
+        """Not said."""
+
+
+SILENCE: Final = Silence()
+
+
+def set_up(verbosity: int = 0, form: Format = Format.TEXT, stream: TextIO | None = None) -> Log:
+    """Sends everything that Steersman logs to the stream (standard error), and nowhere else."""
+    logger = logging.getLogger(ROOT)
+    handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
+    handler.setFormatter(JsonFormatter() if form is Format.JSON else TextFormatter())
+    logger.handlers[:] = [handler]
+    logger.propagate = False
+    logger.setLevel(logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO)
+    return Log(logger, verbosity)
+
+
+class TextFormatter(logging.Formatter):
+    """``I1115 21:49:47.123456    4242 driver.py:12] "Message" key="value"``"""
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = time.strftime("%m%d %H:%M:%S", time.localtime(record.created))
+        micros = int(record.created % 1 * 1_000_000)
+        letter = _LETTERS.get(record.levelno, "I")
+        place = f"{record.filename}:{record.lineno}"
+        parts = [f"{letter}{moment}.{micros:06d} {os.getpid():7d} {place}] {_quoted(record.getMessage())}"]
+        parts += (f"{name}={_value(value)}" for name, value in _fields(record).items())
+        line = " ".join(parts)
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonFormatter(logging.Formatter):
+    """One object per line: ts (milliseconds since the epoch), caller, msg, v for information, then the fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        entry: dict[str, Any] = {
+            "ts": round(record.created * 1000, 4),
+            "caller": f"{record.filename}:{record.lineno}",
+            "msg": record.getMessage(),
+        }
+        if record.levelno < logging.WARNING:
+            entry["v"] = getattr(record, "v", 0)
+        entry.update((name, value) for name, value in _fields(record).items() if name not in entry)
+        if record.exc_info:
+            entry["stacktrace"] = self.formatException(record.exc_info)
+        return json.dumps(entry, ensure_ascii=False, default=str)
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, object]:
+    fields: Mapping[str, object] = getattr(record, "fields", {})
+    if record.exc_info and record.exc_info[1] is not None and "err" not in fields:
+        return {"err": str(record.exc_info[1]), **fields}
+    return fields
+
+
+def _value(value: object) -> str:
+    """Numbers and booleans bare, everything else quoted."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else _quoted(str(value))
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

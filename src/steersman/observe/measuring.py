@@ -1,0 +1,150 @@
+"""Turns what happens to a pod into metrics: when an attempt began, what its phases took, and how it ended.
+
+`MeasuredScheduler` tells it; `plugin_timing` tells it of plugins. Everything about an attempt that is under way is kept by the
+pod's uid, because bindings of many pods overlap.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Final
+
+from steersman.cycle.decision import Decision, Dropped, Failed, Scheduled, Unschedulable
+from steersman.cycle.evaluation import Evaluation
+from steersman.framework.pod_info import PodInfo
+from steersman.observe.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
+from steersman.observe.plugin_timing import SUCCESS
+from steersman.preemption import DefaultPreemption
+from steersman.preemption.report import PreemptionReport
+from steersman.queue import MICROSECONDS, NEVER, QueuedPodInfo
+
+#: Of so many calls of a plugin at an extension point, one is recorded.
+SAMPLE_EVERY: Final = 10
+#: More attempts than that share one value of the label `attempts`.
+MOST_ATTEMPTS: Final = 15
+#: Points after the choice of a node: not part of the scheduling algorithm.
+_AFTER_CHOICE: Final = ("Reserve", "Unreserve", "Permit")
+
+
+class Attempt:
+    """One attempt at a pod that has not ended."""
+
+    __slots__ = ("points", "queued", "started")
+
+    def __init__(self) -> None:
+        self.started = 0.0
+        self.queued: QueuedPodInfo | None = None
+        #: Extension point → seconds spent there and the last status.
+        self.points: dict[str, tuple[float, str]] = {}
+
+    def seconds_at(self, *points: str) -> float:
+        return sum(self.points[point][0] for point in points if point in self.points)
+
+
+class Measuring:
+    """See the module's text. One scheduling cycle at a time, as the scheduler does it."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+        self._open: dict[str, Attempt] = {}
+        self._calls: dict[tuple[str, str], int] = {}
+        #: (profile, plugins that PreFilter left out) → evaluations; spread over the plugins when somebody asks.
+        self.evaluations: dict[tuple[str, frozenset[str]], int] = {}
+        self._began = 0.0
+        self._evaluated: float | None = None
+
+    @property
+    def open_attempts(self) -> int:
+        """Pods that have a decision and are being bound."""
+        return len(self._open)
+
+    # -- the scheduling cycle ----------------------------------------------------------------------------------------
+
+    def cycle_begins(self) -> None:
+        self._began = perf_counter()
+        self._evaluated = None
+
+    def evaluated(self, pod: PodInfo, evaluation: Evaluation) -> None:
+        """An observer of the scheduling cycle: PreFilter and Filter have ended."""
+        self._evaluated = perf_counter()
+        key = pod.scheduler_name, evaluation.pre_filter.skipped
+        self.evaluations[key] = self.evaluations.get(key, 0) + 1
+
+    def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
+        """The cycle has ended; unless the pod was dropped, `bound` or `failed` follows."""
+        if isinstance(decision, Dropped):
+            self._open.pop(queued.uid, None)
+            return
+        now = perf_counter()
+        attempt = self._attempt(queued.uid)
+        attempt.queued, attempt.started = queued, self._began
+        after_choice = attempt.seconds_at(*_AFTER_CHOICE)
+        self._metrics.algorithm_seconds.observe(now - self._began - after_choice)
+        if self._evaluated is not None:
+            points = self._metrics.point_seconds
+            points["Filter", SUCCESS, decision.profile].observe(self._evaluated - self._began)
+            if isinstance(decision, Scheduled):
+                points["Score", SUCCESS, decision.profile].observe(now - self._evaluated - after_choice)
+        if isinstance(decision, Unschedulable):
+            self._count_preemption(decision)
+
+    def _count_preemption(self, decision: Unschedulable) -> None:
+        outcome = decision.post_filter
+        if outcome is None:
+            return
+        report = outcome.result.report if outcome.result is not None else None
+        if isinstance(report, PreemptionReport) or outcome.status.plugin == DefaultPreemption.name:
+            self._metrics.preemption_attempts.inc()
+        if isinstance(report, PreemptionReport) and report.choice is not None:
+            self._metrics.preemption_victims.observe(len(report.choice.candidate.victims))
+
+    # -- plugins -----------------------------------------------------------------------------------------------------
+
+    def plugin_ran(self, uid: str, point: str, plugin: str, status: str, seconds: float) -> None:
+        points = self._attempt(uid).points
+        points[point] = points[point][0] + seconds if point in points else seconds, status
+        key = plugin, point
+        calls = self._calls[key] = self._calls.get(key, 0) + 1
+        if calls % SAMPLE_EVERY == 1:
+            self._metrics.plugin_seconds[plugin, point, status].observe(seconds)
+
+    # -- the end of an attempt ---------------------------------------------------------------------------------------
+
+    def bound(self, pod: PodInfo, now: float) -> None:
+        """`now` is the monotonic time of the scheduler's clock."""
+        attempt = self._open.get(pod.uid)
+        if attempt is None or attempt.queued is None:
+            return
+        queued, metrics = attempt.queued, self._metrics
+        self._end(pod.uid, attempt, SCHEDULED, pod.scheduler_name)
+        metrics.pod_attempts.observe(queued.attempts)
+        if queued.initial_attempt != NEVER:
+            waited = max(0.0, now - queued.initial_attempt / MICROSECONDS)
+            metrics.pod_seconds[(attempts_label(queued.attempts),)].observe(waited)
+        if queued.was_flushed:
+            metrics.scheduled_after_flush.inc()
+
+    def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
+        attempt = self._attempt(queued.uid)
+        if attempt.queued is None:  # the cycle itself was cancelled
+            attempt.started = self._began
+        rejected = isinstance(decision, Unschedulable) or decision.status.is_rejected
+        self._end(queued.uid, attempt, UNSCHEDULABLE if rejected else ERROR, decision.profile)
+
+    def _end(self, uid: str, attempt: Attempt, result: str, profile: str) -> None:
+        metrics = self._metrics
+        metrics.attempts[result, profile].inc()
+        metrics.attempt_seconds[result, profile].observe(perf_counter() - attempt.started)
+        for point, (seconds, status) in attempt.points.items():
+            metrics.point_seconds[point, status, profile].observe(seconds)
+        del self._open[uid]
+
+    def _attempt(self, uid: str) -> Attempt:
+        attempt = self._open.get(uid)
+        if attempt is None:
+            attempt = self._open[uid] = Attempt()
+        return attempt
+
+
+def attempts_label(attempts: int) -> str:
+    return str(attempts) if attempts < MOST_ATTEMPTS else f"{MOST_ATTEMPTS}+"

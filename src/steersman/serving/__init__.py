@@ -1,0 +1,1 @@
+"""The HTTPS server of a running scheduler: health, metrics and debugging, with delegated access control."""

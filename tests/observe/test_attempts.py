@@ -1,0 +1,87 @@
+"""What is recorded of attempts, however they end."""
+
+from __future__ import annotations
+
+from tests.observe.measured_cluster import MeasuredCluster
+
+from steersman.cycle.decision import Scheduled, Unschedulable
+from steersman.framework import ReservePlugin, Status
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import error
+from steersman.observe.measuring import attempts_label
+
+PROFILE = "default-scheduler"
+
+
+def test_a_bound_pod_is_a_scheduled_attempt(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("web")
+    assert [type(decision) for decision in cluster.run()] == [Scheduled]
+    assert cluster.value("schedule_attempts_total", result="scheduled", profile=PROFILE) == 1
+    assert cluster.value("scheduling_attempt_duration_seconds_count", result="scheduled", profile=PROFILE) == 1
+    assert cluster.value("scheduling_algorithm_duration_seconds_count") == 1
+    assert cluster.value("pod_scheduling_attempts_sum") == 1
+
+
+def test_a_pod_that_does_not_fit_is_an_unschedulable_attempt(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("big", cpu="9")
+    assert [type(decision) for decision in cluster.run()] == [Unschedulable]
+    assert cluster.value("schedule_attempts_total", result="unschedulable", profile=PROFILE) == 1
+    assert cluster.value("schedule_attempts_total", result="scheduled", profile=PROFILE) is None
+    assert cluster.value("pod_scheduling_attempts_count") == 0
+
+
+def test_the_time_to_a_node_counts_from_the_first_attempt(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("first", cpu="4")
+    cluster.run()
+    cluster.add_pod("second", cpu="4")
+    cluster.run()
+    cluster.store.delete(type(cluster.scheduler.pods["default/first"]), "default/first")
+    cluster.wait(70)
+    cluster.run()
+    assert cluster.value("pod_scheduling_sli_duration_seconds_sum", attempts="2") == 70
+    assert cluster.value("pod_scheduling_attempts_sum") == 3
+
+
+def test_many_attempts_share_a_label() -> None:
+    assert [attempts_label(number) for number in (1, 14, 15, 99)] == ["1", "14", "15+", "15+"]
+
+
+class Broken(ReservePlugin):
+    """Fails whenever it is asked."""
+
+    name = "Broken"
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        return error("no")
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Nothing was reserved."""
+
+
+def test_a_broken_plugin_is_an_error_with_the_plugin_s_status() -> None:
+    cluster = MeasuredCluster([Broken])
+    cluster.add_pod("web")
+    cluster.run()
+    assert cluster.value("schedule_attempts_total", result="error", profile=PROFILE) == 1
+    points = "framework_extension_point_duration_seconds_count"
+    assert cluster.value(points, extension_point="Reserve", status="Error", profile=PROFILE) == 1
+    assert cluster.value(points, extension_point="Unreserve", status="Success", profile=PROFILE) == 1
+
+
+def test_nothing_is_kept_of_attempts_that_have_ended(cluster: MeasuredCluster) -> None:
+    for number in range(6):
+        cluster.add_pod(f"web-{number}")
+    cluster.run()
+    assert cluster.scheduler.measuring.open_attempts == 0
+    assert cluster.value("goroutines", operation="binding") == 0
+
+
+def test_a_pod_that_is_dropped_is_no_attempt(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("leaving")
+    pod = cluster.scheduler.pods["default/leaving"]
+    info = cluster.scheduler.cache.shapes.info(pod)
+    cluster.scheduler.cache.assume(info, "n1")
+    cluster.run()
+    assert cluster.scheduler.measuring.open_attempts == 0
+    assert cluster.value("scheduling_algorithm_duration_seconds_count") == 0

@@ -1,0 +1,57 @@
+"""Names, labels and buckets are kube-scheduler's."""
+
+from __future__ import annotations
+
+import pytest
+
+from steersman.observe import Metrics
+from steersman.observe.metrics import Children, exponential
+
+UPSTREAM_LABELS = {
+    "scheduler_schedule_attempts": ("result", "profile"),
+    "scheduler_scheduling_attempt_duration_seconds": ("result", "profile"),
+    "scheduler_scheduling_algorithm_duration_seconds": (),
+    "scheduler_event_handling_duration_seconds": ("event",),
+    "scheduler_pod_scheduling_sli_duration_seconds": ("attempts",),
+    "scheduler_pod_scheduling_attempts": (),
+    "scheduler_pod_scheduled_after_flush": (),
+    "scheduler_framework_extension_point_duration_seconds": ("extension_point", "status", "profile"),
+    "scheduler_plugin_execution_duration_seconds": ("plugin", "extension_point", "status"),
+    "scheduler_plugin_evaluation": ("plugin", "extension_point", "profile"),
+    "scheduler_pending_pods": ("queue",),
+    "scheduler_queue_incoming_pods": ("queue", "event"),
+    "scheduler_unschedulable_pods": ("plugin", "profile"),
+    "scheduler_preemption_victims": (),
+    "scheduler_preemption_attempts": (),
+    "scheduler_goroutines": ("operation",),
+    "scheduler_cache_size": ("type",),
+}
+"""Counters without the `_total` that Prometheus' client adds."""
+
+
+def test_every_metric_has_the_name_and_the_labels_of_upstream() -> None:
+    metrics = Metrics()
+    declared = {family.name for family in metrics.registry.collect()}
+    assert declared == UPSTREAM_LABELS.keys()
+    for held in vars(metrics).values():
+        if isinstance(held, Children):
+            assert held.parent._labelnames == UPSTREAM_LABELS[held.parent._name]
+
+
+@pytest.mark.parametrize(
+    ("buckets", "first", "last", "count"),
+    [
+        (exponential(0.001, 2, 15), 0.001, 16.384, 15),
+        (exponential(0.0001, 2, 12), 0.0001, 0.2048, 12),
+        (exponential(0.01, 2, 20), 0.01, 5242.88, 20),
+        (exponential(1, 2, 7), 1, 64, 7),
+    ],
+)
+def test_buckets_grow_by_their_factor(buckets: tuple[float, ...], first: float, last: float, count: int) -> None:
+    assert (buckets[0], buckets[-1], len(buckets)) == (first, last, count)
+
+
+def test_two_sets_of_metrics_do_not_know_each_other() -> None:
+    one, other = Metrics(), Metrics()
+    one.preemption_attempts.inc()
+    assert other.registry.get_sample_value("scheduler_preemption_attempts_total") == 0

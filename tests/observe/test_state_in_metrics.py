@@ -1,0 +1,83 @@
+"""Sizes and counts that are read off the scheduler when somebody scrapes."""
+
+from __future__ import annotations
+
+from tests.observe.measured_cluster import MeasuredCluster
+
+from steersman import api
+from steersman.observe import TimedIngest
+from steersman.testing import make_node, make_pod
+
+PROFILE = "default-scheduler"
+
+
+def test_pending_pods_are_counted_by_sub_queue(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("big", cpu="9")
+    cluster.store.create(make_pod("held").gate("wait").obj())
+    cluster.run()
+    cluster.add_pod("new")
+    sizes = {
+        queue: cluster.value("pending_pods", queue=queue) for queue in ("active", "backoff", "unschedulable", "gated")
+    }
+    assert sizes == {"active": 1, "backoff": 0, "unschedulable": 1, "gated": 1}
+
+
+def test_incoming_pods_are_counted_by_event_and_only_once(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("web")
+    for _ in range(3):
+        incoming = cluster.value("queue_incoming_pods_total", queue="active", event="UnschedulablePodAdd")
+    assert incoming == 1
+
+
+def test_the_plugin_that_stands_in_the_way_is_named_as_long_as_it_does(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("big", cpu="9")
+    cluster.run()
+    assert cluster.value("unschedulable_pods", plugin="NodeResourcesFit", profile=PROFILE) == 1
+    cluster.store.delete(api.Pod, "default/big")
+    assert cluster.value("unschedulable_pods", plugin="NodeResourcesFit", profile=PROFILE) == 0
+
+
+def test_the_cache_has_a_size(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("web")
+    cluster.run()
+    sizes = [cluster.value("cache_size", type=kind) for kind in ("nodes", "pods", "assumed_pods")]
+    assert sizes == [1, 1, 0]
+
+
+def test_plugins_with_nothing_to_do_are_not_counted_as_evaluated(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("web")
+    cluster.run()
+    fit, ports = (
+        cluster.value("plugin_evaluation_total", plugin=plugin, extension_point="PreFilter", profile=PROFILE)
+        for plugin in ("NodeResourcesFit", "NodePorts")
+    )
+    assert (fit, ports) == (1, None)
+
+
+def test_preemption_counts_attempts_and_victims(cluster: MeasuredCluster) -> None:
+    for number in range(2):
+        cluster.add_pod(f"low-{number}", cpu="2")
+    cluster.run()
+    cluster.add_pod("high", cpu="4", priority=10)
+    cluster.run()
+    assert cluster.value("preemption_attempts_total") == 1
+    assert cluster.value("preemption_victims_sum") == 2
+
+
+def test_an_attempt_in_vain_to_make_room_counts_as_well(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("high", cpu="9", priority=10)
+    cluster.run()
+    assert cluster.value("preemption_attempts_total") == 1
+    assert cluster.value("preemption_victims_count") == 0
+
+
+def test_taking_in_events_is_timed_by_kind_and_action(cluster: MeasuredCluster) -> None:
+    ingest = TimedIngest(cluster.scheduler, cluster.metrics)
+    node = make_node("n2").capacity(cpu="1").obj()
+    placed = make_pod("placed").node("n2").obj()
+    for obj in (node, node, placed, make_pod("pending").obj()):
+        ingest.changed(obj)
+    ingest.deleted(placed)
+    seconds = "event_handling_duration_seconds_count"
+    events = ("NodeAdd", "NodeUpdate", "AssignedPodAdd", "AssignedPodDelete", "UnschedulablePodAdd")
+    assert [cluster.value(seconds, event=event) for event in events] == [1, 1, 1, 1, 1]
