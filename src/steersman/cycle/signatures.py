@@ -27,6 +27,8 @@ from steersman.state.node_table import NodeTable
 from steersman.state.signature import FilterColumn, ScoreColumn, Signature, WeightedColumn
 
 _MOST_SIGNATURES = 4096
+#: Of pods with volume claims: most of those share their signature with nobody, and will not need it again.
+_MOST_PERSONAL = 64
 _MOST_FRAGMENTS = 8192
 
 FilterPart = FilterColumn | ClusterFilterKernel | None
@@ -98,6 +100,8 @@ class Signatures:
         self._plan = plan
         self._table = table
         self._entries: OrderedDict[Hashable, SignatureEntry] = OrderedDict()
+        #: Which of them are of pods with claims, in the order in which they were made.
+        self._personal: dict[Hashable, None] = {}
         self._filter_columns: dict[tuple[str, Hashable], FilterColumn] = {}
         self._score_columns: dict[tuple[str, Hashable], ScoreColumn] = {}
         self._generation = -1
@@ -117,6 +121,8 @@ class Signatures:
             if table.generation != self._generation or table.label_key_count() != self._label_key_count:
                 return self.of(pod)
             self._entries[identity] = entry
+            if pod.shape.has_claims:
+                self._personal[identity] = None
             self._make_room()
         else:
             self._entries.move_to_end(identity)
@@ -126,6 +132,10 @@ class Signatures:
         return len(self._entries)
 
     def _make_room(self) -> None:
+        if len(self._personal) > _MOST_PERSONAL:
+            oldest = next(iter(self._personal))
+            del self._personal[oldest]
+            self._entries.pop(oldest, None)
         if len(self._entries) > _MOST_SIGNATURES:
             self._entries.popitem(last=False)
         if len(self._filter_columns) + len(self._score_columns) > _MOST_FRAGMENTS:
@@ -139,6 +149,7 @@ class Signatures:
     def _start_afresh(self) -> None:
         table = self._table
         self._entries.clear()
+        self._personal.clear()
         if table.generation != self._generation:
             self._forget_columns()
         self._generation = table.generation

@@ -143,6 +143,11 @@ class PodInfo:
 _encoder = msgspec.json.Encoder()
 
 
+#: Pods with volume claims mostly have a shape of their own, so that shapes would grow in number for ever. Forgetting them
+#: makes no difference but for speed.
+_MOST_SHAPES = 1 << 15
+
+
 class PodShapes:
     """Interns shapes: `info(pod)` is the only way in which the scheduler makes a PodInfo."""
 
@@ -153,6 +158,8 @@ class PodShapes:
         key = shape_key(pod)
         shape = self._by_key.get(key)
         if shape is None:
+            if len(self._by_key) >= _MOST_SHAPES:
+                self._by_key.clear()
             shape = self._by_key[key] = PodShape(pod)
         return PodInfo(pod, shape)
 

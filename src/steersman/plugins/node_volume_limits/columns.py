@@ -32,6 +32,7 @@ from steersman.plugins.node_volume_limits.attachments import Attachments, volume
 UNLIMITED = 1 << 40
 _KINDS = (CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment)
 _SOME_NODE = CSINode()
+_MOST_SHAPES = 1 << 15
 
 
 class RowVolumes:
@@ -81,6 +82,8 @@ class RowVolumes:
         for pod in self.view.info(row).pods:
             known = self._by_shape.get(pod.shape)
             if known is None:
+                if len(self._by_shape) >= _MOST_SHAPES:
+                    self._by_shape.clear()
                 known = self._by_shape[pod.shape] = _volumes_of(pod.pod)
             uses += known[0]
             doubtful = doubtful or known[1]
