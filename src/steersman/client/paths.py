@@ -1,0 +1,25 @@
+"""Where the API server keeps things: the paths of collections, objects and subresources."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from steersman import api
+
+
+def collection(kind: type[api.Object], namespace: str = "") -> str:
+    """All objects of a kind, or those of a namespace."""
+    root = "apis" if "/" in kind.API_VERSION else "api"
+    inside = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+    return f"/{root}/{kind.API_VERSION}{inside}/{kind.PLURAL}"
+
+
+def item(kind: type[api.Object], name: str, namespace: str = "", subresource: str = "") -> str:
+    """One object, or a subresource of it."""
+    path = f"{collection(kind, namespace)}/{quote(name, safe='')}"
+    return f"{path}/{subresource}" if subresource else path
+
+
+def of(obj: api.Object, subresource: str = "") -> str:
+    """The object that this is a copy of."""
+    return item(type(obj), obj.metadata.name, obj.metadata.namespace if obj.NAMESPACED else "", subresource)
