@@ -225,13 +225,14 @@ class BindingCycle:
         released = self._cache.is_assumed(pod.uid)
         if released:
             self._cache.forget(pod)
+        departed = commit.assigned(pod.pod, decision.node)
         if _is_rejection(failure):
             self._on_failure(queued, failure)
             if released:
-                self._queue.move_all(ASSIGNED_POD_DELETE, pod.pod, None, lambda other: other.metadata.uid != pod.uid)
+                self._queue.move_all(ASSIGNED_POD_DELETE, departed, None, lambda other: other.metadata.uid != pod.uid)
             return
         if released:
-            self._queue.move_all(ASSIGNED_POD_DELETE, pod.pod, None)
+            self._queue.move_all(ASSIGNED_POD_DELETE, departed, None)
         self._on_failure(queued, failure)
 
     def _cancelled(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
+
+from steersman.api import Pod
 from steersman.cycle.diagnosis import Diagnosis
 from steersman.cycle.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
@@ -50,6 +53,11 @@ def permit(profile: Profile, state: CycleState, pod: PodInfo, node: str) -> tupl
         elif answer.status.code is not Code.SUCCESS:
             return as_fault("Permit", call.name, answer.status), {}
     return None, waits
+
+
+def assigned(pod: Pod, node: str) -> Pod:
+    """The pod as it would be on the node: what others are told of when it gives its room back."""
+    return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
 
 
 def rejection(pod: PodInfo, node: str, status: Status) -> Diagnosis:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container
 
 from steersman import api
+from steersman.cycle.commit import assigned
 from steersman.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -156,7 +157,7 @@ class Ingest:
             return
         if not self._reject_waiting(pod.metadata.uid):
             self._cache.forget(record.info)
-        self._queue.move_all(ASSIGNED_POD_DELETE, record.info.pod, None)
+        self._queue.move_all(ASSIGNED_POD_DELETE, assigned(record.info.pod, record.node_name), None)
 
     def _release_nomination(self, pod: api.Pod) -> None:
         """Pods of lower or equal priority had to leave room for it."""

@@ -68,9 +68,9 @@ class Executor:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 succeeded = await self._clear_nominations(preemptor, node)
                 await self._preempt_all(preemptor, node, victims)
-        except Exception:
+        except Exception as cause:
             succeeded = False
-            logger.exception("preemption for pod %s on node %s failed", preemptor.key, node)
+            logger.error("preemption for pod %s on node %s failed: %s", preemptor.key, node, _reason(cause))
         finally:
             self._under_way.discard(preemptor.uid)
             self._last_victims.pop(preemptor.uid, None)
@@ -85,9 +85,9 @@ class Executor:
                 continue
             try:
                 await self._handle.pods.patch_status(pod.pod, nominated_node_name="")
-            except Exception:
+            except Exception as cause:
                 cleared = False
-                logger.exception("cannot clear the nomination of pod %s to node %s", pod.key, node)
+                logger.error("cannot clear the nomination of pod %s to node %s: %s", pod.key, node, _reason(cause))
         return cleared
 
     async def _preempt_all(self, preemptor: PodInfo, node: str, victims: Sequence[PodInfo]) -> None:
@@ -128,3 +128,10 @@ class Executor:
             logger.info("victim %s of %s is already deleted", key(victim), preemptor.key)
             return False
         return await self._handle.pods.delete(victim)
+
+
+def _reason(cause: BaseException) -> str:
+    """Of several failures at once, the first."""
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    return str(cause) or type(cause).__name__

@@ -1,0 +1,73 @@
+"""A filter that breaks in the middle of a dry run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from steersman.cycle.evaluation import NodeStatuses
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Code, CycleAborted, Status, error, unschedulable
+from steersman.preemption.candidates import Candidate
+from steersman.preemption.disruption_budgets import Budgets
+from steersman.preemption.dry_run import dry_run
+from steersman.preemption.plain_search import search_plainly
+from steersman.preemption.search import FullSearch
+from steersman.testing import make_node, make_pod
+
+NOW = 2_000_000_000.0
+PREEMPTOR = make_pod("preemptor").priority(100).info()
+
+
+class WhatIfItBreaks:
+    """The pod fits where nobody is; the filter breaks where `breaks` says so."""
+
+    def __init__(self, breaks: Callable[[NodeInfo], bool]) -> None:
+        self._breaks = breaks
+
+    def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        if self._breaks(node):
+            raise CycleAborted(error(f"cannot read {node.name}"))
+        return unschedulable("somebody is here") if node.pod_count else None
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Nothing to be told."""
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        """Nothing to be told."""
+
+
+def a_node(name: str) -> NodeInfo:
+    return make_node(name).info(make_pod(f"on-{name}").started("2030-01-01T00:00:00Z"))
+
+
+def test_a_node_whose_filter_breaks_is_no_candidate() -> None:
+    what_if = WhatIfItBreaks(lambda node: not node.pod_count)
+    outcome = dry_run(what_if, CycleState(), PREEMPTOR, a_node("n1"), Budgets(()), NOW)
+    assert outcome == error("cannot read n1")
+
+
+def test_a_filter_that_breaks_with_a_pod_put_back_makes_it_a_victim() -> None:
+    what_if = WhatIfItBreaks(lambda node: node.pod_count > 0)
+    outcome = dry_run(what_if, CycleState(), PREEMPTOR, a_node("n1"), Budgets(()), NOW)
+    assert isinstance(outcome, Candidate)
+    assert [victim.name for victim in outcome.victims] == ["on-n1"]
+
+
+def test_a_node_on_which_nobody_has_to_go_is_a_fault_of_somebody() -> None:
+    class Content(WhatIfItBreaks):
+        def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+            return None
+
+    outcome = dry_run(Content(lambda node: False), CycleState(), PREEMPTOR, a_node("n1"), Budgets(()), NOW)
+    assert outcome == error('expected at least one victim pod on node "n1"')
+
+
+def test_other_nodes_are_candidates_all_the_same() -> None:
+    nodes = [a_node("n1"), a_node("n2")]
+    statuses = NodeStatuses({unschedulable("somebody is here"): ["n1", "n2"]})
+    what_if = WhatIfItBreaks(lambda node: node.name == "n1" and not node.pod_count)
+    runs = search_plainly(what_if, CycleState(), PREEMPTOR, nodes, statuses, Budgets(()), FullSearch(), NOW)
+    assert [candidate.node for candidate in runs.candidates] == ["n2"]
+    assert [status.code for status in runs.statuses.groups] == [Code.ERROR]
