@@ -1,0 +1,205 @@
+"""Who may see what: delegated to the API server by TokenReview and SubjectAccessReview, with answers kept for a while.
+
+`server` asks `AccessControl` before every request. `AccessReviews` is implemented by the client. A request without a token is
+nobody's: there is no anonymous access beyond the open paths.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Generic, Protocol, TypeVar
+
+from steersman.clock import Clock
+from steersman.errors import InputError
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
+#: Members may do everything; the API server need not be asked.
+PRIVILEGED_GROUPS: Final = frozenset({"system:masters"})
+_MOST_KEPT: Final = 4096
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Who sent a request, as TokenReview says (`status.user`)."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Whether a user may do something, as SubjectAccessReview says."""
+
+    is_allowed: bool
+    reason: str = ""
+
+
+class AccessReviews(Protocol):
+    """The API server's word. Both raise when it cannot be had."""
+
+    async def review_token(self, token: str) -> User | None:
+        """Whose token it is; None when it is nobody's."""
+
+    async def review_access(self, user: User, verb: str, path: str) -> Access:
+        """Whether the user may use the verb (`get`) on a path that is no resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccessOptions:
+    """Defaults as upstream's flags have them."""
+
+    #: --authorization-always-allow-paths; a path may end with `*`.
+    open_paths: Sequence[str] = DEFAULT_OPEN_PATHS
+    #: --authentication-token-webhook-cache-ttl
+    token_seconds: float = 10.0
+    #: --authorization-webhook-cache-authorized-ttl
+    allowed_seconds: float = 10.0
+    #: --authorization-webhook-cache-unauthorized-ttl
+    denied_seconds: float = 10.0
+    #: The API server's time for one answer.
+    review_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Granted:
+    """Go on."""
+
+    #: None: the path is open to all.
+    user: User | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unauthenticated:
+    """Nobody knows who sent the request."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forbidden:
+    user: User
+    verb: str
+    path: str
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """The API server could not be asked."""
+
+    cause: str
+
+
+Verdict = Granted | Unauthenticated | Forbidden | Undecided
+
+
+class AccessControl:
+    """See the module's text."""
+
+    def __init__(self, reviews: AccessReviews, clock: Clock, options: AccessOptions | None = None) -> None:
+        self._reviews = reviews
+        self._options = options or AccessOptions()
+        self._open = OpenPaths(self._options.open_paths)
+        self._users: Kept[User | None] = Kept(clock)
+        self._access: Kept[Access] = Kept(clock)
+
+    async def decide(self, method: str, path: str, authorization: str) -> Verdict:
+        """`authorization` is the header, "" when there is none."""
+        if path in self._open:
+            return Granted()
+        token = bearer_token(authorization)
+        if not token:
+            return Unauthenticated()
+        try:
+            user = await self._user(token)
+        except Exception as cause:
+            logger.error("cannot authenticate a request for %s: %s", path, cause or type(cause).__name__)
+            return Unauthenticated()
+        if user is None:
+            return Unauthenticated()
+        return await self._authorise(user, method.lower(), path)
+
+    async def _authorise(self, user: User, verb: str, path: str) -> Verdict:
+        if PRIVILEGED_GROUPS.intersection(user.groups):
+            return Granted(user)
+        try:
+            access = await self._may(user, verb, path)
+        except Exception as cause:
+            return Undecided(str(cause) or type(cause).__name__)
+        return Granted(user) if access.is_allowed else Forbidden(user, verb, path, access.reason)
+
+    async def _user(self, token: str) -> User | None:
+        key = hashlib.sha256(token.encode()).digest()
+        if key in self._users:
+            return self._users[key]
+        async with asyncio.timeout(self._options.review_seconds):
+            user = await self._reviews.review_token(token)
+        self._users.keep(key, user, self._options.token_seconds)
+        return user
+
+    async def _may(self, user: User, verb: str, path: str) -> Access:
+        key = user, verb, path
+        if key in self._access:
+            return self._access[key]
+        async with asyncio.timeout(self._options.review_seconds):
+            access = await self._reviews.review_access(user, verb, path)
+        options = self._options
+        self._access.keep(key, access, options.allowed_seconds if access.is_allowed else options.denied_seconds)
+        return access
+
+
+class OpenPaths:
+    """Paths that need no rights: exact ones, and prefixes that end with `*`."""
+
+    def __init__(self, paths: Sequence[str]) -> None:
+        self._exact = {path.removeprefix("/") for path in paths if not path.endswith("*")}
+        self._prefixes = tuple(path.removeprefix("/")[:-1] for path in paths if path.endswith("*"))
+        for path in paths:
+            if "*" in path[:-1]:
+                raise InputError("may have a * only at its end", field="--authorization-always-allow-paths", value=path)
+
+    def __contains__(self, path: str) -> bool:
+        relative = path.removeprefix("/")
+        return relative in self._exact or relative.startswith(self._prefixes)
+
+
+@dataclass(slots=True)
+class Kept(Generic[T]):
+    """Answers that are good for some seconds. Bounded: who sends many different tokens only loses the memory of others."""
+
+    clock: Clock
+    _answers: dict[Hashable, tuple[float, T]] = field(default_factory=dict)
+
+    def __contains__(self, key: Hashable) -> bool:
+        found = self._answers.get(key)
+        return found is not None and self.clock.monotonic() < found[0]
+
+    def __getitem__(self, key: Hashable) -> T:
+        return self._answers[key][1]
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def keep(self, key: Hashable, answer: T, seconds: float) -> None:
+        if len(self._answers) >= _MOST_KEPT:
+            self._forget()
+        self._answers[key] = self.clock.monotonic() + seconds, answer
+
+    def _forget(self) -> None:
+        """What is too old; if nothing is, the older half."""
+        now = self.clock.monotonic()
+        left = {key: answer for key, answer in self._answers.items() if now < answer[0]}
+        self._answers = left if len(left) < _MOST_KEPT else dict(list(left.items())[_MOST_KEPT // 2 :])
+
+
+def bearer_token(authorization: str) -> str:
+    """The token of an Authorization header; "" when it has none."""
+    scheme, _, token = authorization.strip().partition(" ")
+    return token.split(" ")[0] if scheme.lower() == "bearer" else ""

@@ -1,0 +1,76 @@
+"""A server on a free loopback port, and what it answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import ClientSession, ClientTimeout
+from tests.serving.reviews import Reviews
+
+from steersman.clock import ManualClock
+from steersman.explain import Explanation, Outcome, without_cycle
+from steersman.observe import DecisionRecord
+from steersman.serving import AccessControl, Check, Decisions, Endpoints, Health, Listen, Server
+
+RECORD = DecisionRecord("default/web", "u1", "default-scheduler", Outcome.SCHEDULED, 5.0, node="n1")
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    status: int
+    text: str
+    headers: dict[str, str]
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+def endpoints() -> Endpoints:
+    async def metrics() -> bytes:
+        return b"scheduler_pending_pods 1\n"
+
+    return Endpoints(
+        metrics=metrics,
+        configuration=lambda: {"kind": "KubeSchedulerConfiguration"},
+        cache=lambda: "Node name: n1\n",
+        queue=lambda: "activeQ:0\n",
+        decisions=Decisions(_recent, lambda pod: [RECORD] if pod == RECORD.pod else [], _explain),
+        readyz=Health("readyz", [Check("sync", lambda: "not yet")]),
+    )
+
+
+def get(path: str, token: str = "", *, method: str = "GET", reviews: Reviews | None = None) -> Received:
+    """Over plain HTTP."""
+    return asyncio.run(_get(path, token, method, reviews or Reviews(), None, None))
+
+
+def get_over_tls(path: str, server: ssl.SSLContext, client: ssl.SSLContext) -> Received:
+    return asyncio.run(_get(path, "", "GET", Reviews(), server, client))
+
+
+async def _get(
+    path: str, token: str, method: str, reviews: Reviews, tls: ssl.SSLContext | None, trust: ssl.SSLContext | None
+) -> Received:
+    access = AccessControl(reviews, ManualClock())
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with (
+        Server(Listen("127.0.0.1", 0, tls), endpoints(), access) as server,
+        ClientSession(timeout=ClientTimeout(10)) as session,
+    ):
+        scheme = "http" if tls is None else "https"
+        url = f"{scheme}://127.0.0.1:{server.port}{path}"
+        async with session.request(method, url, headers=headers, ssl=trust or True) as response:
+            return Received(response.status, await response.text(), dict(response.headers))
+
+
+def _recent(count: int) -> list[DecisionRecord]:
+    return [RECORD][:count]
+
+
+def _explain(pod: str) -> Explanation | None:
+    return without_cycle(pod, "default-scheduler", "held back") if pod == RECORD.pod else None

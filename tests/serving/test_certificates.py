@@ -1,0 +1,58 @@
+"""HTTPS with a certificate from files, or with one of its own."""
+
+from __future__ import annotations
+
+import datetime
+import ssl
+from pathlib import Path
+
+import aiohttp
+import pytest
+from tests.serving.running import get_over_tls
+
+from steersman.errors import InputError
+from steersman.serving import Certificate, context_for, from_files, self_signed
+
+
+def made(*names: str) -> Certificate:
+    return self_signed(names, datetime.datetime.now(datetime.UTC))
+
+
+def trusting(certificate: Certificate) -> ssl.SSLContext:
+    return ssl.create_default_context(cadata=certificate.chain.decode())
+
+
+def test_clients_that_trust_the_self_signed_certificate_can_connect() -> None:
+    certificate = made("localhost", "127.0.0.1")
+    assert get_over_tls("/healthz", context_for(certificate), trusting(certificate)).text == "ok"
+
+
+def test_clients_that_trust_another_certificate_do_not_connect() -> None:
+    with pytest.raises(aiohttp.ClientConnectorCertificateError):
+        get_over_tls("/healthz", context_for(made("127.0.0.1")), trusting(made("127.0.0.1")))
+
+
+def test_a_certificate_is_for_its_names_only() -> None:
+    certificate = made("elsewhere")
+    with pytest.raises(aiohttp.ClientConnectorCertificateError):
+        get_over_tls("/healthz", context_for(certificate), trusting(certificate))
+
+
+def test_certificate_and_key_may_come_from_files(tmp_path: Path) -> None:
+    certificate = made("127.0.0.1")
+    chain, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    chain.write_bytes(certificate.chain)
+    key.write_bytes(certificate.key)
+    assert get_over_tls("/livez", from_files(str(chain), str(key)), trusting(certificate)).text == "ok"
+
+
+def test_files_that_are_no_certificate_are_named(tmp_path: Path) -> None:
+    chain = tmp_path / "tls.crt"
+    chain.write_text("nothing")
+    with pytest.raises(InputError, match=r"tls\.crt"):
+        from_files(str(chain), str(tmp_path / "missing.key"))
+
+
+def test_old_versions_of_tls_are_refused() -> None:
+    certificate = made("127.0.0.1")
+    assert context_for(certificate).minimum_version is ssl.TLSVersion.TLSv1_2
