@@ -6,6 +6,7 @@ Tests give a clock that jumps instead of sleeping.
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -20,7 +21,7 @@ class Timing:
     """`sleep` waits on the clock's monotonic time."""
 
     clock: Clock = field(default_factory=RealClock)
-    rng: Rng = field(default_factory=lambda: SeededRng(0))
+    rng: Rng = field(default_factory=lambda: SeededRng(secrets.randbits(64)))
     sleep: Sleep = asyncio.sleep
 
     def jittered(self, seconds: float, share: float) -> float:

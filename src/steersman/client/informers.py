@@ -1,0 +1,77 @@
+"""Everything that the scheduler reads, followed at once: one reflector per kind, all feeding one ear.
+
+Pods come last: they are followed when everything they depend on is known. Scheduling starts after `wait_synced`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+from steersman import api
+from steersman.client.list_watch import ListWatch
+from steersman.client.reflector import Ear, Reflector
+from steersman.client.timing import Timing
+from steersman.client.transport import Transport
+
+FOLLOWED_KINDS: Final[tuple[type[api.Object], ...]] = (
+    api.Namespace,
+    api.Node,
+    api.Service,
+    api.ReplicationController,
+    api.ReplicaSet,
+    api.StatefulSet,
+    api.PodDisruptionBudget,
+    api.StorageClass,
+    api.PersistentVolume,
+    api.PersistentVolumeClaim,
+    api.CSINode,
+    api.CSIDriver,
+    api.CSIStorageCapacity,
+    api.VolumeAttachment,
+    api.DeviceClass,
+    api.ResourceSlice,
+    api.ResourceClaim,
+    api.Pod,
+)
+
+UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
+"""Pods that have ended hold nothing; to a watcher they are gone."""
+_SELECTORS: Final[dict[type[api.Object], str]] = {api.Pod: UNFINISHED}
+
+
+class Informers:
+    """The reflectors of all kinds."""
+
+    def __init__(
+        self, transport: Transport, ear: Ear, timing: Timing, kinds: Iterable[type[api.Object]] = FOLLOWED_KINDS
+    ) -> None:
+        self.reflectors: Sequence[Reflector[Any]] = [
+            Reflector(ListWatch(transport, kind, timing, _SELECTORS.get(kind, "")), ear, timing) for kind in kinds
+        ]
+        self._synced = asyncio.Event()
+
+    @property
+    def has_synced(self) -> bool:
+        return self._synced.is_set()
+
+    async def wait_synced(self) -> None:
+        """Returns when the ear knows all that was there at the start."""
+        await self._synced.wait()
+
+    def not_synced(self) -> list[Reflector[Any]]:
+        """Whom everybody waits for; each says what went wrong."""
+        return [reflector for reflector in self.reflectors if not reflector.has_synced]
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        last = [reflector for reflector in self.reflectors if reflector.kind is api.Pod]
+        first = [reflector for reflector in self.reflectors if reflector.kind is not api.Pod]
+        async with asyncio.TaskGroup() as group:
+            for wave in (first, last):
+                for reflector in wave:
+                    group.create_task(reflector.run(), name=f"follow {reflector.kind.PLURAL}")
+                for reflector in wave:
+                    await reflector.wait_synced()
+            self._synced.set()

@@ -1,0 +1,143 @@
+"""Lists and watches of one kind, typed. In comes JSON from the `transport`, out go objects for the `reflector`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from steersman import api
+from steersman.api import codec
+from steersman.client import paths
+from steersman.client.errors import ApiError, ConnectionFailed, from_status
+from steersman.client.timing import Timing
+from steersman.client.transport import Transport
+from steersman.errors import InputError
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T", bound=api.Object)
+
+PAGE: Final = 2000
+LIST_SECONDS: Final = 300.0
+WATCH_SECONDS: Final = 300.0
+"""A watch is asked to end after so long, or up to twice as long: the load spreads over the replicas of a server."""
+
+ADDED: Final = "ADDED"
+MODIFIED: Final = "MODIFIED"
+DELETED: Final = "DELETED"
+BOOKMARK: Final = "BOOKMARK"
+ERROR: Final = "ERROR"
+UNREADABLE: Final = "the server sent a %s that cannot be read, and it is left out: %s"
+
+
+class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "next_page": "continue"}):
+    resource_version: str | None = None
+    next_page: str | None = None
+
+
+class _Page(msgspec.Struct):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[msgspec.Raw] | None = None
+
+
+class _Line(msgspec.Struct):
+    type: str
+    object: msgspec.Raw
+
+
+@dataclass(slots=True)
+class Listing(Generic[T]):
+    """The objects at a resource version."""
+
+    objects: list[T] = field(default_factory=list)
+    resource_version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change(Generic[T]):
+    """One line of a watch: ADDED, MODIFIED, DELETED, or a BOOKMARK, whose object has nothing but a version."""
+
+    type: str
+    object: T
+
+
+class ListWatch(Generic[T]):
+    """All objects of a kind, or those that a field selector leaves."""
+
+    def __init__(self, transport: Transport, kind: type[T], timing: Timing, field_selector: str = "") -> None:
+        self.kind = kind
+        self._transport = transport
+        self._timing = timing
+        self._path = paths.collection(kind)
+        self._selection = {"fieldSelector": field_selector} if field_selector else {}
+
+    async def list(self) -> Listing[T]:
+        """Page by page; all at once if the server loses its place in between."""
+        try:
+            return await self._list(PAGE)
+        except ApiError as refusal:
+            if not refusal.is_expired:
+                raise
+            return await self._list(0)
+
+    async def watch(self, resource_version: str) -> AsyncGenerator[Change[T], None]:
+        """What happens after the version. Ends when the server ends it; ApiError also for an ERROR line."""
+        seconds = int(self._timing.jittered(WATCH_SECONDS, 1.0))
+        query = {
+            **self._selection,
+            "watch": "true",
+            "resourceVersion": resource_version,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(seconds),
+        }
+        async with aclosing(self._transport.stream(self._path, query)) as lines:
+            async for line in lines:
+                change = self._change(line)
+                if change is not None:
+                    yield change
+
+    async def _list(self, page: int) -> Listing[T]:
+        listing: Listing[T] = Listing()
+        query = {**self._selection, "limit": str(page)} if page else dict(self._selection)
+        while True:
+            answer = await self._transport.request("GET", self._path, query, timeout=LIST_SECONDS)
+            metadata = self._add_page(listing, answer.body)
+            if not metadata.next_page:
+                return listing
+            query["continue"] = metadata.next_page
+
+    def _add_page(self, listing: Listing[T], body: bytes) -> _ListMeta:
+        try:
+            page = codec.decode(body, _Page)
+        except InputError as cause:
+            raise ConnectionFailed(
+                f"GET {self._path}: the list cannot be read: {cause}", may_have_arrived=True
+            ) from cause
+        found = (self._object(raw) for raw in page.items or ())
+        listing.objects.extend(obj for obj in found if obj is not None)
+        listing.resource_version = page.metadata.resource_version or ""
+        return page.metadata
+
+    def _change(self, line: bytes) -> Change[T] | None:
+        try:
+            event = msgspec.json.decode(line, type=_Line)
+        except (msgspec.DecodeError, UnicodeDecodeError) as cause:
+            raise ConnectionFailed(
+                f"GET {self._path}: a line cannot be read: {cause}", may_have_arrived=True
+            ) from cause
+        if event.type == ERROR:
+            raise from_status(event.object)
+        obj = self._object(event.object)
+        return None if obj is None else Change(event.type, obj)
+
+    def _object(self, raw: msgspec.Raw) -> T | None:
+        try:
+            return codec.decode(raw, self.kind)
+        except InputError as cause:
+            logger.error(UNREADABLE, self.kind.KIND, cause)
+            return None

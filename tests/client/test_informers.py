@@ -1,0 +1,50 @@
+"""All kinds together."""
+
+from __future__ import annotations
+
+from tests.client.api_server import ApiServer
+from tests.client.following import IMPATIENT, Diary, running, until
+from tests.client.serving import run
+
+from steersman import api
+from steersman.client.connection import Connection
+from steersman.client.informers import FOLLOWED_KINDS, Informers
+from steersman.client.transport import http_transport
+from steersman.embedded import SCHEDULER_KINDS
+from steersman.testing import make_node, make_pod
+
+
+def test_everything_that_the_scheduler_reads_is_followed() -> None:
+    assert set(FOLLOWED_KINDS) == set(SCHEDULER_KINDS)
+
+
+def test_pods_are_told_when_all_else_is_known() -> None:
+    async def scenario() -> list[str]:
+        server, diary = ApiServer(), Diary()
+        server.store.create(make_pod("web").obj())
+        server.store.create(make_node("n1").obj())
+        server.faults.refuse(500, times=3, part_of_path="/nodes")
+        async with server.serving() as address, http_transport(Connection(address)) as transport:
+            informers = Informers(transport, diary, IMPATIENT)
+            assert not informers.has_synced
+            async with running(informers.run()):
+                await informers.wait_synced()
+        assert informers.not_synced() == []
+        return diary.entries
+
+    assert run(scenario()) == ["+ n1", "+ default/web"]
+
+
+def test_whoever_is_waited_for_says_why() -> None:
+    async def scenario() -> tuple[str, str]:
+        server = ApiServer()
+        server.faults.refuse(403, times=1000, part_of_path="/services")
+        async with server.serving() as address, http_transport(Connection(address)) as transport:
+            informers = Informers(transport, Diary(), IMPATIENT)
+            async with running(informers.run()):
+                await until(lambda: len(informers.not_synced()) == 2 and informers.not_synced()[0].failure)
+                service, pod = informers.not_synced()
+        assert pod.kind is api.Pod
+        return service.kind.KIND, str(service.failure)
+
+    assert run(scenario()) == ("Service", "a fault")

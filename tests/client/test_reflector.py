@@ -1,0 +1,172 @@
+"""What the ear hears, whatever happens on the way."""
+
+from __future__ import annotations
+
+import msgspec
+from tests.client.api_server import ApiServer
+from tests.client.following import following, until
+from tests.client.serving import run
+
+from steersman import api
+from steersman.client import list_watch
+from steersman.client.informers import UNFINISHED
+from steersman.clock import RealClock
+from steersman.embedded import Store
+from steersman.testing import make_node, make_pod
+
+
+def test_what_is_there_is_told_then_what_changes() -> None:
+    async def scenario() -> list[str]:
+        server = ApiServer()
+        server.store.create(make_node("n1").obj())
+        async with following(server, api.Node) as (reflector, diary):
+            await reflector.wait_synced()
+            assert diary.entries == ["+ n1"]
+            server.store.create(make_node("n2").obj())
+            server.store.delete(api.Node, "n1")
+            await until(lambda: len(diary.entries) == 3)
+            assert list(reflector.objects) == ["n2"]
+            return diary.entries
+
+    assert run(scenario()) == ["+ n1", "+ n2", "- n1"]
+
+
+def test_a_long_list_comes_in_pages() -> None:
+    async def scenario() -> None:
+        server = _with_nodes(2 * list_watch.PAGE + 1)
+        async with following(server, api.Node) as (reflector, diary):
+            await reflector.wait_synced()
+            assert len(diary.entries) == 2 * list_watch.PAGE + 1
+            await until(lambda: server.faults.watches)
+            assert server.asked("GET") == 3 + 1
+
+    run(scenario())
+
+
+def test_a_list_that_expires_between_pages_is_fetched_at_once() -> None:
+    async def scenario() -> None:
+        server = _with_nodes(list_watch.PAGE + 1)
+        server.faults.expire_continues = 1
+        async with following(server, api.Node) as (reflector, diary):
+            await reflector.wait_synced()
+            assert len(diary.entries) == list_watch.PAGE + 1
+            assert reflector.lists == 1
+
+    run(scenario())
+
+
+def test_a_watch_that_is_cut_in_a_line_goes_on_where_it_was() -> None:
+    async def scenario() -> None:
+        server = _with_nodes(1)
+        async with following(server, api.Node) as (reflector, diary):
+            await until(lambda: server.faults.watches)
+            server.faults.cut_watches()
+            server.store.create(make_node("late").obj())
+            await until(lambda: len(diary.entries) == 2)
+            assert diary.entries[-1] == "+ late"
+            assert reflector.lists == 1
+
+    run(scenario())
+
+
+def test_bookmarks_keep_the_version_fresh() -> None:
+    async def scenario() -> None:
+        server = ApiServer(Store(RealClock(), history=2))
+        async with following(server, api.Node) as (reflector, _):
+            await until(lambda: server.faults.watches)
+            server.store.create(make_pod("other").obj())
+            await until(lambda: reflector.resource_version == server.store.resource_version)
+
+    run(scenario())
+
+
+def test_a_version_that_expired_leads_to_a_new_list() -> None:
+    async def scenario() -> None:
+        server = ApiServer(Store(RealClock(), history=2))
+        for name in ("kept", "lost"):
+            server.store.create(make_node(name).obj())
+        async with following(server, api.Node) as (reflector, diary):
+            await until(lambda: server.faults.watches)
+            server.store.delete(api.Node, "lost")
+            for index in range(9):
+                server.store.create(make_node(f"new-{index}").obj())
+            await until(lambda: reflector.resource_version == server.store.resource_version)
+            assert reflector.lists == 2
+            assert diary.entries[2] == "- lost"
+            assert diary.entries.count("+ kept") == 1, "what has not changed is not told again"
+            assert sorted(reflector.objects) == sorted(server.store.objects(api.Node))
+
+    run(scenario())
+
+
+def test_a_refused_watch_is_tried_again_without_a_new_list_when_the_server_is_busy() -> None:
+    async def scenario() -> None:
+        server = _with_nodes(1)
+        server.faults.refuse(429, part_of_path="watch=true", retry_after=1)
+        async with following(server, api.Node) as (reflector, diary):
+            await until(lambda: server.faults.watches)
+            server.store.create(make_node("late").obj())
+            await until(lambda: "+ late" in diary.entries)
+            assert reflector.lists == 1
+
+    run(scenario())
+
+
+def test_a_broken_server_is_asked_until_it_answers() -> None:
+    async def scenario() -> None:
+        server = _with_nodes(1)
+        server.faults.refuse(500, times=3)
+        async with following(server, api.Node) as (reflector, diary):
+            await reflector.wait_synced()
+            assert diary.entries == ["+ n0"]
+            assert reflector.failure is None
+
+    run(scenario())
+
+
+def test_a_missing_group_is_an_empty_one_until_it_comes() -> None:
+    async def scenario() -> None:
+        server = ApiServer()
+        server.store.create(api.DeviceClass(metadata=api.ObjectMeta(name="gpu")))
+        server.faults.missing.add(api.DeviceClass)
+        async with following(server, api.DeviceClass) as (reflector, diary):
+            await reflector.wait_synced()
+            assert diary.entries == []
+            server.faults.missing.clear()
+            await until(lambda: diary.entries)
+            assert diary.entries == ["+ gpu"]
+
+    run(scenario())
+
+
+def test_the_core_group_is_never_missing() -> None:
+    async def scenario() -> None:
+        server = _with_nodes(1)
+        server.faults.missing.add(api.Node)
+        async with following(server, api.Node) as (reflector, _):
+            await until(lambda: server.asked("GET") > 2)
+            assert not reflector.has_synced
+            assert reflector.failure is not None
+
+    run(scenario())
+
+
+def test_pods_that_have_ended_are_gone() -> None:
+    async def scenario() -> list[str]:
+        server = ApiServer()
+        pod = server.store.create(make_pod("web").obj())
+        async with following(server, api.Pod, UNFINISHED) as (_, diary):
+            await until(lambda: server.faults.watches)
+            status = msgspec.structs.replace(pod.status, phase="Succeeded")
+            server.store.update_status(msgspec.structs.replace(pod, status=status))
+            await until(lambda: len(diary.entries) == 2)
+            return diary.entries
+
+    assert run(scenario()) == ["+ default/web", "- default/web"]
+
+
+def _with_nodes(count: int) -> ApiServer:
+    server = ApiServer()
+    for index in range(count):
+        server.store.create(make_node(f"n{index}").obj())
+    return server
