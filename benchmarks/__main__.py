@@ -1,10 +1,10 @@
-"""`python -m benchmarks [hot-path|memory] [workload…]`."""
+"""`python -m benchmarks [hot-path|memory|preemption] [workload…]`."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks import hot_path, memory
+from benchmarks import hot_path, memory, preemption
 
 
 def main() -> None:
@@ -13,8 +13,10 @@ def main() -> None:
         hot_path.main(names or None)
     if what in ("all", "memory"):
         memory.main()
-    if what not in ("all", "hot-path", "memory"):
-        sys.exit(f"unknown benchmark {what!r}; known: hot-path, memory")
+    if what in ("all", "preemption"):
+        preemption.main()
+    if what not in ("all", "hot-path", "memory", "preemption"):
+        sys.exit(f"unknown benchmark {what!r}; known: hot-path, memory, preemption")
 
 
 if __name__ == "__main__":
