@@ -69,7 +69,7 @@ def run_bundle(path: str, *, scalar: bool = False, areas: Iterable[str] = ()) ->
     wanted = frozenset(areas)
     for number, document in enumerate(_lines(path), start=1):
         kind = kind_of(document)
-        if kind is None:
+        if kind is None or not isinstance(document, dict):
             raise InputError(NOT_A_BUNDLE, file=path, line=number, hint=WHAT_BUNDLES_ARE)
         if not wanted or area_of(kind, document) in wanted:
             yield run_case(kind, document, scalar=scalar)
