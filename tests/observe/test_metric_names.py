@@ -18,6 +18,7 @@ UPSTREAM_LABELS = {
     "scheduler_framework_extension_point_duration_seconds": ("extension_point", "status", "profile"),
     "scheduler_plugin_execution_duration_seconds": ("plugin", "extension_point", "status"),
     "scheduler_plugin_evaluation": ("plugin", "extension_point", "profile"),
+    "scheduler_permit_wait_duration_seconds": ("result",),
     "scheduler_pending_pods": ("queue",),
     "scheduler_queue_incoming_pods": ("queue", "event"),
     "scheduler_unschedulable_pods": ("plugin", "profile"),

@@ -51,6 +51,31 @@ def test_a_coroutine_is_timed_to_its_end() -> None:
     assert cluster.value("pod_scheduling_sli_duration_seconds_sum", attempts="1") == 5
 
 
+class Waiting(PermitPlugin):
+    """Lets nobody in, but after a while."""
+
+    name = "Waiting"
+
+    def permit(self, state: CycleState, pod: PodInfo, node_name: str) -> PermitResult:
+        return PermitResult(Status(Code.WAIT), 60)
+
+
+def test_waiting_for_permission_ends_with_the_verdict() -> None:
+    cluster = MeasuredCluster([Waiting])
+    for name in ("admitted", "late"):
+        cluster.add_pod(name)
+        cluster.scheduler.schedule_one()
+    cluster.tasks.run_ready()
+    for waiting in cluster.scheduler.waiting_pods:
+        if waiting.pod.name == "admitted":
+            waiting.allow("Waiting")
+    cluster.tasks.run_ready()
+    assert cluster.value("permit_wait_duration_seconds_count", result="Success") == 1
+    cluster.tasks.advance(cluster.clock.monotonic() + 61)
+    assert cluster.value("permit_wait_duration_seconds_count", result="Unschedulable") == 1
+    cluster.tasks.close()
+
+
 def test_a_refusal_shows_in_the_status() -> None:
     cluster = MeasuredCluster([Refusing])
     cluster.add_pod("web")

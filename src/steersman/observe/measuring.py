@@ -12,6 +12,7 @@ from typing import Final
 from steersman.cycle.decision import Decision, Dropped, Failed, Scheduled, Unschedulable
 from steersman.cycle.evaluation import Evaluation
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Code
 from steersman.observe.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 from steersman.observe.plugin_timing import SUCCESS
 from steersman.preemption import DefaultPreemption
@@ -24,16 +25,20 @@ SAMPLE_EVERY: Final = 10
 MOST_ATTEMPTS: Final = 15
 #: Points after the choice of a node: not part of the scheduling algorithm.
 _AFTER_CHOICE: Final = ("Reserve", "Unreserve", "Permit")
+#: Points that are reached only with permission.
+_AFTER_PERMIT: Final = ("PreBind", "Bind", "PostBind")
 
 
 class Attempt:
     """One attempt at a pod that has not ended."""
 
-    __slots__ = ("points", "queued", "started")
+    __slots__ = ("points", "queued", "started", "waits_since")
 
     def __init__(self) -> None:
         self.started = 0.0
         self.queued: QueuedPodInfo | None = None
+        #: Since when the pod has been waiting for permission; None: it does not wait.
+        self.waits_since: float | None = None
         #: Extension point → seconds spent there and the last status.
         self.points: dict[str, tuple[float, str]] = {}
 
@@ -78,15 +83,21 @@ class Measuring:
         now = perf_counter()
         attempt = self._attempt(queued.uid)
         attempt.queued, attempt.started = queued, self._began
-        after_choice = attempt.seconds_at(*_AFTER_CHOICE)
-        self._metrics.algorithm_seconds.observe(now - self._began - after_choice)
-        if self._evaluated is not None:
-            points = self._metrics.point_seconds
-            points["Filter", SUCCESS, decision.profile].observe(self._evaluated - self._began)
-            if isinstance(decision, Scheduled):
-                points["Score", SUCCESS, decision.profile].observe(now - self._evaluated - after_choice)
-        if isinstance(decision, Unschedulable):
+        if isinstance(decision, Scheduled) and decision.waits:
+            attempt.waits_since = now
+        elif isinstance(decision, Unschedulable):
             self._count_preemption(decision)
+        self._observe_phases(decision, now - attempt.seconds_at(*_AFTER_CHOICE))
+
+    def _observe_phases(self, decision: Scheduled | Unschedulable | Failed, chosen: float) -> None:
+        """`chosen`: when the cycle would have ended without what comes after the choice of a node."""
+        self._metrics.algorithm_seconds.observe(chosen - self._began)
+        if self._evaluated is None:
+            return
+        points = self._metrics.point_seconds
+        points["Filter", SUCCESS, decision.profile].observe(self._evaluated - self._began)
+        if isinstance(decision, Scheduled):
+            points["Score", SUCCESS, decision.profile].observe(chosen - self._evaluated)
 
     def _count_preemption(self, decision: Unschedulable) -> None:
         outcome = decision.post_filter
@@ -101,7 +112,10 @@ class Measuring:
     # -- plugins -----------------------------------------------------------------------------------------------------
 
     def plugin_ran(self, uid: str, point: str, plugin: str, status: str, seconds: float) -> None:
-        points = self._attempt(uid).points
+        attempt = self._attempt(uid)
+        if point in _AFTER_PERMIT:
+            self._end_wait(attempt, perf_counter() - seconds, SUCCESS)
+        points = attempt.points
         points[point] = points[point][0] + seconds if point in points else seconds, status
         key = plugin, point
         calls = self._calls[key] = self._calls.get(key, 0) + 1
@@ -116,6 +130,7 @@ class Measuring:
         if attempt is None or attempt.queued is None:
             return
         queued, metrics = attempt.queued, self._metrics
+        self._end_wait(attempt, perf_counter(), SUCCESS)
         self._end(pod.uid, attempt, SCHEDULED, pod.scheduler_name)
         metrics.pod_attempts.observe(queued.attempts)
         if queued.initial_attempt != NEVER:
@@ -129,6 +144,7 @@ class Measuring:
         if attempt.queued is None:  # the cycle itself was cancelled
             attempt.started = self._began
         rejected = isinstance(decision, Unschedulable) or decision.status.is_rejected
+        self._end_wait(attempt, perf_counter(), (Code.UNSCHEDULABLE if rejected else Code.ERROR).label)
         self._end(queued.uid, attempt, UNSCHEDULABLE if rejected else ERROR, decision.profile)
 
     def _end(self, uid: str, attempt: Attempt, result: str, profile: str) -> None:
@@ -138,6 +154,11 @@ class Measuring:
         for point, (seconds, status) in attempt.points.items():
             metrics.point_seconds[point, status, profile].observe(seconds)
         del self._open[uid]
+
+    def _end_wait(self, attempt: Attempt, at: float, result: str) -> None:
+        if attempt.waits_since is not None:
+            self._metrics.permit_wait_seconds[(result,)].observe(at - attempt.waits_since)
+            attempt.waits_since = None
 
     def _attempt(self, uid: str) -> Attempt:
         attempt = self._open.get(uid)

@@ -116,6 +116,9 @@ class Metrics:
             "extension_point",
             "profile",
         )
+        self.permit_wait_seconds = self._histograms(
+            "permit_wait_duration_seconds", "Waiting for permission.", _ATTEMPT_SECONDS, "result"
+        )
 
     def _queue_metrics(self) -> None:
         self.pending_pods = self._gauges("pending_pods", "Pods that wait, by sub-queue.", "queue")

@@ -1,13 +1,15 @@
 """The HTTPS server of a running scheduler: health, metrics and debugging, with delegated access control.
 
-`Server` serves `Endpoints`, which the host fills, mostly from `observe`. Health is open to all; everything else asks
-`AccessControl`, which asks the API server through `AccessReviews`.
+`Server` serves `Endpoints`, which `scheduler_endpoints` fills from `observe`. Health is open to all; everything else asks
+`AccessControl`, which asks the API server through `AccessReviews` (`ApiReviews`).
 """
 
 from steersman.serving.access import Access, AccessControl, AccessOptions, AccessReviews, User
+from steersman.serving.api_reviews import ApiReviews
 from steersman.serving.certificates import Certificate, context_for, from_files, self_signed
 from steersman.serving.endpoints import Decisions, Endpoints
 from steersman.serving.health import HANDLERS_NOT_SYNCED, PING, SHUTTING_DOWN, Check, Health
+from steersman.serving.of_a_scheduler import Listers, compare_with, scheduler_endpoints
 from steersman.serving.server import DEFAULT_PORT, Listen, Server
 
 __all__ = [
@@ -19,15 +21,19 @@ __all__ = [
     "AccessControl",
     "AccessOptions",
     "AccessReviews",
+    "ApiReviews",
     "Certificate",
     "Check",
     "Decisions",
     "Endpoints",
     "Health",
     "Listen",
+    "Listers",
     "Server",
     "User",
+    "compare_with",
     "context_for",
     "from_files",
+    "scheduler_endpoints",
     "self_signed",
 ]

@@ -1,0 +1,82 @@
+"""TokenReview and SubjectAccessReview at a real API server: `access.AccessReviews` on a client's transport."""
+
+from __future__ import annotations
+
+from typing import Final, TypeVar
+
+import msgspec
+
+from steersman.client.transport import Transport
+from steersman.serving.access import Access, User
+
+TOKEN_REVIEWS: Final = "/apis/authentication.k8s.io/v1/tokenreviews"
+ACCESS_REVIEWS: Final = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+
+_ReviewT = TypeVar("_ReviewT", bound=msgspec.Struct)
+
+
+class ApiReviews:
+    """Implements `AccessReviews`; whatever the transport raises goes through."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+
+    async def review_token(self, token: str) -> User | None:
+        status = (await self._post(TOKEN_REVIEWS, _token_review(token), _TokenReview)).status
+        if not status.authenticated:
+            return None
+        user = status.user
+        extra = tuple(sorted((name, tuple(values)) for name, values in (user.extra or {}).items()))
+        return User(user.username, user.uid, tuple(user.groups or ()), extra)
+
+    async def review_access(self, user: User, verb: str, path: str) -> Access:
+        status = (await self._post(ACCESS_REVIEWS, _access_review(user, verb, path), _AccessReview)).status
+        return Access(status.allowed and not status.denied, status.reason)
+
+    async def _post(self, path: str, document: dict[str, object], kind: type[_ReviewT]) -> _ReviewT:
+        answer = await self._transport.request("POST", path, body=msgspec.json.encode(document))
+        return msgspec.json.decode(answer.body, type=kind)
+
+
+class _UserInfo(msgspec.Struct, frozen=True):
+    username: str = ""
+    uid: str = ""
+    groups: list[str] | None = None
+    extra: dict[str, list[str]] | None = None
+
+
+class _TokenReviewStatus(msgspec.Struct, frozen=True):
+    authenticated: bool = False
+    user: _UserInfo = _UserInfo()
+
+
+class _TokenReview(msgspec.Struct, frozen=True):
+    status: _TokenReviewStatus = _TokenReviewStatus()
+
+
+class _AccessReviewStatus(msgspec.Struct, frozen=True):
+    allowed: bool = False
+    denied: bool = False
+    reason: str = ""
+
+
+class _AccessReview(msgspec.Struct, frozen=True):
+    status: _AccessReviewStatus = _AccessReviewStatus()
+
+
+def _token_review(token: str) -> dict[str, object]:
+    return {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+
+
+def _access_review(user: User, verb: str, path: str) -> dict[str, object]:
+    return {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "user": user.name,
+            "uid": user.uid,
+            "groups": user.groups,
+            "extra": dict(user.extra),
+            "nonResourceAttributes": {"path": path, "verb": verb},
+        },
+    }

@@ -1,0 +1,51 @@
+"""The endpoints of a running scheduler: fills `Endpoints` from `observe`. Hosts add their health checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from steersman import api
+from steersman.assembly import Scheduler
+from steersman.config import to_document
+from steersman.observe import Comparison, DecisionLog, Exposition, compare, dump_cache, dump_queue
+from steersman.serving.endpoints import Decisions, Endpoints
+from steersman.serving.health import Check, Health
+
+CLEAN = "The cache agrees with the listers.\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Listers:
+    """What the API server last showed, apart from the scheduler's cache."""
+
+    nodes: Callable[[], Iterable[api.Node]]
+    pods: Callable[[], Iterable[api.Pod]]
+
+
+def compare_with(listers: Listers, scheduler: Scheduler) -> Comparison:
+    return compare(listers.nodes(), listers.pods(), scheduler.cache, scheduler.queue, scheduler.profiles)
+
+
+def scheduler_endpoints(
+    scheduler: Scheduler,
+    exposition: Exposition,
+    decisions: DecisionLog,
+    listers: Listers,
+    healthz: Iterable[Check] = (),
+    readyz: Iterable[Check] = (),
+) -> Endpoints:
+    return Endpoints(
+        metrics=exposition.render,
+        configuration=lambda: to_document(scheduler.options.configuration),
+        cache=lambda: _cache_text(scheduler, listers),
+        queue=lambda: dump_queue(scheduler.queue),
+        decisions=Decisions(decisions.recent, decisions.of, decisions.explain),
+        healthz=Health("healthz", healthz),
+        readyz=Health("readyz", readyz),
+    )
+
+
+def _cache_text(scheduler: Scheduler, listers: Listers) -> str:
+    found = compare_with(listers, scheduler)
+    return f"{found.text() or CLEAN}\n{dump_cache(scheduler.cache, scheduler.queue)}"
