@@ -51,7 +51,7 @@ class ApiServer:
         """The address."""
         app = web.Application(client_max_size=64 << 20)
         for root in ("/api/{version}", "/apis/{group}/{version}"):
-            for scope in ("", "/namespaces/{namespace}"):
+            for scope in ("/namespaces/{namespace}", ""):
                 app.router.add_route("*", f"{root}{scope}/{{plural}}", self._collection)
                 app.router.add_route("*", f"{root}{scope}/{{plural}}/{{name}}", self._item)
                 app.router.add_route("*", f"{root}{scope}/{{plural}}/{{name}}/{{subresource}}", self._item)

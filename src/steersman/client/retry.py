@@ -61,13 +61,15 @@ class RetryPolicy:
 
     attempts: int = 8
     deadline: float = 60.0
+    #: The longest that a single attempt may take.
+    attempt_seconds: float = 15.0
     pauses: Pauses = Pauses(first=0.1, longest=10.0, jitter=0.5, forgiven_after=0.0)
 
 
 async def retrying(
     call: Callable[[float], Awaitable[T]], timing: Timing, policy: RetryPolicy, *, idempotent: bool
 ) -> T:
-    """Calls, with the seconds that are left, until there is an answer, a failure that stays, or no time.
+    """Calls, with the seconds that the attempt may take, until there is an answer, a failure that stays, or no time.
 
     A request that is not idempotent is repeated only if the server cannot have acted on it.
     """
@@ -75,7 +77,7 @@ async def retrying(
     end = clock.monotonic() + policy.deadline
     for attempt in range(1, policy.attempts + 1):
         try:
-            return await call(end - clock.monotonic())
+            return await call(min(policy.attempt_seconds, end - clock.monotonic()))
         except ClientError as failure:
             pause = max(backoff.next(), _asked(failure))
             too_late = clock.monotonic() + pause >= end

@@ -1,0 +1,233 @@
+"""What the scheduler writes, sent to the API server: bindings, status, events, deletions, volumes.
+
+Implements `assembly.ApiWriter`. What somebody waits for is a coroutine; failures and events are queued (`status_updates`,
+`events`) and written by `run`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
+
+from steersman import api
+from steersman.api import codec
+from steersman.client import paths
+from steersman.client.errors import ApiError, ClientError
+from steersman.client.events import NORMAL, WARNING, EventRecorder
+from steersman.client.retry import RetryPolicy, retrying
+from steersman.client.status_patch import StatusUpdate, patch_for
+from steersman.client.status_updates import StatusUpdates
+from steersman.client.timing import Timing
+from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Response, Transport
+from steersman.cycle.decision import Nomination
+from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
+from steersman.framework.status import Status, error
+
+T = TypeVar("T", bound=api.Object)
+
+POD_SCHEDULED: Final = "PodScheduled"
+ASSIGNED: Final = "Successfully assigned {pod} to {node}"
+REMEMBERED_PODS: Final = 4096
+
+
+class FailedAttempt(Protocol):
+    """`assembly.Failure`."""
+
+    @property
+    def pod(self) -> api.Pod: ...
+
+    @property
+    def reason(self) -> str: ...
+
+    @property
+    def message(self) -> str: ...
+
+    @property
+    def nomination(self) -> Nomination | None: ...
+
+
+class Dispatcher:
+    """See the module's text."""
+
+    binds_at_once = False
+
+    def __init__(
+        self, transport: Transport, events: EventRecorder, timing: Timing, policy: RetryPolicy | None = None
+    ) -> None:
+        self._transport = transport
+        self._events = events
+        self._timing = timing
+        self._policy = policy or RetryPolicy()
+        self._updates = StatusUpdates(self._update_status)
+        #: By uid, the latest of those whose status was written: the watch may be slower than the next attempt.
+        self._written: OrderedDict[str, api.Pod] = OrderedDict()
+
+    async def run(self) -> None:
+        """Writes what is queued, until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._updates.run())
+            group.create_task(self._events.run())
+
+    async def drain(self) -> None:
+        """Returns when nothing is queued any more; while `run` runs."""
+        await self._updates.drain()
+        await self._events.drain()
+
+    # -- what is waited for ------------------------------------------------------------------------------------------
+
+    def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
+        raise RuntimeError(f"binding {pod.key} to {node_name} takes a request to the API server: bind() does that")
+
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        """A pod is bound at most once, whatever becomes of the answer: the server refuses a second binding.
+
+        A failure that waits to be written is withdrawn, so that it cannot follow the binding.
+        """
+        meta = pod.pod.metadata
+        await self._updates.withdraw(meta.uid)
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node_name},
+        }
+        try:
+            await self._send("POST", paths.of(pod.pod, "binding"), body)
+        except ApiError as refusal:
+            if refusal.is_conflict and await self._is_bound(pod.pod, node_name):
+                return None
+            return error(refusal.message)
+        except ClientError as failure:
+            return error(str(failure))
+        self._written.pop(meta.uid, None)
+        return None
+
+    async def patch_pod_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        return await self._update_status(StatusUpdate(pod, condition, nominated_node_name))
+
+    async def delete_pod(self, pod: api.Pod) -> bool:
+        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": pod.metadata.uid}}
+        try:
+            await self._send("DELETE", paths.of(pod), options)
+        except ApiError as refusal:
+            if refusal.is_not_found or refusal.is_conflict:
+                return False
+            raise
+        return True
+
+    async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
+        """Only what the scheduler changes is sent: annotations, and the claim that the volume is for."""
+        return await self._update(volume, {} if volume.spec.claim_ref is None else {"claimRef": volume.spec.claim_ref})
+
+    async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
+        """Only annotations are sent."""
+        return await self._update(claim, {})
+
+    # -- what is queued ----------------------------------------------------------------------------------------------
+
+    def report_failure(self, failure: FailedAttempt) -> None:
+        pod, nomination = failure.pod, failure.nomination
+        self._events.record(
+            pod,
+            controller=_scheduler_of(pod),
+            type=WARNING,
+            reason="FailedScheduling",
+            action="Scheduling",
+            note=failure.message,
+        )
+        condition = api.Condition(type=POD_SCHEDULED, status="False", reason=failure.reason, message=failure.message)
+        self._updates.put(StatusUpdate(pod, condition, None if nomination is None else nomination.node))
+
+    def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
+        self._events.record(
+            pod.pod,
+            controller=pod.scheduler_name,
+            type=NORMAL,
+            reason="Scheduled",
+            action="Binding",
+            note=ASSIGNED.format(pod=pod.key, node=node_name),
+        )
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        self._events.record(
+            victim,
+            controller=_scheduler_of(preemptor),
+            type=NORMAL,
+            reason="Preempted",
+            action="Preempting",
+            note=message,
+            related=preemptor,
+        )
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    async def _update_status(self, update: StatusUpdate) -> bool:
+        pod = self._latest(update.pod)
+        patch = patch_for(StatusUpdate(pod, update.condition, update.nominated_node_name), self._timing.clock.now())
+        if patch is None:
+            return True
+        try:
+            answer = await self._send("PATCH", paths.of(pod, "status"), patch, STRATEGIC_MERGE_PATCH)
+        except ApiError as refusal:
+            if refusal.is_not_found or refusal.is_conflict:
+                return False
+            raise
+        self._remember(codec.decode(answer.body, api.Pod))
+        return True
+
+    def _latest(self, pod: api.Pod) -> api.Pod:
+        written = self._written.get(pod.metadata.uid)
+        return written if written is not None and _version(written) > _version(pod) else pod
+
+    def _remember(self, pod: api.Pod) -> None:
+        self._written[pod.metadata.uid] = pod
+        self._written.move_to_end(pod.metadata.uid)
+        if len(self._written) > REMEMBERED_PODS:
+            self._written.popitem(last=False)
+
+    async def _is_bound(self, pod: api.Pod, node_name: str) -> bool:
+        """Whether the pod is where it should be: the answer to an earlier attempt was lost."""
+        try:
+            answer = await self._send("GET", paths.of(pod))
+        except ClientError:
+            return False
+        found = codec.decode(answer.body, api.Pod)
+        return (found.metadata.uid, found.spec.node_name) == (pod.metadata.uid, node_name)
+
+    async def _update(self, obj: T, spec: dict[str, Any]) -> T:
+        """A merge patch: the Structs hold only some fields of the object, and the others must stay."""
+        meta = obj.metadata
+        metadata = {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": meta.annotations}
+        patch = {"metadata": {name: value for name, value in metadata.items() if value}, "spec": spec}
+        answer = await self._send("PATCH", paths.of(obj), patch, MERGE_PATCH, idempotent=False)
+        return codec.decode(answer.body, type(obj))
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        body: dict[str, Any] | bytes | None = None,
+        content_type: str = JSON,
+        *,
+        idempotent: bool = True,
+    ) -> Response:
+        data = msgspec.json.encode(body) if isinstance(body, dict) else body
+
+        async def call(left: float) -> Response:
+            return await self._transport.request(method, path, body=data, content_type=content_type, timeout=left)
+
+        return await retrying(call, self._timing, self._policy, idempotent=idempotent)
+
+
+def _scheduler_of(pod: api.Pod) -> str:
+    return pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+
+
+def _version(pod: api.Pod) -> int:
+    text = pod.metadata.resource_version
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,173 @@
+"""Events about pods, written to events.k8s.io/v1 in the background. The dispatcher reports, `event_series` counts.
+
+Events are for people: when the server is slow they are dropped and counted, never waited for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Final
+
+import msgspec
+
+from steersman import api
+from steersman.api import codec, timestamps
+from steersman.client import paths
+from steersman.client.errors import ApiError, ClientError
+from steersman.client.event_series import EventSeriesBook
+from steersman.client.event_types import Event
+from steersman.client.retry import RetryPolicy, retrying
+from steersman.client.timing import Timing
+from steersman.client.transport import JSON, STRATEGIC_MERGE_PATCH, Transport
+from steersman.errors import SteersmanError
+
+logger = logging.getLogger(__name__)
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+QUEUE_LENGTH: Final = 1000
+WORKERS: Final = 4
+SETTLE_SECONDS: Final = 60.0
+LONGEST_NOTE: Final = 1024
+LONGEST_NAME: Final = 253
+CUT: Final = " ..."
+DROPPED: Final = "an event about %s is dropped: %s"
+_DEFAULT_NAMESPACE: Final = "default"
+
+
+class EventRecorder:
+    """`instance` is the name of this machine."""
+
+    def __init__(self, transport: Transport, timing: Timing, instance: str, policy: RetryPolicy | None = None) -> None:
+        self._transport = transport
+        self._timing = timing
+        self._instance = instance
+        self._policy = policy or RetryPolicy(attempts=4, deadline=30.0)
+        self._queue: asyncio.Queue[Event] = asyncio.Queue(QUEUE_LENGTH)
+        self._series = EventSeriesBook()
+        self._last_number = 0
+        #: Events that nobody will ever read.
+        self.dropped = 0
+
+    def record(
+        self,
+        regarding: api.Pod,
+        *,
+        controller: str,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+        related: api.Pod | None = None,
+    ) -> None:
+        """`controller` is the scheduler's name, `note` the text; a long one is cut."""
+        now = self._timing.clock.now()
+        meta = regarding.metadata
+        event = Event(
+            metadata=api.ObjectMeta(name=self._name(meta.name, now), namespace=meta.namespace or _DEFAULT_NAMESPACE),
+            event_time=timestamps.render_micro(now),
+            reporting_controller=controller,
+            reporting_instance=f"{controller}-{self._instance}",
+            action=action,
+            reason=reason,
+            regarding=_reference(regarding),
+            related=None if related is None else _reference(related),
+            note=truncated(note),
+            type=type,
+        )
+        due = self._series.observe(event, self._timing.clock.monotonic())
+        if due is not None:
+            self._put(due)
+
+    async def run(self) -> None:
+        """Until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(WORKERS):
+                group.create_task(self._work())
+            group.create_task(self._settle())
+
+    async def drain(self) -> None:
+        """Returns when everything that was recorded has been written or dropped."""
+        await self._queue.join()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _put(self, event: Event) -> None:
+        try:
+            self._queue.put_nowait(event)
+        except asyncio.QueueFull:
+            self.dropped += 1
+            logger.debug(DROPPED, event.regarding.name, "too many wait")
+
+    def _name(self, pod: str, now: float) -> str:
+        """Unique: the time in nanoseconds, moved on where the clock stands still."""
+        self._last_number = max(self._last_number + 1, int(now * 1e9))
+        number = f".{self._last_number:x}"
+        return pod[: LONGEST_NAME - len(number)] + number
+
+    async def _settle(self) -> None:
+        while True:
+            await self._timing.sleep(SETTLE_SECONDS)
+            for event in self._series.settle(self._timing.clock.monotonic()):
+                self._put(event)
+
+    async def _work(self) -> None:
+        while True:
+            event = await self._queue.get()
+            try:
+                await self._write(event)
+            except SteersmanError as failure:
+                self.dropped += 1
+                logger.warning(DROPPED, event.regarding.name, failure)
+            finally:
+                self._queue.task_done()
+
+    async def _write(self, event: Event) -> None:
+        if event.series is not None:
+            try:
+                return await self._patch(event)
+            except ApiError as refusal:
+                if not refusal.is_not_found:
+                    raise
+        try:
+            return await self._create(event)
+        except ClientError as failure:
+            if isinstance(failure, ApiError) and failure.already_exists:
+                return None  # the answer to the first attempt was lost
+            raise
+
+    async def _create(self, event: Event) -> None:
+        path = paths.collection(Event, event.metadata.namespace)
+        await self._send("POST", path, codec.encode(event), JSON)
+
+    async def _patch(self, event: Event) -> None:
+        body = msgspec.json.encode({"series": event.series})
+        await self._send("PATCH", paths.of(event), body, STRATEGIC_MERGE_PATCH)
+
+    async def _send(self, method: str, path: str, body: bytes, content_type: str) -> None:
+        async def call(left: float) -> None:
+            await self._transport.request(method, path, body=body, content_type=content_type, timeout=left)
+
+        # An event has a name, so that a second attempt cannot make two of it.
+        await retrying(call, self._timing, self._policy, idempotent=True)
+
+
+def truncated(note: str) -> str:
+    """As long as the server accepts, in bytes."""
+    data = note.encode()
+    if len(data) <= LONGEST_NOTE:
+        return note
+    return data[: LONGEST_NOTE - len(CUT)].decode("utf-8", "ignore") + CUT
+
+
+def _reference(pod: api.Pod) -> api.ObjectReference:
+    meta = pod.metadata
+    return api.ObjectReference(
+        kind=pod.KIND,
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        api_version=pod.API_VERSION,
+        resource_version=meta.resource_version,
+    )

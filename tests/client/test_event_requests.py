@@ -1,0 +1,126 @@
+"""Events: written, counted, dropped rather than waited for."""
+
+from __future__ import annotations
+
+from tests.client.api_server import ApiServer
+from tests.client.dispatching import dispatching, events
+from tests.client.serving import run
+
+from steersman import api
+from steersman.assembly import Failure
+from steersman.client.connection import Connection
+from steersman.client.event_series import FINISHED_SECONDS, REFRESH_SECONDS, EventSeriesBook
+from steersman.client.event_types import Event
+from steersman.client.events import QUEUE_LENGTH, EventRecorder, truncated
+from steersman.client.timing import Timing
+from steersman.client.transport import HttpTransport
+from steersman.framework.pod_info import PodShapes
+from steersman.testing import make_pod
+
+
+def test_the_three_events_of_a_scheduler_read_as_upstreams_do() -> None:
+    async def scenario() -> None:
+        server = ApiServer()
+        pod, other = (server.store.create(make_pod(name).obj()) for name in ("web", "db"))
+        async with dispatching(server) as dispatcher:
+            dispatcher.report_failure(Failure(pod, "Unschedulable", "0/1 nodes are available", None))
+            dispatcher.report_scheduled(PodShapes().info(pod), "n1")
+            dispatcher.report_preempted(other, pod, "Preempted by pod web on node n1")
+            await dispatcher.drain()
+        by_reason = {event.reason: event for event in events(server)}
+        failed, scheduled, preempted = (by_reason[name] for name in ("FailedScheduling", "Scheduled", "Preempted"))
+        assert (failed.type, failed.action, failed.note) == ("Warning", "Scheduling", "0/1 nodes are available")
+        assert (scheduled.type, scheduled.action) == ("Normal", "Binding")
+        assert scheduled.note == "Successfully assigned default/web to n1"
+        assert (preempted.type, preempted.action, preempted.regarding.name) == ("Normal", "Preempting", "db")
+        assert preempted.related is not None
+        assert preempted.related.name == "web"
+        assert scheduled.regarding.uid == pod.metadata.uid
+        assert scheduled.reporting_controller == "default-scheduler"
+        assert scheduled.reporting_instance == "default-scheduler-host"
+        assert scheduled.metadata.name.startswith("web.")
+
+    run(scenario())
+
+
+def test_equal_events_become_a_series() -> None:
+    async def scenario() -> None:
+        server = ApiServer()
+        pod = server.store.create(make_pod("web").obj())
+        async with dispatching(server) as dispatcher:
+            for _ in range(3):
+                dispatcher.report_failure(Failure(pod, "Unschedulable", "no", None))
+                await dispatcher.drain()
+        (event,) = events(server)
+        assert event.series is not None
+        assert event.series.count == 2, "the final count is written when the series has ended"
+
+    run(scenario())
+
+
+def test_a_series_is_written_at_its_end_and_now_and_then() -> None:
+    book = EventSeriesBook()
+    event = Event(reason="FailedScheduling", event_time="now")
+    assert [book.observe(event, float(at)) is not None for at in range(3)] == [True, True, False]
+    assert book.settle(FINISHED_SECONDS) == []
+    for at in range(3, int(REFRESH_SECONDS) + 3, 300):
+        book.observe(event, float(at))
+    (refreshed,) = book.settle(REFRESH_SECONDS + 3)
+    assert refreshed.series is not None
+    assert refreshed.series.count == 9
+    (last,) = book.settle(2 * REFRESH_SECONDS)
+    assert last.series == refreshed.series
+    assert len(book) == 0
+
+
+def test_a_single_event_is_forgotten_without_another_word() -> None:
+    book = EventSeriesBook()
+    book.observe(Event(reason="Scheduled"), 0.0)
+    assert book.settle(FINISHED_SECONDS) == []
+    assert len(book) == 0
+
+
+def test_a_series_whose_event_the_server_has_forgotten_is_written_anew() -> None:
+    async def scenario() -> None:
+        server = ApiServer()
+        pod = server.store.create(make_pod("web").obj())
+        async with dispatching(server) as dispatcher:
+            dispatcher.report_failure(Failure(pod, "Unschedulable", "no", None))
+            await dispatcher.drain()
+            server.store.delete(Event, api.key(events(server)[0]))
+            dispatcher.report_failure(Failure(pod, "Unschedulable", "no", None))
+            await dispatcher.drain()
+        (event,) = events(server)
+        assert event.series is not None
+
+    run(scenario())
+
+
+def test_an_event_whose_answer_is_lost_is_there_once() -> None:
+    async def scenario() -> None:
+        server = ApiServer()
+        pod = server.store.create(make_pod("web").obj())
+        server.faults.lose_answers = 1
+        async with dispatching(server) as dispatcher:
+            dispatcher.report_scheduled(PodShapes().info(pod), "n1")
+            await dispatcher.drain()
+        assert len(events(server)) == 1
+
+    run(scenario())
+
+
+def test_events_that_find_no_room_are_dropped_and_counted() -> None:
+    async def scenario() -> int:
+        recorder = EventRecorder(HttpTransport(Connection("http://127.0.0.1:1")), Timing(), "host")
+        for index in range(QUEUE_LENGTH + 5):
+            pod = make_pod(f"p{index}").obj()
+            recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
+        return recorder.dropped
+
+    assert run(scenario()) == 5
+
+
+def test_a_long_note_is_cut_to_what_the_server_accepts() -> None:
+    assert truncated("a" * 1024) == "a" * 1024
+    assert truncated("a" * 1025) == "a" * 1020 + " ..."
+    assert len(truncated("é" * 1000).encode()) <= 1024
