@@ -115,21 +115,24 @@ class Signature:
     def totals(self, feasible: Feasible) -> Totals:
         """Weighted total by row for these feasible rows; all others are far below zero. Not to be kept or changed: the
         next evaluation may write into it."""
-        additions = [
-            (weight, score)
-            for weight, kernel in self._cluster_scores
-            if not kernel.skipped(feasible) and (score := kernel.normalized(feasible)) is not None
-        ]
+        total: Totals
         if feasible.penalty is self._penalty:
-            if not additions:
-                return self._total
-            total = self._total.copy()
+            total, is_own = self._total, False
         else:
-            total = self._base + feasible.penalty
+            total, is_own = self._base + feasible.penalty, True
             if self._normalised:
                 total += self._normalised_sum(feasible.penalty)
-        for weight, score in additions:
-            total += score if weight == 1 else score * weight
+        for weight, kernel in self._cluster_scores:
+            if kernel.skipped(feasible):
+                continue
+            score = kernel.normalized(feasible)
+            if score is None:
+                continue
+            weighted = score if weight == 1 else score * weight
+            if is_own:
+                total += weighted
+            else:
+                total, is_own = total + weighted, True
         return total
 
     # -- keeping up --------------------------------------------------------------------------------------------------
