@@ -1,0 +1,249 @@
+"""Leader election: of several schedulers, the one that holds the lease acts.
+
+    acquire ─► lead, renewing ─► lead returns, or is cancelled ─► release
+                  └────────────► cannot renew, or another holds it ─► LeaseLost
+
+Whether a lease has ended is judged by one's own monotonic clock since it last changed; the times in the lease are for people.
+The composition root gives `lead`, the work of a leader; it has ended when the lease is released or `LeaseLost` is raised.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import Any, Final
+
+import msgspec
+
+from steersman.api import timestamps
+from steersman.client.errors import ApiError, ClientError
+from steersman.client.lease_api import LeaseApi
+from steersman.client.lease_types import Lease, LeaseSpec
+from steersman.client.timing import Timing
+from steersman.errors import InputError, SteersmanError
+
+logger = logging.getLogger(__name__)
+
+JITTER: Final = 1.2
+LOST: Final = "leaderelection lost"
+RELEASED_SECONDS: Final = 1
+
+
+class LeaseLost(SteersmanError):
+    """Somebody else may act now."""
+
+
+@dataclass(frozen=True, slots=True)
+class ElectionSettings:
+    """In seconds, with kube-scheduler's defaults. InputError for values that cannot work."""
+
+    identity: str
+    lease_duration: float = 15.0
+    renew_deadline: float = 10.0
+    retry_period: float = 2.0
+
+    def __post_init__(self) -> None:
+        if not self.identity:
+            raise InputError("is missing", field="leaderElection.identity")
+        if self.lease_duration <= self.renew_deadline:
+            raise InputError("must be greater than renewDeadline", field="leaderElection.leaseDuration")
+        if self.renew_deadline <= JITTER * self.retry_period:
+            raise InputError(f"must be greater than retryPeriod*{JITTER}", field="leaderElection.renewDeadline")
+        if self.retry_period <= 0:
+            raise InputError("must be greater than zero", field="leaderElection.retryPeriod")
+
+    @property
+    def attempt_seconds(self) -> float:
+        """The longest that one attempt may take: a second one must fit before the deadline."""
+        return self.renew_deadline / 2
+
+
+class _Outcome(Enum):
+    HELD = auto()
+    HELD_BY_ANOTHER = auto()
+    UNKNOWN = auto()
+
+
+def _ignore(_: str) -> None:
+    """Nobody wants to know."""
+
+
+class LeaderElection:
+    """One candidate."""
+
+    def __init__(
+        self,
+        leases: LeaseApi,
+        settings: ElectionSettings,
+        timing: Timing,
+        on_new_leader: Callable[[str], None] = _ignore,
+    ) -> None:
+        self._leases = leases
+        self._settings = settings
+        self._timing = timing
+        self._on_new_leader = on_new_leader
+        #: As last seen; `_since` is when it was seen to change, monotonic.
+        self._lease: Lease | None = None
+        self._since = 0.0
+        self._reported = ""
+
+    @property
+    def leader(self) -> str:
+        """Who was last seen to hold the lease; "" for nobody."""
+        return "" if self._lease is None else self._lease.spec.holder_identity
+
+    @property
+    def transitions(self) -> int:
+        """How often the lease has changed hands."""
+        return 0 if self._lease is None else self._lease.spec.lease_transitions
+
+    @property
+    def is_leading(self) -> bool:
+        """The lease is held and has not ended, even if this process was asleep."""
+        return self.leader == self._settings.identity and self._is_valid()
+
+    async def run(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Waits for the lease, leads, and gives the lease back. LeaseLost when it is taken away."""
+        await self._acquire()
+        logger.info("%s is the leader", self._settings.identity)
+        try:
+            lost = await self._lead(lead)
+        except BaseException:
+            await self._release()
+            raise
+        if lost:
+            raise LeaseLost(LOST)
+        await self._release()
+
+    async def _acquire(self) -> None:
+        while await self._attempt(self._settings.attempt_seconds) is not _Outcome.HELD:
+            await self._timing.sleep(self._timing.jittered(self._settings.retry_period, JITTER))
+
+    async def _lead(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+        """True when the lease was lost. The leader's work has ended in any case."""
+        async with asyncio.TaskGroup() as group:
+            leading = group.create_task(lead(), name="lead")
+            renewing = group.create_task(self._renew(), name="renew the lease")
+            await asyncio.wait((leading, renewing), return_when=asyncio.FIRST_COMPLETED)
+            lost = renewing.done()
+            leading.cancel()
+            renewing.cancel()
+        return lost
+
+    # -- renewing ----------------------------------------------------------------------------------------------------
+
+    async def _renew(self) -> None:
+        """Returns when the lease is lost."""
+        while True:
+            await self._timing.sleep(self._settings.retry_period)
+            if not await self._renewed():
+                return
+
+    async def _renewed(self) -> bool:
+        clock, settings = self._timing.clock, self._settings
+        end = clock.monotonic() + settings.renew_deadline
+        while (left := end - clock.monotonic()) > 0:
+            outcome = await self._attempt(min(left, settings.attempt_seconds))
+            if outcome is not _Outcome.UNKNOWN:
+                return outcome is _Outcome.HELD
+            await self._timing.sleep(min(settings.retry_period, max(end - clock.monotonic(), 0.0)))
+        return False
+
+    async def _release(self) -> None:
+        """So that others need not wait until the lease ends. If that fails they do."""
+        try:
+            async with asyncio.timeout(self._settings.attempt_seconds):
+                while self.leader == self._settings.identity and not await self._given_back():
+                    # A renewal was still on its way when the leader stopped.
+                    self._lease = await self._leases.get()
+        except (ClientError, TimeoutError) as failure:
+            logger.info("the lease cannot be released: %s", failure)
+
+    async def _given_back(self) -> bool:
+        """False when the lease has changed meanwhile."""
+        lease = self._lease
+        if lease is None:
+            return True
+        now = timestamps.render_micro(self._timing.clock.now())
+        spec = LeaseSpec(
+            lease_duration_seconds=RELEASED_SECONDS,
+            acquire_time=now,
+            renew_time=now,
+            lease_transitions=lease.spec.lease_transitions,
+        )
+        try:
+            self._lease = await self._leases.update(msgspec.structs.replace(lease, spec=spec))
+        except ApiError as refusal:
+            if refusal.is_conflict:
+                return False
+            raise
+        return True
+
+    # -- one attempt -------------------------------------------------------------------------------------------------
+
+    async def _attempt(self, seconds: float) -> _Outcome:
+        try:
+            async with asyncio.timeout(seconds):
+                outcome = await self._take()
+        except (SteersmanError, TimeoutError) as failure:
+            logger.info("the lease cannot be taken: %s", failure or f"no answer within {seconds:g} seconds")
+            outcome = _Outcome.UNKNOWN
+        self._report()
+        return outcome
+
+    async def _take(self) -> _Outcome:
+        """First onto the version that is known, if that was one's own; else onto what the server has."""
+        if self.is_leading and self._lease is not None:
+            try:
+                return await self._write(self._lease)
+            except ApiError as refusal:
+                if not refusal.is_conflict:
+                    raise
+        began = self._timing.clock.monotonic()
+        found = await self._leases.get()
+        if found is None:
+            self._observe(await self._leases.create(Lease(spec=self._spec(None))), began)
+            return _Outcome.HELD
+        if self._lease != found:
+            self._observe(found, self._timing.clock.monotonic())
+        if found.spec.holder_identity not in ("", self._settings.identity) and self._is_valid():
+            return _Outcome.HELD_BY_ANOTHER
+        return await self._write(found)
+
+    async def _write(self, lease: Lease) -> _Outcome:
+        """The lease counts from before the request: others may see it as soon as it arrives."""
+        began = self._timing.clock.monotonic()
+        self._observe(await self._leases.update(msgspec.structs.replace(lease, spec=self._spec(lease.spec))), began)
+        return _Outcome.HELD
+
+    def _spec(self, old: LeaseSpec | None) -> LeaseSpec:
+        """The lease as one's own; a new hand counts as a transition."""
+        settings, now = self._settings, timestamps.render_micro(self._timing.clock.now())
+        own = LeaseSpec(
+            holder_identity=settings.identity,
+            lease_duration_seconds=max(1, int(settings.lease_duration)),
+            acquire_time=now,
+            renew_time=now,
+        )
+        if old is None:
+            return own
+        own = msgspec.structs.replace(own, strategy=old.strategy, preferred_holder=old.preferred_holder)
+        if old.holder_identity == settings.identity:
+            return msgspec.structs.replace(own, acquire_time=old.acquire_time, lease_transitions=old.lease_transitions)
+        return msgspec.structs.replace(own, lease_transitions=old.lease_transitions + 1)
+
+    def _observe(self, lease: Lease, since: float) -> None:
+        self._lease, self._since = lease, since
+
+    def _is_valid(self) -> bool:
+        if self._lease is None:
+            return False
+        return self._timing.clock.monotonic() < self._since + self._lease.spec.lease_duration_seconds
+
+    def _report(self) -> None:
+        if self.leader != self._reported:
+            self._reported = self.leader
+            self._on_new_leader(self.leader)
