@@ -44,16 +44,6 @@ def test_the_cache_has_a_size(cluster: MeasuredCluster) -> None:
     assert sizes == [1, 1, 0]
 
 
-def test_plugins_with_nothing_to_do_are_not_counted_as_evaluated(cluster: MeasuredCluster) -> None:
-    cluster.add_pod("web")
-    cluster.run()
-    fit, ports = (
-        cluster.value("plugin_evaluation_total", plugin=plugin, extension_point="PreFilter", profile=PROFILE)
-        for plugin in ("NodeResourcesFit", "NodePorts")
-    )
-    assert (fit, ports) == (1, None)
-
-
 def test_preemption_counts_attempts_and_victims(cluster: MeasuredCluster) -> None:
     for number in range(2):
         cluster.add_pod(f"low-{number}", cpu="2")

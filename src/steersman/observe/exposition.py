@@ -13,8 +13,9 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Counter, Metric, generate_latest
 from prometheus_client.registry import Collector
 
+from steersman.observe.children import Children
 from steersman.observe.measured_scheduler import MeasuredScheduler
-from steersman.observe.metrics import Children, Metrics
+from steersman.observe.metrics import Metrics
 from steersman.queue import CountingQueueMetrics
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -28,7 +29,6 @@ class Exposition:
         self._metrics = metrics
         self._scheduler = scheduler
         self._incoming = _CountedUp(metrics.incoming_pods)
-        self._evaluations = _CountedUp(metrics.plugin_evaluations)
         self._rendered = _WithoutCreationTimes(metrics.registry)
 
     async def render(self) -> bytes:
@@ -40,7 +40,6 @@ class Exposition:
         """Copies sizes and counts. Only where nobody changes the scheduler at the same time."""
         self._refresh_queue()
         self._refresh_cache()
-        self._refresh_evaluations()
         self._metrics.tasks[("binding",)].set(self._scheduler.measuring.open_attempts)
 
     def _refresh_queue(self) -> None:
@@ -60,15 +59,6 @@ class Exposition:
         sizes[("nodes",)].set(cache.nodes.node_count)
         sizes[("pods",)].set(cache.pod_count)
         sizes[("assumed_pods",)].set(cache.assumed_count)
-
-    def _refresh_evaluations(self) -> None:
-        counts: dict[tuple[str, ...], int] = {}
-        for (name, skipped), number in self._scheduler.measuring.evaluations.items():
-            for call in self._scheduler.profiles[name].pre_filter:
-                if call.name not in skipped:
-                    labels = call.name, "PreFilter", name
-                    counts[labels] = counts.get(labels, 0) + number
-        self._evaluations.to(counts.items())
 
 
 class _CountedUp:

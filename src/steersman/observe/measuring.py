@@ -53,8 +53,6 @@ class Measuring:
         self._metrics = metrics
         self._open: dict[str, Attempt] = {}
         self._calls: dict[tuple[str, str], int] = {}
-        #: (profile, plugins that PreFilter left out) → evaluations; spread over the plugins when somebody asks.
-        self.evaluations: dict[tuple[str, frozenset[str]], int] = {}
         self._began = 0.0
         self._evaluated: float | None = None
 
@@ -70,10 +68,9 @@ class Measuring:
         self._evaluated = None
 
     def evaluated(self, pod: PodInfo, evaluation: Evaluation) -> None:
-        """An observer of the scheduling cycle: PreFilter and Filter have ended."""
+        """An observer of the scheduling cycle: PreFilter and Filter have ended. Looks at nothing, because an evaluation
+        works out what it is asked for."""
         self._evaluated = perf_counter()
-        key = pod.scheduler_name, evaluation.pre_filter.skipped
-        self.evaluations[key] = self.evaluations.get(key, 0) + 1
 
     def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
         """The cycle has ended; unless the pod was dropped, `bound` or `failed` follows."""

@@ -1,16 +1,17 @@
 """The scheduler's metrics under kube-scheduler's names, labels and buckets, so that existing dashboards work.
 
 `measuring` and `timed_ingest` write them while the scheduler works; `exposition` adds what can be read off its state, and
-renders. A metric with labels is a `Children`, `metrics.attempts["scheduled", profile].inc()`: each child is looked up in
-Prometheus' client once.
+renders. A metric with labels is a `Children`: `metrics.attempts["scheduled", profile].inc()`.
 """
 
 from __future__ import annotations
 
-from typing import Final, Generic, TypeVar
+from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from prometheus_client.metrics import MetricWrapperBase
+from prometheus_client import CollectorRegistry, Counter, Gauge
+
+from steersman.observe.children import Children
+from steersman.observe.histogram import Histogram, HistogramFamily
 
 PREFIX: Final = "scheduler"
 
@@ -18,8 +19,6 @@ PREFIX: Final = "scheduler"
 SCHEDULED: Final = "scheduled"
 UNSCHEDULABLE: Final = "unschedulable"
 ERROR: Final = "error"
-
-MetricT = TypeVar("MetricT", bound=MetricWrapperBase)
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -34,18 +33,6 @@ _ATTEMPT_SECONDS: Final = exponential(0.001, 2, 15)
 _POINT_SECONDS: Final = exponential(0.0001, 2, 12)
 _PLUGIN_SECONDS: Final = exponential(0.00001, 1.5, 20)
 _LONG_SECONDS: Final = exponential(0.01, 2, 20)
-
-
-class Children(dict[tuple[str, ...], MetricT], Generic[MetricT]):
-    """The children of a labelled metric by the values of its labels, in the order of its label names."""
-
-    def __init__(self, parent: MetricT) -> None:
-        super().__init__()
-        self.parent = parent
-
-    def __missing__(self, labels: tuple[str, ...]) -> MetricT:
-        child = self[labels] = self.parent.labels(*labels)
-        return child
 
 
 class Metrics:
@@ -109,13 +96,6 @@ class Metrics:
             "extension_point",
             "status",
         )
-        self.plugin_evaluations = self._counters(
-            "plugin_evaluation_total",
-            "Attempts in which a plugin had something to do, at PreFilter; later points are evaluated for all plugins at once.",
-            "plugin",
-            "extension_point",
-            "profile",
-        )
         self.permit_wait_seconds = self._histograms(
             "permit_wait_duration_seconds", "Waiting for permission.", _ATTEMPT_SECONDS, "result"
         )
@@ -151,13 +131,17 @@ class Metrics:
         return Counter(f"{PREFIX}_{name}", text, registry=self.registry)
 
     def _counters(self, name: str, text: str, *labels: str) -> Children[Counter]:
-        return Children(Counter(f"{PREFIX}_{name}", text, labels, registry=self.registry))
+        counter = Counter(f"{PREFIX}_{name}", text, labels, registry=self.registry)
+        return Children(f"{PREFIX}_{name}", labels, lambda values: counter.labels(*values))
 
     def _gauges(self, name: str, text: str, *labels: str) -> Children[Gauge]:
-        return Children(Gauge(f"{PREFIX}_{name}", text, labels, registry=self.registry))
+        gauge = Gauge(f"{PREFIX}_{name}", text, labels, registry=self.registry)
+        return Children(f"{PREFIX}_{name}", labels, lambda values: gauge.labels(*values))
 
     def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(f"{PREFIX}_{name}", text, buckets=buckets, registry=self.registry)
+        return self._histograms(name, text, buckets)[()]
 
     def _histograms(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Children[Histogram]:
-        return Children(Histogram(f"{PREFIX}_{name}", text, labels, buckets=buckets, registry=self.registry))
+        family = HistogramFamily(f"{PREFIX}_{name}", text, buckets, labels)
+        self.registry.register(family)
+        return family.children
