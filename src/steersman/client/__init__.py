@@ -1,8 +1,54 @@
-"""The only package that speaks HTTP outward: extenders.
+"""The only package that speaks HTTP outward: to API servers and to extenders.
 
-`http_extenders` makes the extenders of a configuration; the scheduler knows them as `framework.extender.Extender`.
+connect(Choice(kubeconfig=…), os.environ) ─► Connection ─► http_transport ─► RateLimited
+Informers(transport, scheduler.ingest, timing).run()       what the cluster has, kept up to date
+Dispatcher(transport, events, timing).run()                what the scheduler writes (`assembly.ApiWriter`)
+LeaderElection(HttpLease(…), settings, timing).run(lead)   one leader at a time
+http_extenders(configuration)                              the scheduler knows them as `framework.extender.Extender`
 """
 
+from steersman.client.connection import Connection
+from steersman.client.dispatcher import Dispatcher
+from steersman.client.errors import ApiError, ClientError, ConnectionFailed
+from steersman.client.events import EventRecorder
 from steersman.client.extenders import HttpExtender, http_extenders
+from steersman.client.informers import FOLLOWED_KINDS, Informers
+from steersman.client.kubeconfig import Choice, Target, connect
+from steersman.client.lease import ElectionSettings, LeaderElection, LeaseLost
+from steersman.client.lease_api import HttpLease
+from steersman.client.list_watch import ListWatch
+from steersman.client.rate_limit import RateLimited, TokenBucket
+from steersman.client.reflector import Reflector
+from steersman.client.retry import RetryPolicy
+from steersman.client.timing import Timing
+from steersman.client.transport import HttpTransport, Response, Transport, http_transport
 
-__all__ = ["HttpExtender", "http_extenders"]
+__all__ = [
+    "FOLLOWED_KINDS",
+    "ApiError",
+    "Choice",
+    "ClientError",
+    "Connection",
+    "ConnectionFailed",
+    "Dispatcher",
+    "ElectionSettings",
+    "EventRecorder",
+    "HttpExtender",
+    "HttpLease",
+    "HttpTransport",
+    "Informers",
+    "LeaderElection",
+    "LeaseLost",
+    "ListWatch",
+    "RateLimited",
+    "Reflector",
+    "Response",
+    "RetryPolicy",
+    "Target",
+    "Timing",
+    "TokenBucket",
+    "Transport",
+    "connect",
+    "http_extenders",
+    "http_transport",
+]
