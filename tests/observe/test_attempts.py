@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from tests.observe.measured_cluster import MeasuredCluster
 
-from steersman.cycle.decision import Scheduled, Unschedulable
+from steersman import api
+from steersman.assembly import Scheduler
+from steersman.clock import ManualClock
+from steersman.cycle.decision import Failed, Scheduled, Unschedulable
+from steersman.embedded import Store, feed
 from steersman.framework import ReservePlugin, Status
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import error
+from steersman.observe import MeasuredScheduler, Metrics
 from steersman.observe.measuring import attempts_label
+from steersman.rng import SeededRng
+from steersman.sim.tasks import Tasks
+from steersman.sim.writer import EmbeddedWriter
+from steersman.testing import make_node, make_pod
 
 PROFILE = "default-scheduler"
 
@@ -85,3 +96,34 @@ def test_a_pod_that_is_dropped_is_no_attempt(cluster: MeasuredCluster) -> None:
     cluster.run()
     assert cluster.scheduler.measuring.open_attempts == 0
     assert cluster.value("scheduling_algorithm_duration_seconds_count") == 0
+
+
+def test_a_cycle_that_was_cancelled_is_an_error(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("web")
+    queued = cluster.scheduler.queue.pop_nowait()
+    assert queued is not None
+    info = cluster.scheduler.cache.shapes.info(queued.pod)
+    cluster.scheduler.measuring.cycle_begins()
+    cluster.scheduler.measuring.failed(queued, Failed(info, PROFILE, error("cancelled")))
+    assert cluster.value("schedule_attempts_total", result="error", profile=PROFILE) == 1
+    assert cluster.scheduler.measuring.open_attempts == 0
+
+
+def test_a_measured_scheduler_decides_as_the_plain_one_does() -> None:
+    placements = []
+    for kind in (Scheduler, partial(MeasuredScheduler, Metrics())):
+        store, clock = Store(ManualClock()), ManualClock()
+        tasks = Tasks(clock)
+        scheduler = kind(clock, SeededRng(3), EmbeddedWriter(store, clock), tasks.spawn)
+        feed(store, scheduler.ingest)
+        for number in range(5):
+            store.create(make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods=20).obj())
+        for number in range(30):
+            store.create(make_pod(f"web-{number}").req(cpu="700m").obj())
+        while scheduler.schedule_one() is not None:
+            tasks.run_ready()
+        placements.append({name: pod.spec.node_name for name, pod in store.objects(api.Pod).items()})
+        tasks.close()
+    plain, measured = placements
+    assert plain == measured
+    assert len(set(plain.values())) == 6

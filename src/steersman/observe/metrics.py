@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge
+from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
 
 from steersman.observe.children import Children
 from steersman.observe.histogram import Histogram, HistogramFamily
@@ -36,7 +36,7 @@ _LONG_SECONDS: Final = exponential(0.01, 2, 20)
 
 
 class Metrics:
-    """One set of metrics in a registry of its own."""
+    """One set of metrics in a registry of its own, with those of the process (CPU, memory, files)."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -46,6 +46,7 @@ class Metrics:
         self._queue_metrics()
         self._preemption_metrics()
         self._state_metrics()
+        ProcessCollector(registry=self.registry)
 
     def _attempt_metrics(self) -> None:
         by_result = "result", "profile"
