@@ -94,6 +94,13 @@ def test_a_complaint_names_file_and_field(tmp_path: Path, user: dict[str, Any], 
         _credentials(tmp_path, user)
 
 
+def test_a_complaint_does_not_show_secrets(tmp_path: Path) -> None:
+    with pytest.raises(InputError) as caught:
+        _credentials(tmp_path, {"username": "jane", "password": 12345})
+    assert "users[0].user.password" in str(caught.value)
+    assert "12345" not in str(caught.value)
+
+
 def test_a_pod_finds_the_cluster_around_it(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("secret")
     (tmp_path / "ca.crt").write_bytes(b"authority")

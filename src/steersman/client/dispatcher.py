@@ -92,7 +92,7 @@ class Dispatcher:
             "apiVersion": "v1",
             "kind": "Binding",
             "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
-            "target": {"apiVersion": "v1", "kind": "Node", "name": node_name},
+            "target": {"kind": "Node", "name": node_name},
         }
         try:
             await self._send("POST", paths.of(pod.pod, "binding"), body)

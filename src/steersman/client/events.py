@@ -31,6 +31,7 @@ WORKERS: Final = 4
 SETTLE_SECONDS: Final = 60.0
 LONGEST_NOTE: Final = 1024
 LONGEST_NAME: Final = 253
+LONGEST_INSTANCE: Final = 128
 CUT: Final = " ..."
 DROPPED: Final = "an event about %s is dropped: %s"
 _DEFAULT_NAMESPACE: Final = "default"
@@ -68,7 +69,7 @@ class EventRecorder:
             metadata=api.ObjectMeta(name=self._name(meta.name, now), namespace=meta.namespace or _DEFAULT_NAMESPACE),
             event_time=timestamps.render_micro(now),
             reporting_controller=controller,
-            reporting_instance=f"{controller}-{self._instance}",
+            reporting_instance=f"{controller}-{self._instance}"[:LONGEST_INSTANCE],
             action=action,
             reason=reason,
             regarding=_reference(regarding),

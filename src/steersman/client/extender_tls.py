@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ssl
-import tempfile
 from pathlib import Path
 
+from steersman.client.tls import Certificate, load_certificate
 from steersman.config import Extender, ExtenderTLSConfig
 from steersman.framework.extender import ExtenderError
 
@@ -28,11 +28,8 @@ def context_for(extender: Extender) -> ssl.SSLContext:
 
 
 def _load_certificate(context: ssl.SSLContext, tls: ExtenderTLSConfig) -> None:
-    """The ssl module reads certificates from files only; data pass through files that nobody else can read."""
     if not (tls.cert_data or tls.cert_file) or not (tls.key_data or tls.key_file):
         return
-    with tempfile.TemporaryDirectory() as folder:
-        certificate, key = Path(folder, "certificate"), Path(folder, "key")
-        certificate.write_bytes(tls.cert_data or Path(tls.cert_file).read_bytes())
-        key.write_bytes(tls.key_data or Path(tls.key_file).read_bytes())
-        context.load_cert_chain(certificate, key)
+    certificate = tls.cert_data or Path(tls.cert_file).read_bytes()
+    key = tls.key_data or Path(tls.key_file).read_bytes()
+    load_certificate(context, Certificate(certificate, key))

@@ -8,6 +8,7 @@ The command line calls `connect`; a pod without a kubeconfig ends up in `in_clus
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +69,7 @@ def connect(choice: Choice, environment: Mapping[str, str], timing: Timing | Non
 
 def usual_files(environment: Mapping[str, str]) -> list[Path]:
     """Those of KUBECONFIG, else the one in the home directory."""
-    named = [Path(part).expanduser() for part in environment.get(VARIABLE, "").split(":") if part]
+    named = [Path(part).expanduser() for part in environment.get(VARIABLE, "").split(os.pathsep) if part]
     home = Path(environment.get("HOME") or "~").expanduser()
     return list(dict.fromkeys(named)) or [home / ".kube" / "config"]
 

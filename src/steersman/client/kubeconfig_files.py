@@ -94,4 +94,5 @@ def _read(file: Path) -> Kubeconfig:
         documents = [document for document in yaml_documents.documents(text) if document is not None]
         return codec.convert(documents[0], Kubeconfig) if documents else Kubeconfig()
     except InputError as error:
+        error.value = None  # may be a secret
         raise error.located(file=str(file)) from error

@@ -35,7 +35,10 @@ def context_for(settings: TlsSettings, certificate: Certificate | None) -> ssl.S
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     if certificate is not None:
-        _show(context, certificate)
+        try:
+            load_certificate(context, certificate)
+        except (ssl.SSLError, ValueError) as cause:
+            raise InputError(f"cannot be used with its key: {cause}", field="client-certificate-data") from cause
     return context
 
 
@@ -48,13 +51,10 @@ def _trusting(settings: TlsSettings) -> ssl.SSLContext:
         raise InputError(f"is not a PEM certificate: {cause}", field="certificate-authority-data") from cause
 
 
-def _show(context: ssl.SSLContext, certificate: Certificate) -> None:
+def load_certificate(context: ssl.SSLContext, certificate: Certificate) -> None:
     """The ssl module reads certificates from files only; data pass through files that nobody else can read."""
     with tempfile.TemporaryDirectory() as folder:
         certificate_file, key_file = Path(folder, "certificate"), Path(folder, "key")
         certificate_file.write_bytes(certificate.certificate)
         key_file.write_bytes(certificate.key)
-        try:
-            context.load_cert_chain(certificate_file, key_file)
-        except (ssl.SSLError, ValueError) as cause:
-            raise InputError(f"cannot be used with its key: {cause}", field="client-certificate-data") from cause
+        context.load_cert_chain(certificate_file, key_file)

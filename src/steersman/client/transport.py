@@ -6,6 +6,7 @@ In come method, path and body, out come answers, or `ApiError` and `ConnectionFa
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
@@ -219,12 +220,14 @@ def _probe_when_silent(response: aiohttp.ClientResponse) -> None:
     channel = connection.transport.get_extra_info("socket") if connection and connection.transport else None
     if channel is None:
         return
-    channel.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for name, value in (
-        ("TCP_KEEPIDLE", PROBE_SECONDS),
-        ("TCP_KEEPINTVL", UNANSWERED_SECONDS - PROBE_SECONDS),
-        ("TCP_USER_TIMEOUT", UNANSWERED_SECONDS * 1000),
-    ):
-        option = getattr(socket, name, None)
-        if option is not None:
-            channel.setsockopt(socket.IPPROTO_TCP, option, value)
+    options = {
+        "TCP_KEEPIDLE": PROBE_SECONDS,
+        "TCP_KEEPINTVL": UNANSWERED_SECONDS - PROBE_SECONDS,
+        "TCP_USER_TIMEOUT": UNANSWERED_SECONDS * 1000,
+    }
+    # Not every event loop lets one set options on the socket that it shows; a copy of the descriptor always does.
+    with socket.socket(fileno=os.dup(channel.fileno())) as copy:
+        copy.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in options.items():
+            if hasattr(socket, name):
+                copy.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

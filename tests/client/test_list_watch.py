@@ -1,0 +1,99 @@
+"""What lists and watches make of what the server sends."""
+
+from __future__ import annotations
+
+import json
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+from aiohttp import web
+from tests.client.following import IMPATIENT
+from tests.client.serving import Handler, run, serve
+
+from steersman import api
+from steersman.client.connection import Connection
+from steersman.client.errors import ApiError, ConnectionFailed
+from steersman.client.list_watch import Change, Listing, ListWatch
+from steersman.client.transport import http_transport
+
+
+def test_nulls_are_as_good_as_nothing() -> None:
+    pod = {"metadata": {"name": "web", "labels": None, "creationTimestamp": None}, "spec": {"containers": None}}
+    listing = run(_list({"metadata": {"resourceVersion": "7"}, "items": [pod]}))
+    assert listing.resource_version == "7"
+    assert listing.objects == [api.Pod(metadata=api.ObjectMeta(name="web"))]
+
+
+def test_a_list_without_items_is_empty() -> None:
+    assert run(_list({"metadata": {"resourceVersion": "7"}, "items": None})).objects == []
+
+
+def test_an_object_that_cannot_be_read_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    broken = {"metadata": {"name": "broken"}, "spec": {"priority": "high"}}
+    listing = run(_list({"metadata": {}, "items": [broken, {"metadata": {"name": "web"}}]}))
+    assert [pod.metadata.name for pod in listing.objects] == ["web"]
+    assert "a Pod that cannot be read" in caplog.text
+    assert "spec.priority" in caplog.text
+
+
+def test_a_list_that_cannot_be_read_is_no_answer() -> None:
+    with pytest.raises(ConnectionFailed, match="the list cannot be read"):
+        run(_list("nonsense"))
+
+
+def test_a_line_may_hold_an_object_of_megabytes() -> None:
+    pod = {"metadata": {"name": "web", "annotations": {"note": "x" * 3_000_000}}}
+    (change,) = run(_watch({"type": "ADDED", "object": pod}))
+    assert len(change.object.metadata.annotations["note"]) == 3_000_000
+
+
+def test_an_error_line_is_the_error_that_it_tells() -> None:
+    status = {"kind": "Status", "status": "Failure", "code": 410, "reason": "Expired", "message": "too old"}
+    with pytest.raises(ApiError, match="too old") as caught:
+        run(_watch({"type": "ERROR", "object": status}))
+    assert caught.value.is_expired
+
+
+def test_a_line_that_is_no_json_is_a_broken_connection() -> None:
+    with pytest.raises(ConnectionFailed, match="a line cannot be read"):
+        run(_watch("nonsense"))
+
+
+def test_a_watch_asks_for_bookmarks_and_an_end() -> None:
+    queries: list[dict[str, str]] = []
+
+    async def note(request: web.Request) -> web.Response:
+        queries.append(dict(request.query))
+        return web.Response()
+
+    run(_changes(note))
+    (query,) = queries
+    assert (query["watch"], query["resourceVersion"], query["allowWatchBookmarks"]) == ("true", "7", "true")
+    assert 300 <= int(query["timeoutSeconds"]) <= 600
+
+
+async def _list(document: Any) -> Listing[api.Pod]:
+    async with serve(_sending(document)) as address, http_transport(Connection(address)) as transport:
+        return await ListWatch(transport, api.Pod, IMPATIENT).list()
+
+
+async def _watch(line: Any) -> list[Change[api.Pod]]:
+    return await _changes(_sending(line))
+
+
+async def _changes(handler: Handler) -> list[Change[api.Pod]]:
+    async with serve(handler) as address, http_transport(Connection(address)) as transport:
+        source = ListWatch(transport, api.Pod, IMPATIENT)
+        async with aclosing(source.watch("7")) as changes:
+            return [change async for change in changes]
+
+
+def _sending(document: Any) -> Handler:
+    """A JSON document, or a text as it is, and the end of the line."""
+    text = document if isinstance(document, str) else json.dumps(document)
+
+    async def send(_: web.Request) -> web.Response:
+        return web.Response(text=f"{text}\n")
+
+    return send
