@@ -83,6 +83,8 @@ def test_the_container_has_no_privileges_and_writes_only_to_memory() -> None:
     writable = {mount["name"] for mount in container()["volumeMounts"] if not mount.get("readOnly")}
     volumes = {volume["name"]: volume for volume in pod_spec()["volumes"]}
     assert [volumes[name]["emptyDir"]["medium"] for name in writable] == ["Memory"]
+    (scratch,) = (mount["mountPath"] for mount in container()["volumeMounts"] if mount["name"] in writable)
+    assert container()["env"] == [{"name": "TMPDIR", "value": scratch}]
 
 
 def test_the_image_runs_as_the_user_of_the_deployment() -> None:
