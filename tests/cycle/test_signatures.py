@@ -14,17 +14,19 @@ from steersman.api.selectors import Selector, from_labels
 from steersman.cycle.plan import make_plan
 from steersman.cycle.signatures import Signatures
 from steersman.framework.columns import (
-    BoolColumn,
     ClusterFilterKernel,
     ColumnarFilter,
     Depends,
     FilterKernel,
-    NodesView,
-    ReasonColumn,
-    Rows,
     StatusTable,
 )
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import (
+    BoolColumn,
+    NodesView,
+    ReasonColumn,
+    Rows,
+)
 from steersman.framework.plugin import FilterPlugin, Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unschedulable

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from steersman import api
 from steersman.framework.columns import (
-    ALL_ROWS,
     ClusterScoreKernel,
     ColumnarFilter,
     ColumnarScore,
@@ -25,6 +24,7 @@ from steersman.framework.columns import (
     ScoreKernel,
 )
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.plugin import FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.framework.status import Status, fault, is_skip

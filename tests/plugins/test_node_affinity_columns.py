@@ -11,8 +11,9 @@ from tests.plugins.handles import FakeHandle
 
 from steersman import api
 from steersman.config import NodeAffinityArgs
-from steersman.framework.columns import ALL_ROWS, FilterKernel
+from steersman.framework.columns import FilterKernel
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.plugin import PreFilterResult
 from steersman.plugins.node_affinity import NodeAffinity
 from steersman.testing import PodBuilder, exists, is_in, make_node, make_pod, not_in

@@ -11,8 +11,14 @@ from tests.plugins.handles import FakeHandle
 
 from steersman import api
 from steersman.config import NodeAffinityArgs
-from steersman.framework.columns import ALL_ROWS, MAX_RAW_SCORE, ClusterScoreKernel, KernelFault, ScoreKernel
+from steersman.framework.columns import (
+    MAX_RAW_SCORE,
+    ClusterScoreKernel,
+    KernelFault,
+    ScoreKernel,
+)
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.plugin import NodeScore, invalid_score
 from steersman.framework.status import Code
 from steersman.plugins.node_affinity import NodeAffinity

@@ -5,17 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from steersman.framework.columns import (
-    BoolColumn,
     ClusterFilterKernel,
     ClusterScoreKernel,
     Depends,
     Feasible,
     FilterKernel,
-    IntColumn,
     Normalize,
+    ScoreKernel,
+)
+from steersman.framework.nodes_view import (
+    BoolColumn,
+    IntColumn,
     ReasonColumn,
     Rows,
-    ScoreKernel,
 )
 from steersman.state.node_table import NodeTable
 

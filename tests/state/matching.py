@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 
 from steersman.api.selectors import EVERYTHING, Selector, from_labels
-from steersman.framework.columns import BoolColumn
+from steersman.framework.nodes_view import BoolColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.state.node_table import NodeTable
 

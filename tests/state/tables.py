@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from steersman.framework.columns import Column
+from steersman.framework.nodes_view import Column
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.state.node_table import NodeTable
 from steersman.state.validation import validate_table

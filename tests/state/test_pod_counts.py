@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.state.matching import Untainted, app
 from tests.state.tables import HOSTNAME, ZONE, Tables, cells, usual_node
 
-from steersman.framework.columns import DomainCounts
+from steersman.framework.nodes_view import DomainCounts
 from steersman.testing import PodBuilder, make_node, make_pod
 
 

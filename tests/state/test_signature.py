@@ -9,7 +9,13 @@ from tests.equivalence.examples import examples
 from tests.state.kernels import Banned, CountedFromOutside, Favourite, MostPods, PodCount, Schedulable, TaintCount
 from tests.state.tables import Tables, usual_node
 
-from steersman.framework.columns import ClusterFilterKernel, ClusterScoreKernel, FilterKernel, Normalize, ScoreKernel
+from steersman.framework.columns import (
+    ClusterFilterKernel,
+    ClusterScoreKernel,
+    FilterKernel,
+    Normalize,
+    ScoreKernel,
+)
 from steersman.state.fragment_columns import FragmentColumn
 from steersman.state.signature import MAX_SCORE, Signature, WeightedColumn, normalise
 from steersman.testing import make_pod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.state.tables import ZONE, Tables, usual_node
 
-from steersman.framework.columns import TermKind
+from steersman.framework.nodes_view import TermKind
 from steersman.testing import make_node, make_pod
 
 WEB = {"app": "web"}

@@ -10,7 +10,7 @@ from tests.state.matching import Untainted, app
 from tests.state.tables import HOSTNAME, ZONE, usual_node
 
 from steersman.api.selectors import Operator, Requirement
-from steersman.framework.columns import TermKind
+from steersman.framework.nodes_view import TermKind
 from steersman.state.cache import Cache
 from steersman.state.node_table import NodeTable
 from steersman.state.pod_lifecycle import PodState

@@ -94,7 +94,9 @@ class Scheduler:
         self._nominated = NominatedPods(self.queue, self.cache.shapes)
         self.ingest = Ingest(self.cache, self.objects, self.queue, self.profiles, self.pods, self.waiting_pods.reject)
         percentage = options.configuration.percentage_of_nodes_to_score
-        self.cycle = SchedulingCycle(self.cache, self.profiles, self._nominated.by_node, rng, percentage, options.scalar)
+        self.cycle = SchedulingCycle(
+            self.cache, self.profiles, self._nominated.by_node, rng, percentage, options.scalar
+        )
         self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
         self._extended = ExtendedCycle(self.cycle, self.cache, options.extenders)
         #: Sees every evaluation before anything is assumed.
@@ -261,4 +263,3 @@ class PendingInfos:
         """The same, for the last time."""
         info = self._by_uid.pop(pod.metadata.uid, None)
         return info if info is not None and info.pod is pod else self._shapes.info(pod)
-

@@ -16,18 +16,20 @@ import numpy as np
 from steersman.api import Pod
 from steersman.cycle.scalar import check_score
 from steersman.framework.columns import (
-    ALL_ROWS,
     Depends,
     FilterKernel,
-    IntColumn,
-    NodesView,
     Normalize,
-    ReasonColumn,
-    Rows,
     ScoreKernel,
     StatusTable,
 )
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.nodes_view import (
+    ALL_ROWS,
+    IntColumn,
+    NodesView,
+    ReasonColumn,
+    Rows,
+)
 from steersman.framework.pod_info import PodInfo
 from steersman.runtime.faults import CycleAborted
 from steersman.runtime.methods import FilterMethod, ScoreMethod

@@ -12,14 +12,9 @@ from steersman.cycle.evaluation import PluginScores, ScoreTable
 from steersman.cycle.plan import FilterStep, Plan
 from steersman.cycle.row_statuses import RowIndex
 from steersman.cycle.signatures import FilterPart, ScorePart, SignatureEntry
-from steersman.framework.columns import (
-    AnyIntColumn,
-    BoolColumn,
-    ClusterFilterKernel,
-    ClusterScoreKernel,
-    Feasible,
-)
+from steersman.framework.columns import ClusterFilterKernel, ClusterScoreKernel, Feasible
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.state.node_table import NodeTable

@@ -20,9 +20,10 @@ from steersman.cycle.pre_filter import Answer, merge, not_restricted_to
 from steersman.cycle.row_statuses import RowStatuses
 from steersman.cycle.sampling import Sampling
 from steersman.cycle.signatures import FilterPart, SignatureEntry, Signatures
-from steersman.framework.columns import BoolColumn, ClusterFilterKernel, Feasible
+from steersman.framework.columns import ClusterFilterKernel, Feasible
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import BoolColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status
 from steersman.rng import Rng

@@ -13,7 +13,13 @@ import numpy as np
 
 from steersman.cycle.plan import FilterStep, Plan
 from steersman.cycle.signatures import SignatureEntry
-from steersman.framework.columns import BoolColumn, ClusterFilterKernel, Depends, NeedsPorts, NeedsRoom
+from steersman.framework.columns import (
+    ClusterFilterKernel,
+    Depends,
+    NeedsPorts,
+    NeedsRoom,
+)
+from steersman.framework.nodes_view import BoolColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.state.node_table import NodeTable

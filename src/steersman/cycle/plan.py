@@ -16,11 +16,11 @@ from steersman.framework.columns import (
     ColumnarScore,
     Depends,
     FilterKernel,
-    NodesView,
     PerPodFragment,
     ScoreKernel,
     StatusTable,
 )
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.pod_info import PodInfo
 from steersman.runtime.profile import FilterCall, Profile, ScoreCall
 from steersman.state.signature import PENALTY

@@ -13,35 +13,23 @@ Kernels of pods with equal *fragments* are shared. A filter answers with reason 
 `StatusTable` turns into statuses; so diagnosis and explanation need no second evaluation. The scalar methods of the same
 plugin are the specification; property tests hold the two forms equal.
 
-`state` implements `NodesView` and everything behind it; plugins only read.
+What kernels read is in `nodes_view`.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.api import Node, Taint
-from steersman.api.selectors import Requirement, Selector
-from steersman.framework.node_info import NodeInfo
-from steersman.framework.pod_info import AffinityTerm, HostPort, PodInfo
+from steersman.framework.nodes_view import AnyIntColumn, BoolColumn, IntColumn, NodesView, ReasonColumn, Rows
+from steersman.framework.pod_info import HostPort, PodInfo
 from steersman.framework.status import Code, CycleAborted, Status
-
-#: Row indices, or a slice for "all of them".
-Rows = NDArray[np.intp] | slice
-BoolColumn = NDArray[np.bool_]
-IntColumn = NDArray[np.int64]
-ReasonColumn = NDArray[np.int32]
-#: Of either width.
-AnyIntColumn = NDArray[np.signedinteger[Any]]
-
-ALL_ROWS = slice(None)
 
 #: Raw scores of a `ScoreKernel` that is normalised lie within 0..MAX_RAW_SCORE; a cluster kernel does its own scaling.
 MAX_RAW_SCORE = 1 << 24
@@ -50,19 +38,6 @@ MAX_RAW_SCORE = 1 << 24
 class KernelFault(CycleAborted):
     """A cluster kernel finds that the plugin cannot go on: the cycle ends as it does when the scalar form says so.
     `status` is what the scalar engine would report, signed by the plugin."""
-
-
-ScalarT = TypeVar("ScalarT", bound=np.generic)
-
-
-class Column:
-    """An int64 column with a memoryview twin: numpy for many cells, the view for one (ten times faster there)."""
-
-    __slots__ = ("cell", "values")
-
-    def __init__(self, values: IntColumn) -> None:
-        self.values = values
-        self.cell = values.data
 
 
 class Depends(Enum):
@@ -192,6 +167,27 @@ class ClusterFilterKernel(ABC):
         """Reason ids of all rows; nonzero exactly where `rejected` is true."""
 
 
+class RefusedPodKernel(ClusterFilterKernel):
+    """Of a pod that PreFilter refuses as a whole, because the plugin cannot understand what it asks for."""
+
+    def __init__(self, refusal: Status, view: NodesView, statuses: StatusTable) -> None:
+        self._refusal = refusal
+        self._reason = statuses.id_of(refusal)
+        self._view = view
+
+    def skipped(self) -> bool:
+        return False
+
+    def refusal(self) -> Status:
+        return self._refusal
+
+    def rejected(self) -> BoolColumn:
+        return np.ones(self._view.capacity, np.bool_)
+
+    def reasons(self) -> ReasonColumn:
+        return np.full(self._view.capacity, self._reason, np.int32)
+
+
 class Feasible:
     """The rows that passed every filter of this cycle."""
 
@@ -284,213 +280,3 @@ class PerPodFragment:
 
     def pod_fragment(self, pod: PodInfo) -> Hashable:
         raise TypeError(f"{type(self).__name__} has no pod_fragment")
-
-
-class Topology(Protocol):
-    """The domains of one topology key: rows with the same label value share a domain id."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def domain(self) -> NDArray[np.intp]:
-        """Domain id by row; 0 when the node lacks the label (or there is no node)."""
-
-    @property
-    def cell(self) -> memoryview:
-        """Twin of `domain`."""
-
-    @property
-    def size(self) -> int:
-        """Length of a per-domain table: greater than every domain id."""
-
-    @property
-    def one_row_per_domain(self) -> bool:
-        """Every node has the label, and no two share a value: hostnames, usually."""
-
-    @property
-    def empty_value(self) -> int:
-        """The domain of nodes that have the label with an empty value; 0 while there has been none."""
-
-    def gather(self, table: NDArray[ScalarT]) -> NDArray[ScalarT]:
-        """Per-domain table to per-row column; may be a view of the table, so do not write into it."""
-
-
-class DomainCounts(Protocol):
-    """Matching pods summed per domain, over the eligible rows."""
-
-    @property
-    def topology(self) -> Topology: ...
-    @property
-    def counts(self) -> IntColumn:
-        """By domain id; slot 0 sums the eligible rows without the label."""
-
-    @property
-    def eligible_rows(self) -> IntColumn:
-        """Number of eligible rows by domain id."""
-
-    @property
-    def total(self) -> int:
-        """Number of matching pods on eligible rows that have the label: the sum of `counts` without slot 0."""
-
-    @property
-    def cell(self) -> memoryview:
-        """Twin of `counts`."""
-
-
-class Eligibility(Protocol):
-    """Which rows count; asked again for a row when its node changes. Hashable: equal ones share tables."""
-
-    def rows(self) -> BoolColumn: ...
-
-    def row(self, row: int) -> bool: ...
-
-    def __hash__(self) -> int: ...
-
-
-class PodMatcher(Protocol):
-    """Which pods count. Hashable: equal matchers share tables."""
-
-    @property
-    def selector(self) -> Selector: ...
-
-    def matches(self, pod: PodInfo, namespace_labels: Mapping[str, str]) -> bool: ...
-
-    def may_match_namespace(self, namespace: str, namespace_labels: Mapping[str, str]) -> bool: ...
-
-    def __hash__(self) -> int: ...
-
-
-class MatchCounts(Protocol):
-    """How many pods on each row a matcher matches; kept up to date as pods come and go."""
-
-    @property
-    def per_row(self) -> Column: ...
-
-    def by_domain(self, topology: Topology, eligible: Eligibility | None = None) -> DomainCounts:
-        """The same per domain; None: every row counts."""
-
-
-class TermKind(Enum):
-    """Which of a pod's affinity terms."""
-
-    REQUIRED_AFFINITY = "required affinity"
-    REQUIRED_ANTI_AFFINITY = "required anti-affinity"
-    PREFERRED_AFFINITY = "preferred affinity"
-    PREFERRED_ANTI_AFFINITY = "preferred anti-affinity"
-
-
-class TermTable(Protocol):
-    """Existing pods that have one affinity term, counted by domain of the term's topology key."""
-
-    @property
-    def term(self) -> AffinityTerm: ...
-    @property
-    def topology(self) -> Topology: ...
-    @property
-    def counts(self) -> IntColumn: ...
-    @property
-    def total(self) -> int:
-        """Number of pods with the term on rows that have the topology label."""
-
-
-class TaintSets(Protocol):
-    """Taints by row, interned without the time of their addition: most nodes share a few sets."""
-
-    @property
-    def ids(self) -> NDArray[np.intp]: ...
-    @property
-    def sets(self) -> Sequence[tuple[Taint, ...]]: ...
-
-
-class ChangeLog(Protocol):
-    """Which rows changed, in order: whoever was up to date at `end` catches up with what has been added since."""
-
-    @property
-    def end(self) -> int: ...
-
-    def since(self, position: int) -> Collection[int] | None:
-        """The distinct rows that changed since; None when that is too long ago to tell."""
-
-
-class NodesView(Protocol):
-    """The node columns as kernels read them. Arrays may be replaced only when `generation` changes, and then every
-    kernel is made anew: a kernel may keep what it got."""
-
-    @property
-    def capacity(self) -> int:
-        """Number of rows, spare ones included: the length of every column."""
-
-    @property
-    def generation(self) -> int: ...
-    @property
-    def alive(self) -> BoolColumn:
-        """Rows that have a node."""
-
-    @property
-    def node_count(self) -> int: ...
-
-    @property
-    def log(self) -> ChangeLog:
-        """Rows whose node or pods changed."""
-
-    @property
-    def node_log(self) -> ChangeLog:
-        """Rows whose node changed."""
-
-    def row_of(self, name: str) -> int | None: ...
-
-    def node(self, row: int) -> Node:
-        """The row's node; LookupError for a row without one."""
-
-    def info(self, row: int) -> NodeInfo: ...
-
-    def allocatable(self, resource: str) -> Column: ...
-
-    def requested(self, resource: str) -> Column: ...
-
-    def nonzero_requested(self, resource: str) -> Column:
-        """For ``cpu`` and ``memory``."""
-
-    @property
-    def pod_count(self) -> Column: ...
-    @property
-    def allowed_pods(self) -> Column: ...
-
-    def requirement(self, requirement: Requirement) -> BoolColumn:
-        """Rows whose labels meet the requirement. Kept up to date in place; do not change it."""
-
-    def label_values(self, key: str) -> tuple[NDArray[np.int32], Mapping[str, int]]:
-        """Which value of the label each row has: ids by row, -1 without the label, and the id of each value. Kept up to
-        date in place; for labels with so many values that a column for each would be a waste."""
-
-    @property
-    def taints(self) -> TaintSets: ...
-
-    @property
-    def unschedulable(self) -> BoolColumn: ...
-
-    def rows_with_image(self, name: str) -> Mapping[int, int]:
-        """Row to size in bytes for the nodes that have the image under that (normalised) name."""
-
-    @property
-    def image_epoch(self) -> int:
-        """Changes when images or the number of nodes change."""
-
-    @property
-    def rows_with_ports(self) -> Mapping[int, NodeInfo]:
-        """Rows on which some pod uses a host port."""
-
-    def topology(self, key: str) -> Topology: ...
-
-    def matching(self, matcher: PodMatcher) -> MatchCounts:
-        """Subscribes to the counts of that matcher."""
-
-    def terms(self, kind: TermKind) -> Sequence[TermTable]:
-        """All term tables of that kind, in the order in which they appeared; the sequence only grows within a
-        `generation`."""
-
-    def namespace_labels(self, namespace: str) -> Mapping[str, str]: ...
-
-    @property
-    def namespaces_epoch(self) -> int:
-        """Changes when a namespace or its labels change."""

@@ -11,10 +11,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from steersman.api import PodSpec
-from steersman.framework.columns import ColumnarScore, NodesView, ScoreKernel
+from steersman.framework.columns import ColumnarScore, ScoreKernel
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import Handle
 from steersman.framework.node_info import ImageState, NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import MAX_NODE_SCORE, ScorePlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.plugins.image_locality_columns import PresentImages

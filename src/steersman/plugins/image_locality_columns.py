@@ -11,7 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.framework.columns import IntColumn, NodesView, Rows, ScoreKernel
+from steersman.framework.columns import ScoreKernel
+from steersman.framework.nodes_view import IntColumn, NodesView, Rows
 from steersman.framework.plugin import MAX_NODE_SCORE
 
 #: Far above every bound, and far enough below the largest integer that sums do not overflow.

@@ -22,19 +22,21 @@ from steersman.api.node_selectors import (
 )
 from steersman.api.selectors import Requirement
 from steersman.framework.columns import (
-    ALL_ROWS,
-    AnyIntColumn,
-    BoolColumn,
     ClusterScoreKernel,
     Feasible,
     FilterKernel,
-    IntColumn,
     KernelFault,
-    NodesView,
     Normalize,
+    ScoreKernel,
+)
+from steersman.framework.nodes_view import (
+    ALL_ROWS,
+    AnyIntColumn,
+    BoolColumn,
+    IntColumn,
+    NodesView,
     ReasonColumn,
     Rows,
-    ScoreKernel,
 )
 from steersman.framework.plugin import MAX_NODE_SCORE, invalid_score
 from steersman.framework.status import Status

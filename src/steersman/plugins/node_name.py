@@ -6,10 +6,11 @@ The vector form is in `node_name_columns`.
 
 from __future__ import annotations
 
-from steersman.framework.columns import ColumnarFilter, FilterKernel, NodesView, StatusTable
+from steersman.framework.columns import ColumnarFilter, FilterKernel, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unresolvable

@@ -11,11 +11,12 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from steersman import api
-from steersman.framework.columns import ColumnarFilter, FilterKernel, NodesView, StatusTable
+from steersman.framework.columns import ColumnarFilter, FilterKernel, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.hints import deleted
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import ANY_ADDRESS, HostPort, PodInfo, host_ports
 from steersman.framework.status import SKIP, Status, error, unschedulable

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from steersman.framework.columns import Depends, FilterKernel, NeedsPorts, NodesView, ReasonColumn, Rows
+from steersman.framework.columns import Depends, FilterKernel, NeedsPorts
+from steersman.framework.nodes_view import NodesView, ReasonColumn, Rows
 from steersman.framework.pod_info import ANY_ADDRESS, HostPort, PodInfo
 
 

@@ -10,12 +10,13 @@ from typing import Final
 
 from steersman import api
 from steersman.api.tolerations import NO_SCHEDULE, find_untolerated_taint
-from steersman.framework.columns import ColumnarFilter, FilterKernel, NodesView, StatusTable
+from steersman.framework.columns import ColumnarFilter, FilterKernel, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
 from steersman.framework.hints import changed
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unresolvable

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from steersman.framework.columns import FilterKernel, NodesView, ReasonColumn, Rows
+from steersman.framework.columns import FilterKernel
+from steersman.framework.nodes_view import NodesView, ReasonColumn, Rows
 
 
 class CordonedNodes(FilterKernel):

@@ -16,7 +16,6 @@ from steersman.framework.columns import (
     ColumnarFilter,
     ColumnarScore,
     FilterKernel,
-    NodesView,
     ScoreKernel,
     StatusTable,
 )
@@ -25,6 +24,7 @@ from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWit
 from steersman.framework.handle import Handle
 from steersman.framework.hints import changed
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import (
     MAX_NODE_SCORE,
     EnqueueExtensions,

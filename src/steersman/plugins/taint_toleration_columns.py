@@ -8,13 +8,11 @@ import numpy as np
 
 from steersman.api import Taint, Toleration
 from steersman.api.tolerations import PREFER_NO_SCHEDULE
-from steersman.framework.columns import (
-    FilterKernel,
+from steersman.framework.columns import FilterKernel, Normalize, ScoreKernel
+from steersman.framework.nodes_view import (
     IntColumn,
-    Normalize,
     ReasonColumn,
     Rows,
-    ScoreKernel,
     TaintSets,
 )
 

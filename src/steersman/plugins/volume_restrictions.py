@@ -13,12 +13,13 @@ from collections.abc import Callable, Iterable, Sequence
 from steersman import api
 from steersman.api import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim, Volume
 from steersman.api.persistent_volumes import READ_WRITE_ONCE_POD
-from steersman.framework.columns import ClusterFilterKernel, ColumnarFilter, NodesView, StatusTable
+from steersman.framework.columns import ClusterFilterKernel, ColumnarFilter, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
 from steersman.framework.hints import changed, deleted
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable, unschedulable

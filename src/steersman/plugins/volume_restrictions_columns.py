@@ -9,8 +9,9 @@ from collections.abc import Callable, Hashable
 
 import numpy as np
 
-from steersman.framework.columns import BoolColumn, ClusterFilterKernel, NodesView, ReasonColumn, StatusTable
+from steersman.framework.columns import ClusterFilterKernel, StatusTable
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import BoolColumn, NodesView, ReasonColumn
 from steersman.framework.status import Status, is_skip
 
 #: The filter of one node after PreFilter.

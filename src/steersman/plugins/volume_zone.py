@@ -14,12 +14,13 @@ from steersman import api
 from steersman.api import PersistentVolume, PersistentVolumeClaim, StorageClass
 from steersman.api.csi_topology import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 from steersman.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER, class_of_claim
-from steersman.framework.columns import ClusterFilterKernel, ColumnarFilter, NodesView, StatusTable
+from steersman.framework.columns import ClusterFilterKernel, ColumnarFilter, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
 from steersman.framework.hints import changed
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, unresolvable

@@ -7,7 +7,8 @@ from collections.abc import Callable, Hashable, Iterable, Mapping
 import numpy as np
 
 from steersman.api.selectors import Operator, Requirement
-from steersman.framework.columns import BoolColumn, ClusterFilterKernel, NodesView, ReasonColumn
+from steersman.framework.columns import ClusterFilterKernel
+from steersman.framework.nodes_view import BoolColumn, NodesView, ReasonColumn
 from steersman.framework.status import Status
 
 #: Label key and the values of which a node must have one.

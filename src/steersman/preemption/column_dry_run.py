@@ -16,9 +16,9 @@ import numpy as np
 from steersman.cycle.evaluation import NodeStatuses
 from steersman.cycle.row_statuses import RowStatuses
 from steersman.cycle.what_if import ProfileWhatIf
-from steersman.framework.columns import BoolColumn
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import WhatIf
+from steersman.framework.nodes_view import BoolColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status
 from steersman.preemption.candidates import Candidate, Choice, pick

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from steersman.framework.columns import BoolColumn, IntColumn, NeedsRoom
+from steersman.framework.columns import NeedsRoom
+from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.status import Status
 from steersman.preemption.removal import Removal
 from steersman.preemption.victim_table import RowIndex

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from steersman.cycle import scalar
 from steersman.cycle.local_filters import LocalFilters
-from steersman.framework.columns import BoolColumn, IntColumn
+from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.plugins.node_ports import ports_conflict
 from steersman.preemption.victim_table import RowIndex, VictimTable

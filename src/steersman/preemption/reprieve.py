@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.framework.columns import BoolColumn, IntColumn
+from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.preemption.removal import Removal
 from steersman.preemption.victim_table import RowIndex
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steersman.api import timestamps
-from steersman.framework.columns import BoolColumn, IntColumn
+from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.state.dirty_log import DirtyLog
 from steersman.state.node_table import NodeTable

@@ -12,7 +12,8 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.framework.columns import ALL_ROWS, AnyIntColumn, Depends, FilterKernel, ScoreKernel
+from steersman.framework.columns import Depends, FilterKernel, ScoreKernel
+from steersman.framework.nodes_view import ALL_ROWS, AnyIntColumn
 from steersman.state.dirty_log import DirtyLog
 from steersman.state.node_table import NodeTable
 

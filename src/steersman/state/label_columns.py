@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from steersman.api import Taint
 from steersman.api.selectors import Requirement
-from steersman.framework.columns import BoolColumn
+from steersman.framework.nodes_view import BoolColumn
 
 RowLabels = Callable[[], Iterable[tuple[int, Mapping[str, str]]]]
 
@@ -61,7 +61,7 @@ class LabelColumns:
 
 
 class TaintColumn:
-    """Implements `framework.columns.TaintSets`: most nodes share a few sets of taints, but for the time of addition."""
+    """Implements `framework.nodes_view.TaintSets`: most nodes share a few sets of taints, but for the time of addition."""
 
     def __init__(self, capacity: int) -> None:
         #: intp[capacity]: index into `sets`.

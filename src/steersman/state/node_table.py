@@ -1,7 +1,7 @@
 """The node columns: one row per node, and everything that is counted per row.
 
 Written by the cache (`state.cache`) on node and pod events and on assume; read by kernels through the protocol
-`framework.columns.NodesView`, and row by row as `NodeInfo`. A row may hold pods without a node (a pod was seen before its
+`framework.nodes_view.NodesView`, and row by row as `NodeInfo`. A row may hold pods without a node (a pod was seen before its
 node, or the node went first); such a row is not alive and nothing is scheduled there.
 """
 
@@ -16,7 +16,12 @@ from numpy.typing import NDArray
 
 from steersman.api import Node
 from steersman.api.selectors import Requirement
-from steersman.framework.columns import BoolColumn, Column, PodMatcher, TermKind
+from steersman.framework.nodes_view import (
+    BoolColumn,
+    Column,
+    PodMatcher,
+    TermKind,
+)
 from steersman.framework.pod_info import HostPort, PodInfo, PodShape
 from steersman.framework.pod_resources import node_allocatable
 from steersman.state.dirty_log import DirtyLog
@@ -38,7 +43,7 @@ Key = TypeVar("Key")
 
 
 class NodeTable:
-    """Implements `framework.columns.NodesView`, and the writes behind it."""
+    """Implements `framework.nodes_view.NodesView`, and the writes behind it."""
 
     def __init__(
         self, namespace_labels: Callable[[str], Mapping[str, str]], capacity: int = _SMALLEST_CAPACITY

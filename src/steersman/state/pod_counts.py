@@ -11,7 +11,13 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.framework.columns import Column, Eligibility, IntColumn, PodMatcher, Topology
+from steersman.framework.nodes_view import (
+    Column,
+    Eligibility,
+    IntColumn,
+    PodMatcher,
+    Topology,
+)
 from steersman.framework.pod_info import PodInfo
 from steersman.state.topology import TopologyColumn
 
@@ -19,7 +25,7 @@ NamespaceLabels = Callable[[str], Mapping[str, str]]
 
 
 class DomainCountsTable:
-    """Implements `framework.columns.DomainCounts`.
+    """Implements `framework.nodes_view.DomainCounts`.
 
     Invariant: `counts[d]` is the sum of `per_row` over the eligible rows of domain d, `eligible_rows[d]` their number.
     """
@@ -80,7 +86,7 @@ class DomainCountsTable:
 
 
 class MatchCountsTable:
-    """Implements `framework.columns.MatchCounts`. Invariant: `per_row` counts the matching pods on each row."""
+    """Implements `framework.nodes_view.MatchCounts`. Invariant: `per_row` counts the matching pods on each row."""
 
     def __init__(self, matcher: PodMatcher, capacity: int, alive: NDArray[np.bool_]) -> None:
         self.matcher = matcher

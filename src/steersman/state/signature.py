@@ -19,8 +19,6 @@ from typing import Any
 import numpy as np
 
 from steersman.framework.columns import (
-    AnyIntColumn,
-    BoolColumn,
     ClusterFilterKernel,
     ClusterScoreKernel,
     Depends,
@@ -29,6 +27,7 @@ from steersman.framework.columns import (
     Normalize,
     ScoreKernel,
 )
+from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.state.fragment_columns import FEW, FragmentColumn, has_epoch
 from steersman.state.node_table import NodeTable
 

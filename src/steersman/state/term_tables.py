@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 
-from steersman.framework.columns import IntColumn, TermKind, Topology
+from steersman.framework.nodes_view import IntColumn, TermKind, Topology
 from steersman.framework.pod_info import AffinityTerm, PodShape
 from steersman.state.topology import TopologyColumn
 
 
 class AffinityTermTable:
-    """Implements `framework.columns.TermTable`."""
+    """Implements `framework.nodes_view.TermTable`."""
 
     __slots__ = ("__weakref__", "_topology", "cell", "counts", "term", "total")
 

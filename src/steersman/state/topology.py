@@ -13,14 +13,14 @@ from weakref import WeakMethod
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.framework.columns import ScalarT
+from steersman.framework.nodes_view import ScalarT
 
 HOSTNAME_KEY = "kubernetes.io/hostname"
 _HEADROOM = 16
 
 
 class TopologyColumn:
-    """Implements `framework.columns.Topology`."""
+    """Implements `framework.nodes_view.Topology`."""
 
     def __init__(self, key: str, capacity: int) -> None:
         self.key = key

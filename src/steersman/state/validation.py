@@ -14,7 +14,7 @@ import numpy as np
 
 from steersman.api import Node, Taint
 from steersman.errors import SteersmanError
-from steersman.framework.columns import Column, IntColumn, TermKind
+from steersman.framework.nodes_view import Column, IntColumn, TermKind
 from steersman.framework.pod_info import AffinityTerm, HostPort, PodInfo
 from steersman.framework.pod_resources import node_allocatable
 from steersman.state.dirty_log import DirtyLog

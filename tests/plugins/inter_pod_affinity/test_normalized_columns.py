@@ -2,7 +2,7 @@ from tests.plugins.inter_pod_affinity.column_cluster import ColumnCluster
 from tests.plugins.inter_pod_affinity.cycles import node_in
 
 from steersman.config import InterPodAffinityArgs
-from steersman.framework.columns import AnyIntColumn
+from steersman.framework.nodes_view import AnyIntColumn
 from steersman.plugins.inter_pod_affinity import InterPodAffinity
 from steersman.testing import make_pod
 

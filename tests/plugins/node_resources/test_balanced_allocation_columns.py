@@ -18,9 +18,9 @@ from tests.plugins.node_resources.odd_amounts import (
 )
 
 from steersman.config import NodeResourcesBalancedAllocationArgs, ResourceSpec
-from steersman.framework.columns import ALL_ROWS
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.pod_info import PodInfo
 from steersman.plugins.node_resources import NodeResourcesBalancedAllocation
 from steersman.plugins.node_resources.balance import balance_score

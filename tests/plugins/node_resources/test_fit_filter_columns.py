@@ -10,7 +10,7 @@ from tests.plugins.node_resources.fitting import FPGA, GPU, fit_plugin
 from tests.plugins.node_resources.odd_amounts import RESOURCES, nodes_with, stories, waiting_pods
 
 from steersman.config import NodeResourcesFitArgs
-from steersman.framework.columns import ALL_ROWS
+from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.status import Status, unresolvable, unschedulable
 from steersman.plugins.node_resources import NodeResourcesFit
 from steersman.plugins.node_resources.insufficient import REASON_TOO_MANY_PODS, insufficient_reason

@@ -20,9 +20,10 @@ from steersman.config import (
     ScoringStrategyType,
     UtilizationShapePoint,
 )
-from steersman.framework.columns import ALL_ROWS, KernelFault
+from steersman.framework.columns import KernelFault
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import ALL_ROWS
 from steersman.framework.pod_info import PodInfo
 from steersman.plugins.node_resources import NodeResourcesFit
 from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES

@@ -10,18 +10,20 @@ from tests.plugins.handles import FakeHandle
 from steersman import api
 from steersman.config import PodTopologySpreadArgs
 from steersman.framework.columns import (
-    BoolColumn,
     ClusterFilterKernel,
     ClusterScoreKernel,
     Depends,
     Feasible,
     FilterKernel,
+)
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import (
+    BoolColumn,
     NodesView,
     ReasonColumn,
     Rows,
 )
-from steersman.framework.cycle_state import CycleState
-from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import NodeScore
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.framework.status import is_skip

@@ -10,7 +10,8 @@ from tests.plugins.pod_topology_spread.column_cluster import SpreadCluster, uncr
 from tests.plugins.pod_topology_spread.spreading import NODE_A, NODE_X, WEB, ZONE, node, web
 
 from steersman.api.selectors import from_labels
-from steersman.framework.columns import AnyIntColumn, BoolColumn, Feasible
+from steersman.framework.columns import Feasible
+from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.plugins.pod_topology_spread.constraints import HOSTNAME, SpreadConstraint
 from steersman.plugins.pod_topology_spread.row_scores import RowScores
 from steersman.plugins.pod_topology_spread.score_classes import ScoreClasses

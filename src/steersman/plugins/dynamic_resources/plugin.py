@@ -7,19 +7,13 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 
 from steersman import api
-from steersman.framework.columns import (
-    ColumnarScore,
-    Depends,
-    IntColumn,
-    NodesView,
-    Rows,
-    ScoreKernel,
-)
+from steersman.framework.columns import ColumnarScore, Depends, ScoreKernel
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
 from steersman.framework.hints import changed
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import IntColumn, NodesView, Rows
 from steersman.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,

@@ -1,6 +1,6 @@
 """The terms of running pods that speak of the pod being scheduled, found once per kernel.
 
-Term tables (`framework.columns.TermTable`) come into being as pods with new terms arrive and stay until the view's next
+Term tables (`framework.nodes_view.TermTable`) come into being as pods with new terms arrive and stay until the view's next
 generation; so a kernel looks only at those that it has not seen. The labels of namespaces do not change in between.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from steersman.framework.columns import NodesView, TermKind, TermTable
+from steersman.framework.nodes_view import NodesView, TermKind, TermTable
 from steersman.framework.pod_info import PodInfo
 
 

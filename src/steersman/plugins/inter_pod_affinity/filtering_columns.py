@@ -11,19 +11,18 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from steersman.framework.columns import (
+from steersman.framework.columns import ClusterFilterKernel, StatusTable
+from steersman.framework.nodes_view import (
     BoolColumn,
-    ClusterFilterKernel,
     DomainCounts,
     NodesView,
     ReasonColumn,
-    StatusTable,
     TermKind,
     TermTable,
     Topology,
 )
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import Status, unresolvable, unschedulable
+from steersman.framework.status import unresolvable, unschedulable
 from steersman.plugins.inter_pod_affinity.existing_terms import MatchingTerms
 from steersman.plugins.inter_pod_affinity.filtering import (
     ERR_AFFINITY_RULES_NOT_MATCH,
@@ -63,27 +62,6 @@ class RequiredTermsKernel(ClusterFilterKernel):
             if rows is not None:
                 reasons[rows] = reason
         return reasons
-
-
-class UnreadableTermsKernel(ClusterFilterKernel):
-    """Of a pod whose affinity terms cannot be understood: PreFilter refuses it."""
-
-    def __init__(self, refusal: Status, view: NodesView, statuses: StatusTable) -> None:
-        self._refusal = refusal
-        self._reason = statuses.id_of(refusal)
-        self._view = view
-
-    def skipped(self) -> bool:
-        return False
-
-    def refusal(self) -> Status:
-        return self._refusal
-
-    def rejected(self) -> BoolColumn:
-        return np.ones(self._view.capacity, np.bool_)
-
-    def reasons(self) -> ReasonColumn:
-        return np.full(self._view.capacity, self._reason, np.int32)
 
 
 class _Affinity:

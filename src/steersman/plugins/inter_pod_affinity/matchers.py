@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from steersman.api.selectors import EVERYTHING, NOTHING, Selector
-from steersman.framework.columns import DomainCounts, NodesView
+from steersman.framework.nodes_view import DomainCounts, NodesView
 from steersman.framework.pod_info import AffinityTerm, PodInfo
 from steersman.plugins.inter_pod_affinity.namespaces import NO_LABELS
 
@@ -30,7 +30,7 @@ EVERYWHERE = NamespaceScope(frozenset(), EVERYTHING)
 
 
 class TermsMatcher(msgspec.Struct, frozen=True, cache_hash=True):
-    """Implements `framework.columns.PodMatcher`: the pods that match every one of some terms."""
+    """Implements `framework.nodes_view.PodMatcher`: the pods that match every one of some terms."""
 
     selector: Selector
     #: A pod's namespace must be in all of them.

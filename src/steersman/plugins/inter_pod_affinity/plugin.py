@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steersman.config import InterPodAffinityArgs
-from steersman.framework.columns import ColumnarFilter, ColumnarScore, NodesView, StatusTable
+from steersman.framework.columns import ColumnarFilter, ColumnarScore, RefusedPodKernel, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ClusterEventWithHint
 from steersman.framework.handle import Handle
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -24,7 +25,7 @@ from steersman.framework.plugin import (
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable
 from steersman.plugins.inter_pod_affinity.filtering import FilterState, check, fill_counts
-from steersman.plugins.inter_pod_affinity.filtering_columns import RequiredTermsKernel, UnreadableTermsKernel
+from steersman.plugins.inter_pod_affinity.filtering_columns import RequiredTermsKernel
 from steersman.plugins.inter_pod_affinity.hints import registered_events
 from steersman.plugins.inter_pod_affinity.namespaces import labels_of_namespace, with_selected_namespaces
 from steersman.plugins.inter_pod_affinity.scoring import (
@@ -107,9 +108,9 @@ class InterPodAffinity(
     def filter_fragment(self, pod: PodInfo) -> None:
         """Kernels are not shared: they cost little beside their tables, which are."""
 
-    def filter_kernel(self, pod: PodInfo, view: NodesView) -> RequiredTermsKernel | UnreadableTermsKernel:
+    def filter_kernel(self, pod: PodInfo, view: NodesView) -> RequiredTermsKernel | RefusedPodKernel:
         if pod.shape.affinity_error:
-            return UnreadableTermsKernel(_refusal(pod), view, self.statuses)
+            return RefusedPodKernel(_refusal(pod), view, self.statuses)
         return RequiredTermsKernel(pod, view, self.statuses)
 
     def score_fragment(self, pod: PodInfo) -> None:

@@ -12,11 +12,10 @@ from typing import TypeAlias
 import numpy as np
 
 from steersman.config import InterPodAffinityArgs
-from steersman.framework.columns import (
+from steersman.framework.columns import ClusterScoreKernel, Feasible
+from steersman.framework.nodes_view import (
     AnyIntColumn,
-    ClusterScoreKernel,
     DomainCounts,
-    Feasible,
     IntColumn,
     NodesView,
     TermKind,

@@ -16,8 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steersman.config import ResourceSpec
-from steersman.framework.columns import Column, Depends, IntColumn, NodesView, Rows, ScoreKernel
+from steersman.framework.columns import Depends, ScoreKernel
 from steersman.framework.go_integers import int64
+from steersman.framework.nodes_view import (
+    Column,
+    IntColumn,
+    NodesView,
+    Rows,
+)
 from steersman.framework.plugin import MAX_NODE_SCORE, MIN_NODE_SCORE
 from steersman.framework.pod_resources import CPU, MEMORY
 from steersman.plugins.node_resources.allocation import ScoreNode, takes_part

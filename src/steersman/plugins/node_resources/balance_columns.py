@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 
 from steersman.config import ResourceSpec
-from steersman.framework.columns import IntColumn, NodesView, ScoreKernel
+from steersman.framework.columns import ScoreKernel
 from steersman.framework.go_integers import MAX_INT64
+from steersman.framework.nodes_view import IntColumn, NodesView
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.plugins.node_resources.allocation_columns import (
     AllocationKernel,

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from steersman.config import NodeResourcesBalancedAllocationArgs
-from steersman.framework.columns import ColumnarScore, NodesView, ScoreKernel
+from steersman.framework.columns import ColumnarScore, ScoreKernel
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import Handle
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import PreScorePlugin, ScorePlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.pod_resources import scoring_requests

@@ -18,7 +18,6 @@ from steersman.framework.columns import (
     ColumnarScore,
     FilterKernel,
     KernelFault,
-    NodesView,
     ScoreKernel,
     StatusTable,
 )
@@ -26,6 +25,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.handle import Handle
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin, PreScorePlugin, ScorePlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.pod_resources import pod_requests, scoring_requests

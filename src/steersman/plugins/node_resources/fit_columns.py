@@ -13,14 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steersman.framework.columns import (
-    Column,
     Depends,
     FilterKernel,
     NeedsRoom,
+    StatusTable,
+)
+from steersman.framework.nodes_view import (
+    Column,
     NodesView,
     ReasonColumn,
     Rows,
-    StatusTable,
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.plugins.node_resources.insufficient import (

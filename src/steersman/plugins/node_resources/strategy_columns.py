@@ -13,9 +13,10 @@ import msgspec
 import numpy as np
 
 from steersman.config import ScoringStrategy, ScoringStrategyType
-from steersman.framework.columns import IntColumn, NodesView, ScoreKernel
+from steersman.framework.columns import ScoreKernel
 from steersman.framework.go_integers import MAX_INT64
 from steersman.framework.go_math import go_round
+from steersman.framework.nodes_view import IntColumn, NodesView
 from steersman.plugins.node_resources.allocation import ScoreNode
 from steersman.plugins.node_resources.allocation_columns import (
     ORDINARY_CAPACITY,

@@ -13,16 +13,15 @@ import numpy as np
 
 from steersman import api
 from steersman.api import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
-from steersman.framework.columns import (
+from steersman.framework.columns import ClusterFilterKernel, StatusTable
+from steersman.framework.handle import Objects
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import (
     BoolColumn,
-    ClusterFilterKernel,
     IntColumn,
     NodesView,
     ReasonColumn,
-    StatusTable,
 )
-from steersman.framework.handle import Objects
-from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.framework.status import Status
 from steersman.plugins.node_volume_limits.attachable import AttachableVolumes, may_attach

@@ -15,7 +15,12 @@ from steersman.api import Pod, Taint, Toleration
 from steersman.api.node_selectors import NAME_FIELD, FieldRequirement, RequiredNodeAffinity, Term, required
 from steersman.api.selectors import Requirement, Selector
 from steersman.api.tolerations import NO_EXECUTE, NO_SCHEDULE, find_untolerated_taint
-from steersman.framework.columns import BoolColumn, DomainCounts, MatchCounts, NodesView
+from steersman.framework.nodes_view import (
+    BoolColumn,
+    DomainCounts,
+    MatchCounts,
+    NodesView,
+)
 from steersman.framework.pod_info import PodInfo
 from steersman.plugins.pod_topology_spread.constraints import HONOR, SpreadConstraint
 
@@ -23,7 +28,7 @@ _EFFECTS = (NO_SCHEDULE, NO_EXECUTE)
 
 
 class SpreadMatcher(msgspec.Struct, frozen=True, cache_hash=True):
-    """Implements `framework.columns.PodMatcher`: pods of one namespace that are not terminating."""
+    """Implements `framework.nodes_view.PodMatcher`: pods of one namespace that are not terminating."""
 
     namespace: str
     selector: Selector
@@ -64,7 +69,7 @@ ANY_NODE = NodeRule()
 
 
 class CountedNodes:
-    """Implements `framework.columns.Eligibility`: the nodes of a view that meet a rule."""
+    """Implements `framework.nodes_view.Eligibility`: the nodes of a view that meet a rule."""
 
     __slots__ = ("_view", "rule")
 

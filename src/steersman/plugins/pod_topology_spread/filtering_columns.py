@@ -11,16 +11,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.framework.columns import (
+from steersman.framework.columns import ClusterFilterKernel, StatusTable
+from steersman.framework.nodes_view import (
     BoolColumn,
-    ClusterFilterKernel,
     DomainCounts,
     NodesView,
     ReasonColumn,
-    StatusTable,
 )
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import Status, unresolvable, unschedulable
+from steersman.framework.status import unresolvable, unschedulable
 from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint
 from steersman.plugins.pod_topology_spread.counting_columns import NodeRule, count_by_domain, matching_pods
 from steersman.plugins.pod_topology_spread.filtering import (
@@ -117,27 +116,6 @@ class HardConstraintsKernel(ClusterFilterKernel):
             by_domain[0] = self._reason_no_label
             reasons = np.where(reasons != 0, reasons, constraint.topology.gather(by_domain))
         return reasons
-
-
-class RefusedPodKernel(ClusterFilterKernel):
-    """Of a pod whose constraints cannot be understood: PreFilter refuses it."""
-
-    def __init__(self, refusal: Status, view: NodesView, statuses: StatusTable) -> None:
-        self._refusal = refusal
-        self._reason = statuses.id_of(refusal)
-        self._view = view
-
-    def skipped(self) -> bool:
-        return False
-
-    def refusal(self) -> Status:
-        return self._refusal
-
-    def rejected(self) -> BoolColumn:
-        return np.ones(self._view.capacity, np.bool_)
-
-    def reasons(self) -> ReasonColumn:
-        return np.full(self._view.capacity, self._reason, np.int32)
 
 
 def _as_slice(indices: NDArray[np.intp]) -> NDArray[np.intp] | slice:

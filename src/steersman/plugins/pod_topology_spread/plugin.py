@@ -12,11 +12,18 @@ from typing import Final
 
 from steersman.config import DefaultingType, PodTopologySpreadArgs
 from steersman.errors import InputError
-from steersman.framework.columns import ColumnarFilter, ColumnarScore, NodesView, PerPodFragment, StatusTable
+from steersman.framework.columns import (
+    ColumnarFilter,
+    ColumnarScore,
+    PerPodFragment,
+    RefusedPodKernel,
+    StatusTable,
+)
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.handle import Handle
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,
@@ -34,7 +41,7 @@ from steersman.plugins.pod_topology_spread.constraints import (
     ConstraintSource,
 )
 from steersman.plugins.pod_topology_spread.filtering import DomainCounts
-from steersman.plugins.pod_topology_spread.filtering_columns import HardConstraintsKernel, RefusedPodKernel
+from steersman.plugins.pod_topology_spread.filtering_columns import HardConstraintsKernel
 from steersman.plugins.pod_topology_spread.hints import SpreadHints
 from steersman.plugins.pod_topology_spread.known_selectors import KnownSelectors
 from steersman.plugins.pod_topology_spread.scoring import DomainScores

@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.framework.columns import AnyIntColumn, BoolColumn, DomainCounts, Feasible, IntColumn
+from steersman.framework.columns import Feasible
+from steersman.framework.nodes_view import (
+    AnyIntColumn,
+    BoolColumn,
+    DomainCounts,
+    IntColumn,
+)
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.plugins.pod_topology_spread.scoring import NOT_SCORED, topology_weight
 from steersman.plugins.pod_topology_spread.soft_constraints import SoftConstraint, SoftConstraints

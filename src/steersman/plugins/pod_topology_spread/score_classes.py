@@ -18,7 +18,8 @@ from operator import add
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.framework.columns import AnyIntColumn, Column, Feasible
+from steersman.framework.columns import Feasible
+from steersman.framework.nodes_view import AnyIntColumn, Column
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.plugins.pod_topology_spread.row_scores import ALMOST_HALF
 from steersman.plugins.pod_topology_spread.scoring import topology_weight

@@ -10,14 +10,8 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from steersman.api import Pod
-from steersman.framework.columns import (
-    AnyIntColumn,
-    ClusterScoreKernel,
-    Feasible,
-    IntColumn,
-    KernelFault,
-    NodesView,
-)
+from steersman.framework.columns import ClusterScoreKernel, Feasible, KernelFault
+from steersman.framework.nodes_view import AnyIntColumn, IntColumn, NodesView
 from steersman.framework.status import Status
 from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint
 from steersman.plugins.pod_topology_spread.row_scores import RowScores

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steersman.api import Pod
-from steersman.framework.columns import BoolColumn, Column, DomainCounts, NodesView
+from steersman.framework.nodes_view import (
+    BoolColumn,
+    Column,
+    DomainCounts,
+    NodesView,
+)
 from steersman.plugins.pod_topology_spread.constraints import HOSTNAME, SpreadConstraint
 from steersman.plugins.pod_topology_spread.counting_columns import NodeRule, count_by_domain, matching_pods
 

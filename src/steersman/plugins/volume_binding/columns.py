@@ -12,16 +12,18 @@ import numpy as np
 
 from steersman.api import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
 from steersman.framework.columns import (
-    AnyIntColumn,
-    BoolColumn,
     ClusterFilterKernel,
     ClusterScoreKernel,
     Feasible,
-    IntColumn,
-    ReasonColumn,
     StatusTable,
 )
 from steersman.framework.handle import Objects
+from steersman.framework.nodes_view import (
+    AnyIntColumn,
+    BoolColumn,
+    IntColumn,
+    ReasonColumn,
+)
 from steersman.framework.status import Status, error, unresolvable
 from steersman.plugins.volume_binding.claims import PodClaims
 from steersman.plugins.volume_binding.row_finder import (

@@ -8,7 +8,7 @@ import numpy as np
 
 from steersman.api.node_selectors import AnyTerm
 from steersman.api.selectors import Operator, Selector
-from steersman.framework.columns import BoolColumn, NodesView
+from steersman.framework.nodes_view import BoolColumn, NodesView
 
 
 class SelectorMasks:

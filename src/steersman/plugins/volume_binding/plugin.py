@@ -16,13 +16,13 @@ from steersman.framework.columns import (
     ClusterScoreKernel,
     ColumnarFilter,
     ColumnarScore,
-    NodesView,
     StatusTable,
 )
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ClusterEventWithHint
 from steersman.framework.handle import PreBindHandle
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import (
     EnqueueExtensions,
     FilterPlugin,

@@ -17,8 +17,8 @@ from steersman.api.node_selectors import AnyTerm
 from steersman.api.persistent_volumes import NO_PROVISIONER, SELECTED_NODE, STORAGE, node_selector_of
 from steersman.api.volume_matching import VolumeChoice, requested_size
 from steersman.errors import InputError
-from steersman.framework.columns import BoolColumn, NodesView
 from steersman.framework.handle import Objects
+from steersman.framework.nodes_view import BoolColumn, NodesView
 from steersman.plugins.volume_binding.assuming import AssumedVolumes
 from steersman.plugins.volume_binding.claims import PodClaims, VolumeFault
 from steersman.plugins.volume_binding.finding import (
