@@ -106,7 +106,10 @@ class LeaderElection:
         return self.leader == self._settings.identity and self._is_valid()
 
     async def run(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Waits for the lease, leads, and gives the lease back. LeaseLost when it is taken away."""
+        """Waits for the lease, leads, and gives the lease back. LeaseLost when it is taken away.
+
+        What `lead` raises comes out in an ExceptionGroup.
+        """
         await self._acquire()
         logger.info("%s is the leader", self._settings.identity)
         try:

@@ -168,8 +168,7 @@ class HttpTransport:
             ) as response:
                 yield response
         except TimeoutError as cause:
-            arrived = not isinstance(cause, aiohttp.ConnectionTimeoutError)
-            raise ConnectionFailed(f"{call}: no answer in time", may_have_arrived=arrived) from cause
+            raise ConnectionFailed(f"{call}: no answer in time", may_have_arrived=True) from cause
         except (aiohttp.ClientError, OSError) as cause:
             arrived = not isinstance(cause, aiohttp.ClientConnectorError)
             raise ConnectionFailed(f"{call}: {cause}", may_have_arrived=arrived) from cause
