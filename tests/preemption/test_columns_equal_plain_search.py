@@ -25,6 +25,8 @@ NODES = [f"n{index}" for index in range(5)]
 PRIORITIES = (-10, 0, 0, 5, 100)
 LABELS: tuple[dict[str, str], ...] = ({}, {"app": "web"}, {"app": "db"}, {"app": "web", "tier": "front"})
 PORTS = (80, 443)
+#: Clocks differ: a pod may seem to start in the future.
+STARTS = ("2029-12-31T00:00:00Z", "2030-01-02T00:00:00Z", "2031-01-01T00:00:00Z")
 
 GPU = "example.com/gpu"
 
@@ -77,7 +79,7 @@ def arrivals(draw: st.DrawFn, index: int) -> Change:
 
 @st.composite
 def changes(draw: st.DrawFn, index: int) -> Change:
-    kind = draw(st.sampled_from(["pod", "pod", "pod", "leave", "start", "node", "nominate", "budget"]))
+    kind = draw(st.sampled_from(["pod", "pod", "pod", "leave", "start", "start", "node", "nominate", "budget"]))
     if kind == "pod":
         return draw(arrivals(index))
     if kind == "node":
@@ -89,8 +91,8 @@ def changes(draw: st.DrawFn, index: int) -> Change:
     if kind == "budget":
         budget = draw(budgets(f"budget-{draw(st.integers(0, 2))}"))
         return lambda cluster: cluster.setting.add_object(budget)
-    position = draw(st.integers(0, 30))
-    return lambda cluster: leave(cluster, position) if kind == "leave" else start_late(cluster, position)
+    position, start = draw(st.integers(0, 30)), draw(st.sampled_from(STARTS))
+    return lambda cluster: leave(cluster, position) if kind == "leave" else start_late(cluster, position, start)
 
 
 def leave(cluster: PreemptionCluster, position: int) -> None:
@@ -99,11 +101,11 @@ def leave(cluster: PreemptionCluster, position: int) -> None:
         cluster.setting.cache.remove_pod(records[position % len(records)].info.pod)
 
 
-def start_late(cluster: PreemptionCluster, position: int) -> None:
+def start_late(cluster: PreemptionCluster, position: int, start: str) -> None:
     records = list(cluster.setting.cache.pods())
     if records:
         pod = PodBuilder(records[position % len(records)].info.pod)
-        cluster.setting.cache.update_pod(pod.started("2031-01-01T00:00:00Z").obj())
+        cluster.setting.cache.update_pod(pod.started(start).obj())
 
 
 def searches(
@@ -165,6 +167,8 @@ def tell_a_story(data: st.DataObject) -> None:
     cluster = PreemptionCluster([data.draw(nodes(name)) for name in NODES])
     for index in range(data.draw(st.integers(10, 30))):
         data.draw(arrivals(index))(cluster)
+    if data.draw(st.booleans()):
+        cluster.setting.add_object(data.draw(budgets("budget-0")))
     columns = ColumnDryRun()
     for step in range(data.draw(st.integers(1, 4))):
         for index in range(data.draw(st.integers(0, 4))):

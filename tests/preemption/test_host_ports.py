@@ -24,6 +24,13 @@ def test_the_pod_that_holds_the_port_goes(scalar: bool) -> None:
 
 
 @both_ways
+def test_all_pods_that_hold_one_of_the_ports_go(scalar: bool) -> None:
+    pods = [running("web", 80, 5), running("other", 443, 3), running("api", 8080)]
+    cluster = PreemptionCluster([NODE], pods, scalar=scalar)
+    assert cluster.victims(PREEMPTOR.host_port(8080)) == ("n1", ["web", "api"])
+
+
+@both_ways
 def test_a_port_of_a_pod_that_stays_cannot_be_had(scalar: bool) -> None:
     cluster = PreemptionCluster([NODE], [running("web", 80, 100), running("other", 443)], scalar=scalar)
     assert cluster.victims(PREEMPTOR) == ("", [])

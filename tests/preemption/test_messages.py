@@ -38,6 +38,19 @@ def test_each_node_says_why(scalar: bool) -> None:
 
 
 @both_ways
+def test_a_node_that_is_too_small_altogether_is_told_from_one_that_is_too_full(scalar: bool) -> None:
+    nodes = [make_node("small").capacity(cpu="1", pods=10), make_node("full").capacity(cpu="4", pods=10)]
+    pods = [
+        make_pod("on-small").host_port(80).node("small"),
+        make_pod("on-full").host_port(80).node("full"),
+        running("important", "full", "4", 100),
+    ]
+    statuses = PreemptionCluster(nodes, pods, scalar=scalar).report(preemptor().host_port(80)).statuses
+    codes = {name: status.code for status, names in statuses.groups.items() for name in names}
+    assert codes == {"small": Code.UNSCHEDULABLE_AND_UNRESOLVABLE, "full": Code.UNSCHEDULABLE}
+
+
+@both_ways
 def test_where_no_rejection_can_be_resolved_nothing_is_tried(scalar: bool) -> None:
     message = PreemptionCluster(NODES, scalar=scalar).schedule(preemptor("5")).message
     assert message.endswith("preemption: 0/3 nodes are available: 3 Preemption is not helpful for scheduling.")

@@ -51,6 +51,22 @@ def test_a_pod_that_has_not_started_is_the_youngest(scalar: bool) -> None:
 
 
 @both_ways
+def test_a_pod_that_seems_to_start_in_the_future_is_younger_than_one_that_has_not_started(scalar: bool) -> None:
+    unstarted = make_pod("unstarted").req(cpu="2").node("n1")
+    future = make_pod("future").req(cpu="2").node("n1").started("2031-01-01T00:00:00Z")
+    assert victims(scalar, [unstarted, future], preemptor("2")) == ["future"]
+
+
+@both_ways
+def test_a_pod_that_turns_out_to_run_longer_becomes_more_important(scalar: bool) -> None:
+    late = make_pod("late").req(cpu="2").node("n1")
+    cluster = PreemptionCluster([NODE], [running("early", "2", 0, 30), late], scalar=scalar)
+    assert cluster.victims(preemptor("2"))[1] == ["late"]
+    cluster.setting.cache.update_pod(late.started("2030-01-01T00:00:10Z").obj())
+    assert cluster.victims(preemptor("2"))[1] == ["early"]
+
+
+@both_ways
 def test_a_large_pod_goes_although_a_less_important_small_one_is_spared(scalar: bool) -> None:
     pods = [running("large", "3", 5), running("small", "1", 0)]
     assert victims(scalar, pods, preemptor("3")) == ["large"]
@@ -86,6 +102,17 @@ def test_a_pod_that_a_budget_protects_is_spared_rather_than_a_more_important_one
     protected = running("protected", "2", 0).label("app", "web")
     budget = make_disruption_budget("web").selector({"app": "web"}).allows(0).obj()
     assert victims(scalar, [protected, running("important", "2", 5)], preemptor("2"), budget) == ["important"]
+
+
+@both_ways
+def test_a_pod_that_comes_later_is_protected_as_well(scalar: bool) -> None:
+    other = running("other", "2", 0)
+    budget = make_disruption_budget("web").selector({"app": "web"}).allows(0).obj()
+    cluster = PreemptionCluster([NODE], [other, running("important", "2", 5)], [budget], scalar=scalar)
+    assert cluster.victims(preemptor("2"))[1] == ["other"]
+    cluster.setting.cache.remove_pod(other.obj())
+    cluster.setting.add_existing_pod(running("protected", "2", 0).label("app", "web").obj())
+    assert cluster.victims(preemptor("2"))[1] == ["important"]
 
 
 @both_ways
