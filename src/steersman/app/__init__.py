@@ -1,0 +1,14 @@
+"""A scheduler of a real cluster, put together: `steersman run`. The only place that knows all the parts.
+
+    RunOptions ─► effective (configuration, gates, plugins) ─► run ─► exit code
+
+`program` connects the parts and lives through start, leading and shutdown; `scheduling_loop` drives the scheduler, `bindings`
+holds what is in flight, `endpoints` serves, `signals` listens to the operating system.
+"""
+
+from steersman.app.control import Control
+from steersman.app.effective import Effective, effective
+from steersman.app.run import main, run
+from steersman.app.settings import ElectionFlags, RunOptions, ServingOptions
+
+__all__ = ["Control", "Effective", "ElectionFlags", "RunOptions", "ServingOptions", "effective", "main", "run"]

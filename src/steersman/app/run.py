@@ -1,0 +1,94 @@
+"""Entrance: options in, exit code out. Opens what the program needs, and closes it.
+
+effective ─► connect ─► transports, extenders, bindings ─► Program.run
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Mapping
+from pathlib import Path
+
+from steersman.app.bindings import Bindings
+from steersman.app.control import Control
+from steersman.app.effective import Effective, effective
+from steersman.app.program import Program
+from steersman.app.settings import RunOptions
+from steersman.app.signals import ENDING, handled
+from steersman.app.transports import transports
+from steersman.client import Choice, Connection, Timing, connect, http_extenders
+from steersman.config import dump_yaml
+from steersman.errors import InputError, SteersmanError
+from steersman.observe import set_up
+
+logger = logging.getLogger(__name__)
+
+
+def main(options: RunOptions) -> int:
+    """Runs until a signal, or the loss of the lease, ends it. 0: ended in order; 1: the lease was lost."""
+    set_up(options.verbosity, options.log_format)
+    return asyncio.run(until_signalled(options))
+
+
+async def until_signalled(options: RunOptions) -> int:
+    """`run` under the control of SIGTERM, SIGINT and SIGUSR2."""
+    control = Control()
+    ending = dict.fromkeys(ENDING, control.stop.set)
+    with handled({**ending, signal.SIGUSR2: control.dump.set}):
+        return await run(options, control)
+
+
+async def run(options: RunOptions, control: Control, environment: Mapping[str, str] | None = None) -> int:
+    """The exit code. `SteersmanError` or OSError for what makes a start impossible."""
+    settings = effective(options)
+    if options.write_config_to:
+        _write_configuration(settings, options.write_config_to)
+        return 0
+    timing = Timing()
+    connection = _connection(settings, options, os.environ if environment is None else environment, timing)
+    try:
+        return await _run(settings, options, control, connection, timing)
+    except ExceptionGroup as group:
+        raise _most_telling(group) from group
+
+
+async def _run(
+    settings: Effective, options: RunOptions, control: Control, connection: Connection, timing: Timing
+) -> int:
+    configuration = settings.configuration
+    async with (
+        transports(connection, configuration.client_connection, timing) as channels,
+        http_extenders(configuration) as extenders,
+        Bindings() as bindings,
+    ):
+        program = Program(settings, channels, extenders, bindings, control, timing)
+        return await program.run(options.serving)
+
+
+def _connection(settings: Effective, options: RunOptions, environment: Mapping[str, str], timing: Timing) -> Connection:
+    kubeconfig = options.kubeconfig or settings.configuration.client_connection.kubeconfig
+    return connect(Choice(kubeconfig, master=options.master), environment, timing).connection
+
+
+def _write_configuration(settings: Effective, file: str) -> None:
+    try:
+        Path(file).write_text(dump_yaml(settings.configuration))
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=file) from error
+    logger.info("wrote the configuration to %s", file)
+
+
+def _most_telling(group: ExceptionGroup[Exception]) -> Exception:
+    """Tasks end together; one error says why. What is meant for users comes first."""
+    leaves = list(_leaves(group))
+    return next((leaf for leaf in leaves if isinstance(leaf, SteersmanError)), leaves[0])
+
+
+def _leaves(group: ExceptionGroup[Exception]) -> list[Exception]:
+    leaves: list[Exception] = []
+    for error in group.exceptions:
+        leaves += _leaves(error) if isinstance(error, ExceptionGroup) else [error]
+    return leaves

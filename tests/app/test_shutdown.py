@@ -1,0 +1,106 @@
+"""The orderly end: nothing half done, exit code 0."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+
+from tests.app.running import ALONE, QUICK, UNSERVED, cluster, held_lease, running_program
+from tests.client.dispatching import events, stored
+from tests.client.following import until
+from tests.client.serving import run
+
+from steersman.app import RunOptions
+from steersman.app.bindings import Bindings
+from steersman.app.run import until_signalled
+from steersman.testing import make_pod
+
+
+def test_a_binding_in_flight_is_finished_and_its_event_written() -> None:
+    async def scenario() -> None:
+        server = cluster()
+        server.faults.refuse(429, times=1, method="POST", part_of_path="binding", retry_after=1)
+        server.store.create(make_pod("slow").obj())
+        async with running_program(server) as program:
+            await until(lambda: any("binding" in request for request in server.requests))
+            assert not stored(server, "slow").spec.node_name
+            assert await program.stopped() == 0
+        assert stored(server, "slow").spec.node_name
+        assert [event.reason for event in events(server)] == ["Scheduled"]
+
+    run(scenario())
+
+
+def test_what_does_not_finish_in_time_is_undone() -> None:
+    undone: list[str] = []
+
+    async def never_ends() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            undone.append("binding")
+
+    async def scenario() -> None:
+        async with Bindings() as bindings:
+            bindings.spawn(never_ends())
+            await asyncio.sleep(0)
+            await bindings.finish(0.001)
+            assert (undone, len(bindings)) == (["binding"], 0)
+
+    run(scenario())
+
+
+def test_an_end_before_the_server_answers_is_orderly() -> None:
+    async def scenario() -> None:
+        server = cluster()
+        server.faults.refuse(500, times=10_000)
+        async with running_program(server) as program:
+            await until(lambda: server.requests)
+            assert await program.stopped() == 0
+
+    run(scenario())
+
+
+def test_the_lease_is_given_back() -> None:
+    async def scenario() -> None:
+        server = cluster()
+        server.store.create(make_pod("web").obj())
+        async with running_program(server, QUICK) as program:
+            await until(lambda: stored(server, "web").spec.node_name)
+            lease = held_lease(server)
+            assert lease is not None
+            assert lease.spec.holder_identity
+            assert await program.stopped() == 0
+        lease = held_lease(server)
+        assert lease is not None
+        assert lease.spec.holder_identity == ""
+
+    run(scenario())
+
+
+def test_no_task_is_left_behind() -> None:
+    async def scenario() -> None:
+        server = cluster()
+        async with server.serving():
+            before = asyncio.all_tasks()
+        async with running_program(server, QUICK) as program:
+            await until(lambda: held_lease(server))
+            assert await program.stopped() == 0
+        assert asyncio.all_tasks() <= before
+
+    run(scenario())
+
+
+def test_sigterm_ends_it() -> None:
+    async def scenario() -> None:
+        server = cluster()
+        server.store.create(make_pod("web").obj())
+        async with server.serving() as address, asyncio.TaskGroup() as group:
+            options = RunOptions(master=address, election=ALONE, serving=UNSERVED)
+            program = group.create_task(until_signalled(options))
+            await until(lambda: stored(server, "web").spec.node_name)
+            os.kill(os.getpid(), signal.SIGTERM)
+            assert await program == 0
+
+    run(scenario())

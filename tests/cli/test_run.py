@@ -1,0 +1,113 @@
+"""`steersman run`: flags, and what makes a start impossible. Each is one clear line."""
+
+from __future__ import annotations
+
+import logging
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import refused, steersman
+from tests.cli.files import CONFIG, write
+
+from steersman.config import load
+
+ELSEWHERE = ("--master", "http://127.0.0.1:1", "--leader-elect=false")
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_before() -> Iterator[None]:
+    """The command takes over what Steersman logs."""
+    logger = logging.getLogger("steersman")
+    before = logger.handlers[:], logger.propagate, logger.level
+    yield
+    logger.handlers[:], logger.propagate, logger.level = before
+
+
+def test_a_configuration_that_does_not_exist(tmp_path: Path) -> None:
+    missing = tmp_path / "missing.yaml"
+    assert refused("run", "--config", missing) == f"Error: {missing}: cannot be read: No such file or directory"
+
+
+def test_an_invalid_configuration(tmp_path: Path) -> None:
+    config = write(tmp_path / "config.yaml", CONFIG + "parallelism: -3\n")
+    assert refused("run", "--config", config).startswith(f"Error: {config}: parallelism: Invalid value: -3")
+
+
+def test_a_plugin_that_does_not_exist(tmp_path: Path) -> None:
+    config = write(tmp_path / "config.yaml", CONFIG + "  plugins: {filter: {enabled: [{name: Ghost}]}}\n")
+    assert '"Ghost" does not exist' in refused("run", "--config", config)
+
+
+def test_a_kubeconfig_that_cannot_be_used(tmp_path: Path) -> None:
+    missing, broken = tmp_path / "missing", write(tmp_path / "broken", "clusters: 7\n")
+    assert str(missing) in refused("run", "--kubeconfig", missing)
+    assert str(broken) in refused("run", "--kubeconfig", broken)
+
+
+def test_no_cluster_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for variable in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
+        monkeypatch.delenv(variable, raising=False)
+    assert refused("run").startswith("Error: no cluster is configured; use --kubeconfig, --master")
+
+
+def test_feature_gates_that_do_not_exist() -> None:
+    assert "Ghost" in refused("run", "--feature-gates", "Ghost=true")
+
+
+def test_one_tls_file_without_the_other(tmp_path: Path) -> None:
+    line = refused("run", *ELSEWHERE, "--tls-cert-file", tmp_path / "tls.crt")
+    assert line == "Error: --tls-cert-file and --tls-private-key-file go together"
+
+
+def test_tls_files_that_do_not_exist(tmp_path: Path) -> None:
+    missing = tmp_path / "tls"
+    line = refused("run", *ELSEWHERE, "--tls-cert-file", missing, "--tls-private-key-file", missing)
+    assert line.startswith(f"Error: {missing}: cannot be used as certificate and key")
+
+
+def test_a_port_that_is_taken() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        line = refused("run", *ELSEWHERE, "--bind-address", "127.0.0.1", "--secure-port", port)
+    assert "address already in use" in line
+
+
+@pytest.mark.parametrize(
+    ("flag", "value"),
+    [
+        ("--leader-elect-lease-duration", "soon"),
+        ("--leader-elect", "perhaps"),
+        ("--secure-port", "70000"),
+        ("--logging-format", "xml"),
+        ("-v", "loud"),
+    ],
+)
+def test_flags_that_mean_nothing(flag: str, value: str) -> None:
+    result = steersman("run", flag, value)
+    assert result.exit_code == 2
+    assert f"Invalid value for '{flag}'" in result.stderr
+
+
+def test_lease_times_that_cannot_work() -> None:
+    line = refused("run", *ELSEWHERE, "--leader-elect=true", "--leader-elect-renew-deadline", "20s")
+    assert "leaderElection.leaseDuration" in line
+
+
+def test_the_configuration_is_written_with_flags_and_defaults(tmp_path: Path) -> None:
+    file = tmp_path / "written.yaml"
+    result = steersman(
+        "run", "-v=2", "--leader-elect", "--leader-elect-resource-name=steersman", "--write-config-to", file
+    )
+    assert result.exit_code == 0
+    written = load(file.read_text())
+    assert written.leader_election.resource_name == "steersman"
+    assert written.leader_election.leader_elect
+
+
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    assert refused("run", "--write-config-to", folder) == f"Error: {folder}: cannot be written: Is a directory"
