@@ -13,6 +13,7 @@ from steersman.preemption.candidates import Candidate
 from steersman.preemption.disruption_budgets import Budgets
 from steersman.preemption.dry_run import dry_run
 from steersman.preemption.plain_search import search_plainly
+from steersman.preemption.question import Question
 from steersman.preemption.search import FullSearch
 from steersman.testing import make_node, make_pod
 
@@ -68,6 +69,7 @@ def test_other_nodes_are_candidates_all_the_same() -> None:
     nodes = [a_node("n1"), a_node("n2")]
     statuses = NodeStatuses({unschedulable("somebody is here"): ["n1", "n2"]})
     what_if = WhatIfItBreaks(lambda node: node.name == "n1" and not node.pod_count)
-    runs = search_plainly(what_if, CycleState(), PREEMPTOR, nodes, statuses, Budgets(()), FullSearch(), NOW)
+    question = Question(PREEMPTOR, statuses, CycleState(), what_if, Budgets(()), FullSearch(), True, NOW)
+    runs = search_plainly(question, nodes)
     assert [candidate.node for candidate in runs.candidates] == ["n2"]
     assert [status.code for status in runs.statuses.groups] == [Code.ERROR]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from unittest import mock
 
 from hypothesis import given, settings
@@ -17,8 +18,10 @@ from steersman.preemption.column_dry_run import ColumnDryRun
 from steersman.preemption.disruption_budgets import Budgets
 from steersman.preemption.outcome import DryRuns
 from steersman.preemption.plain_search import search_plainly
+from steersman.preemption.question import Question
 from steersman.preemption.search import Bounds, FullSearch, SampledSearch, Search
 from steersman.rng import SeededRng
+from steersman.state.row_info import LiveNodes
 from steersman.testing import NodeBuilder, PodBuilder, make_disruption_budget, make_node, make_pod
 
 NODES = [f"n{index}" for index in range(5)]
@@ -116,16 +119,19 @@ def searches(
     evaluation = cluster.setting.cycle.evaluate(cluster.setting.profiles[PROFILE], info)
     if evaluation.feasible_count:
         return []
-    what_if, state = cluster.setting.cycle.what_if(PROFILE), evaluation.deferred_state()
-    limits = Budgets(cluster.setting.objects.list(api.PodDisruptionBudget))
-    statuses = evaluation.statuses()
-    table = cluster.setting.cache.nodes
-    infos = [table.info(row) for row in table.live_rows()]
-    return [
-        search_plainly(what_if, state, info, infos, statuses, limits, search, NOW),
-        columns.search(what_if, state, info, statuses, limits, search, NOW, True),
-        columns.search(what_if, state, info, statuses, limits, search, NOW, False),
-    ]
+    question = Question(
+        pod=info,
+        statuses=evaluation.statuses(),
+        state=evaluation.deferred_state(),
+        what_if=cluster.setting.cycle.what_if(PROFILE),
+        budgets=Budgets(cluster.setting.objects.list(api.PodDisruptionBudget)),
+        search=search,
+        detailed=True,
+        now=NOW,
+    )
+    nodes = LiveNodes(cluster.setting.cache.nodes)
+    pruned = columns.search(replace(question, detailed=False))
+    return [search_plainly(question, nodes), columns.search(question), pruned]
 
 
 def summary(candidate: Candidate) -> tuple[str, tuple[str, ...], int]:

@@ -16,22 +16,18 @@ import numpy as np
 from steersman.cycle.evaluation import NodeStatuses
 from steersman.cycle.row_statuses import RowStatuses
 from steersman.cycle.what_if import ProfileWhatIf
-from steersman.framework.cycle_state import CycleState
-from steersman.framework.handle import WhatIf
 from steersman.framework.nodes_view import BoolColumn
-from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import Code, Status
+from steersman.framework.status import Code
 from steersman.preemption.candidates import Candidate, Choice, pick
 from steersman.preemption.column_ranking import rank
 from steersman.preemption.disruption_budgets import Budgets
-from steersman.preemption.dry_run import dry_run
 from steersman.preemption.importance import by_importance
 from steersman.preemption.outcome import NOT_HELPFUL, DryRuns
+from steersman.preemption.question import Question
 from steersman.preemption.rejections import rejections
 from steersman.preemption.removal import Removal
 from steersman.preemption.reprieve import Reprieved, reprieve
 from steersman.preemption.row_dry_run import reprieve_in_order
-from steersman.preemption.search import Search
 from steersman.preemption.victim_table import RowIndex, VictimTable
 from steersman.state.node_table import NodeTable
 
@@ -48,45 +44,39 @@ class ColumnDryRun:
         self._protected_rows: dict[int, bool] = {}
         self._protectors: object = None
 
-    def search(
-        self,
-        what_if: WhatIf,
-        state: CycleState,
-        pod: PodInfo,
-        statuses: NodeStatuses,
-        budgets: Budgets,
-        search: Search,
-        now: float,
-        detailed: bool,
-    ) -> DryRuns | None:
+    def search(self, question: Question) -> DryRuns | None:
         """None when the plain search has to do it."""
+        statuses, what_if = question.statuses, question.what_if
         if not isinstance(statuses, RowStatuses) or not isinstance(what_if, ProfileWhatIf):
             return None
-        local = what_if.local_filters(pod)
+        local = what_if.local_filters(question.pod)
         if local is None:
             return None
-        table = local.table
-        resolvable = self._resolvable(table, statuses)
-        nodes = self._in_order(table, resolvable)
-        if not len(nodes):
-            return DryRuns(table.node_count, 0, (), 0, None, NodeStatuses(None, NOT_HELPFUL))
-        removal = Removal(pod, local, self._synced(table), what_if.nominations())
+        resolvable = _resolvable(local.table, statuses)
+        if not resolvable.any():
+            return DryRuns(local.table.node_count, 0, (), 0, None, NodeStatuses(None, NOT_HELPFUL))
+        removal = Removal(question.pod, local, self._synced(local.table), what_if.nominations())
         helping = resolvable & removal.helps()
         if (helping & removal.fits_already()).any():
             return None
-        offset, enough = search.bounds(len(nodes))
+        return self._answer(question, removal, resolvable, helping)
+
+    def _answer(
+        self, question: Question, removal: Removal, resolvable: BoolColumn, helping: BoolColumn
+    ) -> DryRuns | None:
+        table = removal.local.table
+        nodes = self._in_order(table, resolvable)
+        offset, enough = question.search.bounds(len(nodes))
         nodes = np.roll(nodes, -offset)
-        run = _Run(removal, budgets, now, self._is_protected)
+        run = _Run(removal, question, self._is_protected)
         rows = run.enough_of(nodes[helping[nodes]], enough)
         why_not = NodeStatuses(None, NOT_HELPFUL)
-        if detailed or not len(rows):
-            rejected = rejections(
-                removal, resolvable & ~helping, lambda row: _status(what_if, state, pod, table, row, budgets, now)
-            )
+        if question.detailed or not len(rows):
+            rejected = rejections(removal, resolvable & ~helping, question)
             if rejected is None:
                 return None
-            why_not = RowStatuses(rejected, statuses.names, NOT_HELPFUL)
-        choice, candidates = run.outcome(rows, detailed) if len(rows) else (None, ())
+            why_not = RowStatuses(rejected, tuple(table.names), NOT_HELPFUL)
+        choice, candidates = run.outcome(rows) if len(rows) else (None, ())
         return DryRuns(table.node_count, len(nodes), candidates, len(rows), choice, why_not)
 
     def _synced(self, table: NodeTable) -> VictimTable:
@@ -108,13 +98,6 @@ class ColumnDryRun:
             self._order = np.fromiter(table.live_rows(), np.intp)
         return self._order[rows[self._order]]
 
-    def _resolvable(self, table: NodeTable, statuses: RowStatuses) -> BoolColumn:
-        mask = np.zeros(table.capacity, np.bool_)
-        for status, rows in statuses.rows.items():
-            if status.code is Code.UNSCHEDULABLE:
-                mask[rows] = True
-        return mask
-
     def _is_protected(self, row: int, budgets: Budgets) -> bool:
         """Whether any pod of the row is of interest to a disruption budget."""
         if self._protectors != budgets.selectors:
@@ -130,10 +113,11 @@ class ColumnDryRun:
 class _Run:
     """One preemption on its way from the rows that help to the best of them."""
 
-    def __init__(self, removal: Removal, budgets: Budgets, now: float, is_protected: IsProtected) -> None:
+    def __init__(self, removal: Removal, question: Question, is_protected: IsProtected) -> None:
         self._removal = removal
-        self._budgets = budgets
-        self._now = now
+        self._budgets = question.budgets
+        self._now = question.now
+        self._detailed = question.detailed
         self._is_protected = is_protected
         self._table = removal.local.table
         #: Rows whose pods are not put back in the order of the table, as candidates.
@@ -153,15 +137,15 @@ class _Run:
                 return np.append(rows, row)
         return rows
 
-    def outcome(self, rows: RowIndex, detailed: bool) -> tuple[Choice, Sequence[Candidate]]:
+    def outcome(self, rows: RowIndex) -> tuple[Choice, Sequence[Candidate]]:
         """The best of the rows, at least one; and those that are known in full."""
         alone = np.isin(rows, list(self._singles)) if self._singles else np.zeros(len(rows), np.bool_)
         singles = [self._singles[row] for row in rows[alone].tolist()]
         others = rows[~alone]
         if not len(others):
             return pick(singles, self._now), singles
-        reprieved = reprieve(self._removal, others, self._now, prune=not detailed)
-        if not detailed:
+        reprieved = reprieve(self._removal, others, self._now, prune=not self._detailed)
+        if not self._detailed:
             choice = rank(singles, reprieved, partial(self._candidate, reprieved), self._table.names, self._now)
             return choice, [choice.candidate]
         candidates = singles + [self._candidate(reprieved, position) for position in range(len(others))]
@@ -193,9 +177,10 @@ class _Run:
         return Candidate(self._table.names[row], victims)
 
 
-def _status(
-    what_if: WhatIf, state: CycleState, pod: PodInfo, table: NodeTable, row: int, budgets: Budgets, now: float
-) -> Status | None:
-    """Why the row would not do, by the plain dry run; None: it would."""
-    outcome = dry_run(what_if, state, pod, table.info(row), budgets, now)
-    return outcome if isinstance(outcome, Status) else None
+def _resolvable(table: NodeTable, statuses: RowStatuses) -> BoolColumn:
+    """The rows that do not fit now, but might without some of their pods."""
+    mask = np.zeros(table.capacity, np.bool_)
+    for status, rows in statuses.rows.items():
+        if status.code is Code.UNSCHEDULABLE:
+            mask[rows] = True
+    return mask

@@ -26,6 +26,7 @@ from steersman.preemption.extenders import ask_extenders
 from steersman.preemption.nominations import outranked
 from steersman.preemption.outcome import DryRuns
 from steersman.preemption.plain_search import search_plainly
+from steersman.preemption.question import Question
 from steersman.preemption.report import PreemptionReport
 from steersman.preemption.search import Search
 
@@ -92,12 +93,17 @@ class Evaluator:
         return why_not_eligible(pod, statuses.of(nominated) if nominated else None, self._handle.nodes)
 
     def _dry_runs(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, detailed: bool) -> DryRuns:
-        handle, budgets, now = self._handle, self._current_budgets(), self._handle.clock.now()
-        what_if = handle.what_if
-        found = self._columns.search(what_if, state, pod, statuses, budgets, self.search, now, detailed)
-        if found is not None:
-            return found
-        return search_plainly(what_if, state, pod, handle.nodes.all(), statuses, budgets, self.search, now)
+        question = Question(
+            pod=pod,
+            statuses=statuses,
+            state=state,
+            what_if=self._handle.what_if,
+            budgets=self._current_budgets(),
+            search=self.search,
+            detailed=detailed,
+            now=self._handle.clock.now(),
+        )
+        return self._columns.search(question) or search_plainly(question, self._handle.nodes.all())
 
     def _report(self, pod: PodInfo, runs: DryRuns) -> PreemptionReport:
         cleared: tuple[str, ...] = ()

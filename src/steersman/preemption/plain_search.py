@@ -5,42 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steersman.cycle.evaluation import NodeStatuses
-from steersman.framework.cycle_state import CycleState
-from steersman.framework.handle import WhatIf
 from steersman.framework.node_info import NodeInfo
-from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status
 from steersman.preemption.candidates import Candidate, pick
-from steersman.preemption.disruption_budgets import Budgets
-from steersman.preemption.dry_run import dry_run
 from steersman.preemption.outcome import NOT_HELPFUL, DryRuns
-from steersman.preemption.search import Found, Search
+from steersman.preemption.question import Question
+from steersman.preemption.search import Found
 
 
-def search_plainly(
-    what_if: WhatIf,
-    state: CycleState,
-    pod: PodInfo,
-    all_nodes: Sequence[NodeInfo],
-    statuses: NodeStatuses,
-    budgets: Budgets,
-    search: Search,
-    now: float,
-) -> DryRuns:
-    nodes = _resolvable(all_nodes, statuses)
+def search_plainly(question: Question, all_nodes: Sequence[NodeInfo]) -> DryRuns:
+    nodes = _resolvable(all_nodes, question.statuses)
     candidates: list[Candidate] = []
     rejected: dict[Status, list[str]] = {}
-    offset, enough = search.bounds(len(nodes)) if nodes else (0, 0)
+    offset, enough = question.search.bounds(len(nodes)) if nodes else (0, 0)
     found = Found(enough)
     for node in (*nodes[offset:], *nodes[:offset]):
-        outcome = dry_run(what_if, state, pod, node, budgets, now)
+        outcome = question.about(node)
         if isinstance(outcome, Status):
             rejected.setdefault(outcome, []).append(node.name)
         elif found.admit(outcome.pdb_violations > 0):
             candidates.append(outcome)
         if found.enough:
             break
-    choice = pick(candidates, now) if candidates else None
+    choice = pick(candidates, question.now) if candidates else None
     why_not = NodeStatuses(rejected, NOT_HELPFUL)
     return DryRuns(len(all_nodes), len(nodes), candidates, len(candidates), choice, why_not)
 

@@ -5,13 +5,12 @@ Rows that fail in the same way get the same status, which the plain dry run of o
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from steersman.framework.columns import NeedsRoom
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.status import Status
+from steersman.preemption.question import Question
 from steersman.preemption.removal import Removal
 from steersman.preemption.victim_table import RowIndex
 
@@ -19,17 +18,15 @@ from steersman.preemption.victim_table import RowIndex
 _WAY_BITS = 48
 
 
-def rejections(
-    removal: Removal, rejected: BoolColumn, status_of: Callable[[int], Status | None]
-) -> dict[Status, RowIndex] | None:
-    """The rejected rows by status; `status_of` examines one row. None when it does not reject it."""
+def rejections(removal: Removal, rejected: BoolColumn, question: Question) -> dict[Status, RowIndex] | None:
+    """The rejected rows by status. None when the plain dry run does not agree that one is to be rejected."""
     keys = _ways_to_fail(removal, rejected)
     rows = rejected.nonzero()[0]
     groups: dict[Status, list[RowIndex]] = {}
     for key in np.unique(keys[rows]).tolist():
         alike = rows[keys[rows] == key]
-        status = status_of(int(alike[0]))
-        if status is None:
+        status = question.about(removal.local.table.info(int(alike[0])))
+        if not isinstance(status, Status):
             return None
         groups.setdefault(status, []).append(alike)
     return {status: np.concatenate(pieces) for status, pieces in groups.items()}
