@@ -39,11 +39,15 @@ class Running:
 
 @asynccontextmanager
 async def running_program(
-    server: ApiServer, election: ElectionFlags = ALONE, serving: ServingOptions = UNSERVED, config_file: str = ""
+    server: ApiServer,
+    election: ElectionFlags = ALONE,
+    serving: ServingOptions = UNSERVED,
+    config_file: str = "",
+    plugin_files: tuple[str, ...] = (),
 ) -> AsyncIterator[Running]:
     """Ends it, if the test has not."""
     async with server.serving() as address, asyncio.TaskGroup() as group:
-        options = RunOptions(master=address, election=election, serving=serving, config_file=config_file)
+        options = RunOptions(config_file, master=address, election=election, serving=serving, plugin_files=plugin_files)
         control = Control()
         task = group.create_task(run(options, control, {}))
         try:

@@ -104,3 +104,20 @@ def test_sigterm_ends_it() -> None:
             assert await program == 0
 
     run(scenario())
+
+
+def test_a_second_signal_does_not_wait_for_bindings() -> None:
+    async def scenario() -> None:
+        server = cluster()
+        server.faults.refuse(429, times=1, method="POST", part_of_path="binding", retry_after=15)
+        server.store.create(make_pod("web").obj())
+        async with server.serving() as address, asyncio.TaskGroup() as group:
+            options = RunOptions(master=address, election=ALONE, serving=UNSERVED)
+            program = group.create_task(until_signalled(options))
+            await until(lambda: any("binding" in request for request in server.requests))
+            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), signal.SIGINT)
+            assert await program == 1
+        assert not stored(server, "web").spec.node_name
+
+    run(scenario())

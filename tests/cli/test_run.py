@@ -111,3 +111,8 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
     assert refused("run", "--write-config-to", folder) == f"Error: {folder}: cannot be written: Is a directory"
+
+
+def test_an_open_path_with_a_star_in_the_middle() -> None:
+    line = refused("run", *ELSEWHERE, "--authorization-always-allow-paths", "/healthz,/a*b")
+    assert line == 'Error: --authorization-always-allow-paths: may have a * only at its end (got "/a*b")'

@@ -11,6 +11,7 @@ import os
 import signal
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from steersman.app.bindings import Bindings
 from steersman.app.control import Control
@@ -26,19 +27,34 @@ from steersman.observe import set_up
 
 logger = logging.getLogger(__name__)
 
+HURRIED: Final = 1
+
 
 def main(options: RunOptions) -> int:
-    """Runs until a signal, or the loss of the lease, ends it. 0: ended in order; 1: the lease was lost."""
+    """Runs until a signal, or the loss of the lease, ends it. 0: ended in order; 1: the lease was lost, or a
+    second signal came."""
     set_up(options.verbosity, options.log_format)
     return asyncio.run(until_signalled(options))
 
 
 async def until_signalled(options: RunOptions) -> int:
-    """`run` under the control of SIGTERM, SIGINT and SIGUSR2."""
-    control = Control()
-    ending = dict.fromkeys(ENDING, control.stop.set)
-    with handled({**ending, signal.SIGUSR2: control.dump.set}):
-        return await run(options, control)
+    """`run` under the control of signals. The second one that asks for the end does not wait for anything any more."""
+    control, hurry = Control(), asyncio.Event()
+    program = asyncio.current_task()
+
+    def end() -> None:
+        if control.stop.is_set() and program is not None:
+            hurry.set()
+            program.cancel()
+        control.stop.set()
+
+    try:
+        with handled({**dict.fromkeys(ENDING, end), signal.SIGUSR2: control.dump.set}):
+            return await run(options, control)
+    except asyncio.CancelledError:
+        if not hurry.is_set():
+            raise
+        return HURRIED
 
 
 async def run(options: RunOptions, control: Control, environment: Mapping[str, str] | None = None) -> int:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from steersman.cli.parameters import parse_seconds
+
 if TYPE_CHECKING:
     from steersman.config import Duration
 
@@ -64,6 +66,33 @@ def _paths(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
     metavar="PATH,…",
     help="Paths that need no rights.",
 )
+@click.option(
+    "--authentication-token-webhook-cache-ttl",
+    "token_ttl",
+    default="10s",
+    show_default=True,
+    callback=parse_seconds,
+    metavar="DURATION",
+    help="How long it is remembered whose token is whose.",
+)
+@click.option(
+    "--authorization-webhook-cache-authorized-ttl",
+    "allowed_ttl",
+    default="10s",
+    show_default=True,
+    callback=parse_seconds,
+    metavar="DURATION",
+    help="How long a granted access is remembered.",
+)
+@click.option(
+    "--authorization-webhook-cache-unauthorized-ttl",
+    "denied_ttl",
+    default="10s",
+    show_default=True,
+    callback=parse_seconds,
+    metavar="DURATION",
+    help="How long a refused access is remembered.",
+)
 @click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates, as kube-scheduler's.")
 @click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with plugins. May be repeated.")
 @click.option("-v", "--v", "verbosity", default="0", callback=_verbosity, metavar="LEVEL", help="Verbosity of the log.")
@@ -84,6 +113,9 @@ def run(
     tls_cert_file: str,
     tls_private_key_file: str,
     open_paths: tuple[str, ...],
+    token_ttl: float,
+    allowed_ttl: float,
+    denied_ttl: float,
     feature_gates: str,
     plugins: tuple[str, ...],
     verbosity: int,
@@ -92,7 +124,7 @@ def run(
 ) -> None:
     """Schedule the pods of a real cluster until SIGTERM or SIGINT.
 
-    Exits with 0 when it was asked to end, with 1 when it lost the lease.
+    Exits with 0 when it was asked to end, with 1 when it lost the lease or a second signal came.
     """
     from steersman.app import ElectionFlags, RunOptions, ServingOptions, main
     from steersman.observe import Format
@@ -106,7 +138,7 @@ def run(
         leader_elect_resource_name,
         leader_elect_resource_namespace,
     )
-    access = AccessOptions(open_paths=open_paths)
+    access = AccessOptions(open_paths, token_ttl, allowed_ttl, denied_ttl)
     options = RunOptions(
         config_file=config_file,
         kubeconfig=kubeconfig,
