@@ -7,10 +7,9 @@ A plugin writes under a key of its own in PreFilter or PreScore and reads it in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Protocol, TypeVar
 
 
-@runtime_checkable
 class Cloneable(Protocol):
     """A value that a what-if evaluation may change, and therefore copies first."""
 
@@ -51,10 +50,16 @@ class CycleState:
     def clone(self) -> CycleState:
         """A copy that a what-if evaluation may change."""
         copy = CycleState()
-        copy._data = {k: v.clone() if isinstance(v, Cloneable) else v for k, v in self._data.items()}
+        copy._data = {key: _cloned(value) for key, value in self._data.items()}
         copy.skip_filter = self.skip_filter
         copy.skip_score = self.skip_score
         return copy
+
+
+def _cloned(value: object) -> object:
+    # A look for the method instead of isinstance(…, Cloneable): this is asked for every node of a dry run.
+    clone = getattr(value, "clone", None)
+    return value if clone is None else clone()
 
 
 class DeferredState(CycleState):
