@@ -2,8 +2,8 @@
 
     RunOptions ─► effective (configuration, gates, plugins) ─► run ─► exit code
 
-`program` connects the parts and lives through start, leading and shutdown; `scheduling_loop` drives the scheduler, `bindings`
-holds what is in flight, `endpoints` serves, `signals` listens to the operating system.
+`program` connects the parts and lives through start, leading and shutdown; `scheduling_loop` drives the scheduler,
+`decision_lines` logs, `bindings` holds what is in flight, `endpoints` serves, `signals` listens to the operating system.
 """
 
 from steersman.app.control import Control

@@ -19,6 +19,7 @@ from typing import Final
 from steersman.app import endpoints
 from steersman.app.bindings import Bindings
 from steersman.app.control import Control
+from steersman.app.decision_lines import DecisionLines
 from steersman.app.effective import Effective
 from steersman.app.scheduling_loop import SchedulingLoop
 from steersman.app.settings import ServingOptions
@@ -36,7 +37,17 @@ from steersman.client import (
     Timing,
 )
 from steersman.framework.extender import Extender
-from steersman.observe import DecisionLog, Exposition, MeasuredScheduler, Metrics, TimedIngest, dump_cache, dump_queue
+from steersman.observe import (
+    DecisionLog,
+    Exposition,
+    Log,
+    MeasuredScheduler,
+    Metrics,
+    TimedIngest,
+    dump_cache,
+    dump_queue,
+)
+from steersman.observe.logs import Silence
 from steersman.rng import SeededRng
 from steersman.serving import Check, Endpoints, compare_with, scheduler_endpoints
 
@@ -60,6 +71,7 @@ class Program:
         bindings: Bindings,
         control: Control,
         timing: Timing,
+        log: Log | Silence,
     ) -> None:
         self._configuration = settings.configuration
         self._channels = channels
@@ -81,7 +93,7 @@ class Program:
         self._informers = Informers(channels.cluster, TimedIngest(self._scheduler, self._metrics), timing)
         self._listers = endpoints.listers_of(self._informers)
         self._decisions = DecisionLog(self._scheduler)
-        self._loop = SchedulingLoop(self._scheduler, self._decisions, timing)
+        self._loop = SchedulingLoop(self._scheduler, (self._decisions.record, DecisionLines(log).tell), timing)
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._election = self._make_election() if self._configuration.leader_election.leader_elect else None
         self._leads = False

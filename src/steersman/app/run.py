@@ -23,7 +23,8 @@ from steersman.app.transports import transports
 from steersman.client import Choice, Connection, Timing, connect, http_extenders
 from steersman.config import dump_yaml
 from steersman.errors import InputError, SteersmanError
-from steersman.observe import set_up
+from steersman.observe import Log, set_up
+from steersman.observe.logs import SILENCE, Silence
 
 logger = logging.getLogger(__name__)
 
@@ -33,11 +34,11 @@ HURRIED: Final = 1
 def main(options: RunOptions) -> int:
     """Runs until a signal, or the loss of the lease, ends it. 0: ended in order; 1: the lease was lost, or a
     second signal came."""
-    set_up(options.verbosity, options.log_format)
-    return asyncio.run(until_signalled(options))
+    log = set_up(options.verbosity, options.log_format)
+    return asyncio.run(until_signalled(options, log))
 
 
-async def until_signalled(options: RunOptions) -> int:
+async def until_signalled(options: RunOptions, log: Log | Silence = SILENCE) -> int:
     """`run` under the control of signals. The second one that asks for the end does not wait for anything any more."""
     control, hurry = Control(), asyncio.Event()
     program = asyncio.current_task()
@@ -50,15 +51,20 @@ async def until_signalled(options: RunOptions) -> int:
 
     try:
         with handled({**dict.fromkeys(ENDING, end), signal.SIGUSR2: control.dump.set}):
-            return await run(options, control)
+            return await run(options, control, log=log)
     except asyncio.CancelledError:
         if not hurry.is_set():
             raise
         return HURRIED
 
 
-async def run(options: RunOptions, control: Control, environment: Mapping[str, str] | None = None) -> int:
-    """The exit code. `SteersmanError` or OSError for what makes a start impossible."""
+async def run(
+    options: RunOptions,
+    control: Control,
+    environment: Mapping[str, str] | None = None,
+    log: Log | Silence = SILENCE,
+) -> int:
+    """The exit code. Decisions go to `log`. `SteersmanError` or OSError for what makes a start impossible."""
     settings = effective(options)
     if options.write_config_to:
         _write_configuration(settings, options.write_config_to)
@@ -66,13 +72,18 @@ async def run(options: RunOptions, control: Control, environment: Mapping[str, s
     timing = Timing()
     connection = _connection(settings, options, os.environ if environment is None else environment, timing)
     try:
-        return await _run(settings, options, control, connection, timing)
+        return await _run(settings, options, control, connection, timing, log)
     except ExceptionGroup as group:
         raise _most_telling(group) from group
 
 
 async def _run(
-    settings: Effective, options: RunOptions, control: Control, connection: Connection, timing: Timing
+    settings: Effective,
+    options: RunOptions,
+    control: Control,
+    connection: Connection,
+    timing: Timing,
+    log: Log | Silence,
 ) -> int:
     configuration = settings.configuration
     async with (
@@ -80,7 +91,7 @@ async def _run(
         http_extenders(configuration) as extenders,
         Bindings() as bindings,
     ):
-        program = Program(settings, channels, extenders, bindings, control, timing)
+        program = Program(settings, channels, extenders, bindings, control, timing, log)
         return await program.run(options.serving)
 
 

@@ -6,13 +6,12 @@ Woken by `queue.on_ready`. Between two pods everybody else (watches, bindings, r
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from steersman.assembly import Scheduler
 from steersman.client import Timing
 from steersman.cycle.decision import Decision
-from steersman.observe import DecisionLog
 
 BACKOFF_SECONDS: Final = 1.0
 UNSCHEDULABLE_SECONDS: Final = 30.0
@@ -21,9 +20,10 @@ UNSCHEDULABLE_SECONDS: Final = 30.0
 class SchedulingLoop:
     """Of one scheduler."""
 
-    def __init__(self, scheduler: Scheduler, decisions: DecisionLog, timing: Timing) -> None:
+    def __init__(self, scheduler: Scheduler, witnesses: Sequence[Callable[[Decision], None]], timing: Timing) -> None:
         self._scheduler = scheduler
-        self._decisions = decisions
+        #: Each is told every decision.
+        self._witnesses = witnesses
         self._timing = timing
         self._ready = asyncio.Event()
         scheduler.queue.on_ready = self._ready.set
@@ -40,7 +40,8 @@ class SchedulingLoop:
         while True:
             self._ready.clear()
             while (decision := await self._next()) is not None:
-                self._decisions.record(decision)
+                for tell in self._witnesses:
+                    tell(decision)
                 await asyncio.sleep(0)
             await self._ready.wait()
 
