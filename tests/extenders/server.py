@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
@@ -34,7 +35,9 @@ class Requests(list[tuple[str, Json]]):
 
 
 @asynccontextmanager
-async def serve(requests: Requests | None = None, **verbs: Answer) -> AsyncIterator[str]:
+async def serve(
+    requests: Requests | None = None, tls: ssl.SSLContext | None = None, **verbs: Answer
+) -> AsyncIterator[str]:
     """Answers each verb with what its function makes of the request; the address."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -51,10 +54,10 @@ async def serve(requests: Requests | None = None, **verbs: Answer) -> AsyncItera
     app.router.add_post("/{verb}", handle)
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.1)
     await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
+    site = web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls)
     await site.start()
     try:
-        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+        yield f"{'http' if tls is None else 'https'}://127.0.0.1:{runner.addresses[0][1]}"
     finally:
         await runner.cleanup()
 
