@@ -53,7 +53,7 @@ def _say(ctx: click.Context, text: str, code: int) -> None:
 @click.group(cls=ErrorLines, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.option("--debug", is_flag=True, envvar="STEERSMAN_DEBUG", help="Show tracebacks and log messages.")
 def main(debug: bool) -> None:
-    """The Kubernetes scheduler as a Python package: kube-scheduler's decisions, without a cluster."""
+    """The Kubernetes scheduler as a Python package: kube-scheduler's decisions, with and without a cluster."""
     import logging
 
     if debug:
