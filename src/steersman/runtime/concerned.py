@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
-from steersman.framework.plugin import ConcernsSomePods
 from steersman.framework.pod_info import PodInfo, PodShape
 
 
@@ -43,5 +42,6 @@ class ConcernedCalls(Generic[CallT]):
 
 
 def concerns(plugin: object, pod: PodInfo) -> bool:
-    """Whether the plugin may have anything to do for pods of this shape."""
-    return not isinstance(plugin, ConcernsSomePods) or plugin.concerns(pod)
+    """Whether the plugin may have anything to do for pods of this shape: see `framework.plugin.ConcernsSomePods`."""
+    says = getattr(plugin, "concerns", None)
+    return says is None or bool(says(pod))
