@@ -240,6 +240,11 @@ class ClusterScoreKernel(ABC):
         """0..100 for each feasible row after normalisation; None when every feasible row gets 0.
         The caller does not keep or change the column."""
 
+    def weighted(self, feasible: Feasible, weight: int) -> AnyIntColumn | None:
+        """`normalized` times the weight that the profile gives it; a kernel may know a shorter way."""
+        score = self.normalized(feasible)
+        return score if score is None or weight == 1 else score * weight
+
 
 class ColumnarFilter:
     """Mixin of a FilterPlugin that has a vector form."""

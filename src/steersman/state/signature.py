@@ -124,14 +124,13 @@ class Signature:
         for weight, kernel in self._cluster_scores:
             if kernel.skipped(feasible):
                 continue
-            score = kernel.normalized(feasible)
+            score = kernel.weighted(feasible, weight)
             if score is None:
                 continue
-            weighted = score if weight == 1 else score * weight
             if is_own:
-                total += weighted
+                total += score
             else:
-                total, is_own = total + weighted, True
+                total, is_own = total + score, True
         return total
 
     # -- keeping up --------------------------------------------------------------------------------------------------

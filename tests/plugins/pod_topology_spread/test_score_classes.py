@@ -89,7 +89,9 @@ class Placements(RuleBasedStateMachine):
         inhabited = self.classes.inhabited(feasible)
         assert inhabited is not None
         assert inhabited.row_count == self.scored(feasible)
-        assert scores(self.classes.column(inhabited), feasible) == scores(self.by_row.normalized(feasible), feasible)
+        by_row = scores(self.by_row.normalized(feasible), feasible)
+        assert scores(self.classes.column(inhabited), feasible) == by_row
+        assert scores(self.classes.column(inhabited, 7), feasible) == [7 * score for score in by_row]
 
     def scored(self, feasible: Feasible) -> int:
         scored = feasible.mask

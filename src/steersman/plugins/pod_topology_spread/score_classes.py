@@ -25,6 +25,8 @@ from steersman.plugins.pod_topology_spread.row_scores import ALMOST_HALF
 from steersman.plugins.pod_topology_spread.scoring import topology_weight
 from steersman.plugins.pod_topology_spread.soft_constraints import SoftConstraint, SoftConstraints
 
+#: Up to this weight a score fits into the 32 bits of the table of classes.
+MOST_WEIGHT = 1 << 24
 #: With more classes than this, or more that hold feasible rows, computing row by row is not slower.
 _MOST_CLASSES = 1 << 13
 _MOST_INHABITED = 128
@@ -78,8 +80,9 @@ class ScoreClasses:
             del classes[0]
         return Inhabited(classes, row_count) if len(classes) <= _MOST_INHABITED else None
 
-    def column(self, inhabited: Inhabited) -> AnyIntColumn | None:
-        """The normalised score of every row; None when no row is scored. Valid for the cycle of `inhabited` only."""
+    def column(self, inhabited: Inhabited, weight: int = 1) -> AnyIntColumn | None:
+        """The normalised score of every row times `weight`; None when no row is scored. Valid for the cycle of `inhabited`
+        only."""
         if not inhabited.classes:
             return None
         raw = self._raw(inhabited)
@@ -87,7 +90,7 @@ class ScoreClasses:
         both = greatest + min(raw)
         score_of = self._score_cell
         for each, score in zip(inhabited.classes, raw, strict=True):
-            score_of[each] = MAX_NODE_SCORE * (both - score) // greatest if greatest else MAX_NODE_SCORE
+            score_of[each] = weight * (MAX_NODE_SCORE * (both - score) // greatest if greatest else MAX_NODE_SCORE)
         column: AnyIntColumn = self._score.take(self._class_of)
         return column
 

@@ -15,7 +15,7 @@ from steersman.framework.nodes_view import AnyIntColumn, IntColumn, NodesView
 from steersman.framework.status import Status
 from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint
 from steersman.plugins.pod_topology_spread.row_scores import RowScores
-from steersman.plugins.pod_topology_spread.score_classes import ScoreClasses
+from steersman.plugins.pod_topology_spread.score_classes import MOST_WEIGHT, ScoreClasses
 from steersman.plugins.pod_topology_spread.soft_constraints import SoftConstraints
 
 
@@ -45,9 +45,16 @@ class SoftConstraintsKernel(ClusterScoreKernel):
         return self._by_row.raw(feasible)
 
     def normalized(self, feasible: Feasible) -> AnyIntColumn | None:
+        return self.weighted(feasible, 1)
+
+    def weighted(self, feasible: Feasible, weight: int) -> AnyIntColumn | None:
+        """Few classes are multiplied, not many rows."""
         classes = self._by_class
-        inhabited = classes.inhabited(feasible)
-        return self._by_row.normalized(feasible) if inhabited is None else classes.column(inhabited)
+        inhabited = classes.inhabited(feasible) if abs(weight) <= MOST_WEIGHT else None
+        if inhabited is not None:
+            return classes.column(inhabited, weight)
+        score = self._by_row.normalized(feasible)
+        return None if score is None else score * weight
 
     @cached_property
     def _constraints(self) -> SoftConstraints:
