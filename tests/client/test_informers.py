@@ -8,14 +8,9 @@ from tests.client.serving import run
 
 from steersman import api
 from steersman.client.connection import Connection
-from steersman.client.informers import FOLLOWED_KINDS, Informers
+from steersman.client.informers import Informers
 from steersman.client.transport import http_transport
-from steersman.embedded import SCHEDULER_KINDS
 from steersman.testing import make_node, make_pod
-
-
-def test_everything_that_the_scheduler_reads_is_followed() -> None:
-    assert set(FOLLOWED_KINDS) == set(SCHEDULER_KINDS)
 
 
 def test_pods_are_told_when_all_else_is_known() -> None:

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from tests.deploy.shipped import Document, manifests
 
-from steersman.client.informers import FOLLOWED_KINDS
+from steersman.framework.watching import WATCHED_KINDS
 
 Rights = dict[tuple[str, str], set[str]]
 
@@ -21,7 +21,7 @@ def granted(role: Document) -> Rights:
 
 
 def test_the_kinds_that_are_followed_may_be_listed_and_watched_and_no_others() -> None:
-    followed = {(kind.API_VERSION.rpartition("/")[0], kind.PLURAL) for kind in FOLLOWED_KINDS}
+    followed = {(kind.API_VERSION.rpartition("/")[0], kind.PLURAL) for kind in WATCHED_KINDS}
     rights = granted(manifests("manifests")["ClusterRole", "steersman"])
     for verb in ("list", "watch"):
         assert {resource for resource, verbs in rights.items() if verb in verbs} == followed

@@ -5,7 +5,8 @@ from __future__ import annotations
 from tests.embedded.stores import bare_pod, make_store, relabel
 
 from steersman import api
-from steersman.embedded import SCHEDULER_KINDS, Pods, feed
+from steersman.embedded import Pods, feed
+from steersman.framework.watching import WATCHED_KINDS
 from steersman.ingest import Ingest
 from steersman.plugins.priority_sort import PrioritySort
 from steersman.queue import QueueProfile, QueueSettings, SchedulingQueue
@@ -55,8 +56,8 @@ def test_a_feed_may_be_of_some_kinds() -> None:
 
 
 def test_controllers_of_controllers_are_not_fed() -> None:
-    assert api.Deployment not in SCHEDULER_KINDS
-    assert SCHEDULER_KINDS[-1] is api.Pod
+    assert api.Deployment not in WATCHED_KINDS
+    assert WATCHED_KINDS[-1] is api.Pod
 
 
 def test_the_schedulers_ingest_hears_of_pods_and_their_bindings() -> None:

@@ -12,7 +12,7 @@ from steersman.client.dispatcher import Dispatcher
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.client.events import EventRecorder
 from steersman.client.extenders import HttpExtender, http_extenders
-from steersman.client.informers import FOLLOWED_KINDS, Informers
+from steersman.client.informers import Informers
 from steersman.client.kubeconfig import Choice, Target, connect
 from steersman.client.lease import ElectionSettings, LeaderElection, LeaseLost
 from steersman.client.lease_api import HttpLease
@@ -24,7 +24,6 @@ from steersman.client.timing import Timing
 from steersman.client.transport import HttpTransport, Response, Transport, http_transport
 
 __all__ = [
-    "FOLLOWED_KINDS",
     "ApiError",
     "Choice",
     "ClientError",

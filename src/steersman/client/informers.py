@@ -11,30 +11,10 @@ from typing import Any, Final
 
 from steersman import api
 from steersman.client.list_watch import ListWatch
-from steersman.client.reflector import Ear, Reflector
+from steersman.client.reflector import Reflector
 from steersman.client.timing import Timing
 from steersman.client.transport import Transport
-
-FOLLOWED_KINDS: Final[tuple[type[api.Object], ...]] = (
-    api.Namespace,
-    api.Node,
-    api.Service,
-    api.ReplicationController,
-    api.ReplicaSet,
-    api.StatefulSet,
-    api.PodDisruptionBudget,
-    api.StorageClass,
-    api.PersistentVolume,
-    api.PersistentVolumeClaim,
-    api.CSINode,
-    api.CSIDriver,
-    api.CSIStorageCapacity,
-    api.VolumeAttachment,
-    api.DeviceClass,
-    api.ResourceSlice,
-    api.ResourceClaim,
-    api.Pod,
-)
+from steersman.framework.watching import WATCHED_KINDS, Ear
 
 UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
 """Pods that have ended hold nothing; to a watcher they are gone."""
@@ -45,7 +25,7 @@ class Informers:
     """The reflectors of all kinds."""
 
     def __init__(
-        self, transport: Transport, ear: Ear, timing: Timing, kinds: Iterable[type[api.Object]] = FOLLOWED_KINDS
+        self, transport: Transport, ear: Ear, timing: Timing, kinds: Iterable[type[api.Object]] = WATCHED_KINDS
     ) -> None:
         self.reflectors: Sequence[Reflector[Any]] = [
             Reflector(ListWatch(transport, kind, timing, _SELECTORS.get(kind, "")), ear, timing) for kind in kinds

@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from contextlib import aclosing
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from steersman import api
 from steersman.client.errors import ApiError
@@ -20,6 +20,7 @@ from steersman.client.list_watch import BOOKMARK, DELETED, Change, Listing, List
 from steersman.client.retry import Backoff, Pauses
 from steersman.client.timing import Timing
 from steersman.errors import SteersmanError
+from steersman.framework.watching import Ear
 
 logger = logging.getLogger(__name__)
 
@@ -31,14 +32,6 @@ SHORT_SECONDS: Final = 1.0
 """A watch that ends sooner, without a word, is a failure."""
 BREATH: Final = 512
 """After so many objects of a list others may run."""
-
-
-class Ear(Protocol):
-    """Who is told of objects; `steersman.ingest.Ingest` is one."""
-
-    def changed(self, obj: api.Object) -> None: ...
-
-    def deleted(self, obj: api.Object) -> None: ...
 
 
 class Reflector(Generic[T]):

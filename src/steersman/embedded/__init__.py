@@ -24,7 +24,7 @@ from steersman.embedded.errors import (
     TooManyRequests,
 )
 from steersman.embedded.eviction import evict
-from steersman.embedded.feed import SCHEDULER_KINDS, Ear, feed
+from steersman.embedded.feed import feed
 from steersman.embedded.history import EventType
 from steersman.embedded.kubelet import RUN_SECONDS, Kubelets, Timers
 from steersman.embedded.pods import Pods
@@ -35,13 +35,11 @@ from steersman.embedded.watch import Watch, WatchEvent
 
 __all__ = [
     "RUN_SECONDS",
-    "SCHEDULER_KINDS",
     "Admission",
     "AlreadyExists",
     "ApiError",
     "ClusterView",
     "Conflict",
-    "Ear",
     "EphemeralClaims",
     "EventType",
     "Expired",

@@ -3,45 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final, Protocol
 
 from steersman import api
 from steersman.embedded.history import EventType
 from steersman.embedded.store import Store
 from steersman.embedded.subscriptions import Subscription
-
-SCHEDULER_KINDS: Final[tuple[type[api.Object], ...]] = (
-    api.Namespace,
-    api.Node,
-    api.Service,
-    api.ReplicationController,
-    api.ReplicaSet,
-    api.StatefulSet,
-    api.PodDisruptionBudget,
-    api.StorageClass,
-    api.PersistentVolume,
-    api.PersistentVolumeClaim,
-    api.CSINode,
-    api.CSIDriver,
-    api.CSIStorageCapacity,
-    api.VolumeAttachment,
-    api.DeviceClass,
-    api.ResourceSlice,
-    api.ResourceClaim,
-    api.Pod,
-)
-"""What the scheduler watches. Pods come last, so that everything they depend on is known by then."""
+from steersman.framework.watching import WATCHED_KINDS, Ear
 
 
-class Ear(Protocol):
-    """Who is told of objects; `steersman.ingest.Ingest` is one."""
-
-    def changed(self, obj: api.Object) -> None: ...
-
-    def deleted(self, obj: api.Object) -> None: ...
-
-
-def feed(store: Store, ear: Ear, kinds: Iterable[type[api.Object]] = SCHEDULER_KINDS) -> Subscription:
+def feed(store: Store, ear: Ear, kinds: Iterable[type[api.Object]] = WATCHED_KINDS) -> Subscription:
     """Tells `ear` of all objects, kind after kind, and from then on of every change at once."""
     changed, deleted = ear.changed, ear.deleted
 

@@ -1,0 +1,37 @@
+"""What the scheduler watches, and who is told: shared by the client of real API servers and the embedded cluster."""
+
+from __future__ import annotations
+
+from typing import Final, Protocol
+
+from steersman import api
+
+WATCHED_KINDS: Final[tuple[type[api.Object], ...]] = (
+    api.Namespace,
+    api.Node,
+    api.Service,
+    api.ReplicationController,
+    api.ReplicaSet,
+    api.StatefulSet,
+    api.PodDisruptionBudget,
+    api.StorageClass,
+    api.PersistentVolume,
+    api.PersistentVolumeClaim,
+    api.CSINode,
+    api.CSIDriver,
+    api.CSIStorageCapacity,
+    api.VolumeAttachment,
+    api.DeviceClass,
+    api.ResourceSlice,
+    api.ResourceClaim,
+    api.Pod,
+)
+"""What the scheduler watches. Pods come last, so that everything they depend on is known by then."""
+
+
+class Ear(Protocol):
+    """Who is told of objects; `steersman.ingest.Ingest` is one."""
+
+    def changed(self, obj: api.Object) -> None: ...
+
+    def deleted(self, obj: api.Object) -> None: ...
