@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from steersman.api import Node
 from steersman.api.selectors import Requirement
+from steersman.framework.go_integers import int64
 from steersman.framework.nodes_view import (
     BoolColumn,
     Column,
@@ -244,7 +245,10 @@ class NodeTable:
         if charges is None:
             charges = self._charges[shape] = self._charges_of(shape)
         for cell, amount in charges:
-            cell[row] += sign * amount
+            try:
+                cell[row] += sign * amount
+            except ValueError:  # beyond int64: sums wrap around, as upstream's do
+                cell[row] = int64(cell[row] + sign * amount)
 
     def _charges_of(self, shape: PodShape) -> Charges:
         """What a pod of that shape adds to which columns."""
