@@ -29,7 +29,6 @@ def conformance(files: tuple[str, ...], scalar: bool, areas: tuple[str, ...], ve
     """
     from steersman.conformance.agreement import count, readable
     from steersman.conformance.bundles import run_bundle
-    from steersman.plugins.registry import NOT_YET
 
     agreements: dict[str, Agreement] = {}
     differing: list[list[str]] = []
@@ -40,8 +39,6 @@ def conformance(files: tuple[str, ...], scalar: bool, areas: tuple[str, ...], ve
                 differing.append(list(readable(case, abridged=not verbose)))
     _print_table(list(agreements.values()))
     _print_differences(differing, verbose)
-    if NOT_YET:
-        click.echo(f"Note: this version has no {', '.join(sorted(NOT_YET))}; what they contribute is not compared.")
     if not all(agreement.is_full for agreement in agreements.values()):
         click.get_current_context().exit(DIFFERENCES)
 

@@ -21,7 +21,6 @@ from steersman.conformance.difference import Difference
 from steersman.conformance.queue_traces import run_trace
 from steersman.conformance.scenarios import run_scenario
 from steersman.errors import InputError
-from steersman.plugins.registry import NOT_YET
 
 Document = dict[str, Any]
 #: Where in a case, and what.
@@ -108,7 +107,7 @@ def _name_and_checks(kind: Kind, document: Document) -> tuple[str, int]:
 def _scenario(document: Document, scalar: bool) -> Iterator[Located]:
     results = run_scenario(document, scalar=scalar)
     for expected, actual in zip(document["expected"], results, strict=True):
-        for difference in compare(expected, actual, NOT_YET):
+        for difference in compare(expected, actual):
             yield f"pod {expected['pod']}", difference
 
 

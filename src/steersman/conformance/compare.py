@@ -1,7 +1,4 @@
-"""Compares a result of ours with the expected one, at the strictest level of the corpus' FORMAT.
-
-What plugins contribute that this version does not have is left out on both sides, and named: `missing_plugins`.
-"""
+"""Compares a result of ours with the expected one, at the strictest level of the corpus' FORMAT."""
 
 from __future__ import annotations
 
@@ -35,15 +32,14 @@ POST_FILTER_KEYS = (
 )
 
 
-def compare(expected: Document, actual: Document, missing_plugins: frozenset[str]) -> Iterator[Difference]:
+def compare(expected: Document, actual: Document) -> Iterator[Difference]:
     for key in PLAIN_KEYS:
         yield from _differing(key, expected.get(key), actual.get(key))
-    yield from _compare_pre_filter(expected.get("preFilter"), actual.get("preFilter"), missing_plugins)
+    yield from _compare_pre_filter(expected.get("preFilter"), actual.get("preFilter"))
     yield from _differing("rejected", _by_node(expected), _by_node(actual))
     for key in ("unschedulablePlugins", "pendingPlugins"):
-        wanted = _without(expected.get(key), missing_plugins)
-        yield from _differing(key, wanted, _without(actual.get(key), missing_plugins))
-    yield from _compare_scores(expected, actual, missing_plugins)
+        yield from _differing(key, expected.get(key), actual.get(key))
+    yield from _compare_scores(expected, actual)
     if expected["outcome"] != "error":
         yield from _compare_messages(expected, actual)
 
@@ -57,33 +53,28 @@ def _compare_messages(expected: Document, actual: Document) -> Iterator[Differen
     yield from _differing("message", expected.get("message"), actual.get("message"))
 
 
-def _compare_pre_filter(
-    expected: Document | None, actual: Document | None, missing: frozenset[str]
-) -> Iterator[Difference]:
+def _compare_pre_filter(expected: Document | None, actual: Document | None) -> Iterator[Difference]:
     expected, actual = expected or {}, actual or {}
-    skipped = _without(expected.get("skipped"), missing)
-    yield from _differing("preFilter.skipped", skipped, _without(actual.get("skipped"), missing))
-    for key in ("status", "restricted", "nodes"):
+    for key in ("skipped", "status", "restricted", "nodes"):
         yield from _differing(f"preFilter.{key}", expected.get(key), actual.get(key))
 
 
-def _compare_scores(expected: Document, actual: Document, missing: frozenset[str]) -> Iterator[Difference]:
+def _compare_scores(expected: Document, actual: Document) -> Iterator[Difference]:
     theirs, ours = expected.get("scores"), actual.get("scores")
     if theirs is None or ours is None:
         yield from _differing("scores", theirs, ours)
         return
     nodes = expected.get("feasible") or []
-    skipped = _without(theirs.get("skipped"), missing)
-    yield from _differing("scores.skipped", skipped, _without(ours.get("skipped"), missing))
-    wanted = _plugin_scores(theirs, nodes, missing)
-    got = _plugin_scores(ours, actual.get("feasible") or [], missing)
+    yield from _differing("scores.skipped", theirs.get("skipped"), ours.get("skipped"))
+    wanted = _plugin_scores(theirs, nodes)
+    got = _plugin_scores(ours, actual.get("feasible") or [])
     yield from _differing("scores.plugins", list(wanted), list(got))
     for name in wanted.keys() & got.keys():
         yield from _differing(f"scores.{name}", wanted[name], got[name])
     yield from _differing("scores.total", _column(theirs["total"], nodes), _column(ours["total"], nodes))
 
 
-def _plugin_scores(scores: Document, nodes: Sequence[str], missing: frozenset[str]) -> dict[str, Document]:
+def _plugin_scores(scores: Document, nodes: Sequence[str]) -> dict[str, Document]:
     return {
         plugin["name"]: {
             "weight": plugin["weight"],
@@ -91,7 +82,6 @@ def _plugin_scores(scores: Document, nodes: Sequence[str], missing: frozenset[st
             "norm": dict(zip(nodes, _column(plugin["norm"], nodes), strict=True)),
         }
         for plugin in scores["plugins"]
-        if plugin["name"] not in missing
     }
 
 
@@ -106,10 +96,6 @@ def _by_node(result: Document) -> dict[str, tuple[str, str | None, tuple[str, ..
         for group in result.get("rejected") or ()
         for node in group["nodes"]
     }
-
-
-def _without(names: Sequence[str] | None, missing: frozenset[str]) -> list[str]:
-    return [name for name in names or () if name not in missing]
 
 
 def _differing(path: str, expected: object, actual: object) -> Iterator[Difference]:

@@ -23,7 +23,7 @@ and `score(self, state, pod, node)` are both fine.
 | PostFilter | `post_filter(state, pod, statuses)` | PostFilterResult and Status |
 | PreScore | `pre_score(state, pod, nodes)` | Status or None |
 | Score | `score(state, pod, node)` | an int (or a Status for a fault) |
-| NormalizeScore | `normalize_scores(state, pod, scores)` | the scores, each within 0..100 |
+| NormalizeScore | `normalize_scores(state, pod, scores)` | changes the scores in place, each to within 0..100 |
 | Reserve | `reserve(state, pod, node_name)`, `unreserve(…)` | Status or None |
 | Permit | `permit(state, pod, node_name)` | Status or None; Wait with a timeout in seconds |
 | PreBind | `pre_bind_pre_flight(state, pod, node_name)`, `async pre_bind(…)` | Status or None |

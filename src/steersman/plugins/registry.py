@@ -51,7 +51,3 @@ IN_TREE: Mapping[str, Factory] = {
         NodeDeclaredFeatures,
     )
 }
-
-#: Plugins that kube-scheduler's default configuration enables and that this version does not have yet: they are left
-#: out of every profile, with a warning where a pod would need them.
-NOT_YET: frozenset[str] = frozenset()

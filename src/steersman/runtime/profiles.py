@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from steersman.config import EffectiveProfile, ExtensionPoint
 from steersman.framework.handle import Handle
-from steersman.plugins.registry import NOT_YET
 from steersman.runtime.profile import PluginRef, Profile, ProfileSpec, build
 from steersman.runtime.registry import Registry
 
@@ -27,12 +26,11 @@ def _build(effective: EffectiveProfile, registry: Registry, handle_for: Callable
 
 
 def profile_spec(effective: EffectiveProfile) -> ProfileSpec:
-    """Without the plugins that this version does not have."""
+    """The same in the terms of `runtime.profile`."""
     points: Mapping[str, list[PluginRef]] = {
         point.value: [
             PluginRef(name, effective.score_weights.get(name, 0) if point is ExtensionPoint.SCORE else 0)
             for name in names
-            if name not in NOT_YET
         ]
         for point, names in effective.plugins.items()
     }
