@@ -4,7 +4,8 @@
     explanation.table()                           # for people
     explanation.to_dict()                         # for programs
 
-Simulations record explanations through the scheduler's observer, or make them afterwards on the state they ended with.
+Simulations record explanations through the scheduler's observer, or make them afterwards on the state they ended with;
+`live` makes them of a cluster that it has read. `wakers` says what would have a rejected pod tried again.
 """
 
 from steersman.explain.explanation import (
@@ -17,7 +18,8 @@ from steersman.explain.explanation import (
     PreFilterExplanation,
     Verdict,
 )
-from steersman.explain.making import decided, explain, with_earlier_preemption, without_cycle
+from steersman.explain.making import decided, detail_preemptions, explain, with_earlier_preemption, without_cycle
+from steersman.explain.waking import Waker, wakers
 
 __all__ = [
     "Explanation",
@@ -28,8 +30,11 @@ __all__ = [
     "PreemptionCandidate",
     "PreemptionExplanation",
     "Verdict",
+    "Waker",
     "decided",
+    "detail_preemptions",
     "explain",
+    "wakers",
     "with_earlier_preemption",
     "without_cycle",
 ]

@@ -6,7 +6,7 @@ the first one would have said is asked here, of the plain form of each filter.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
@@ -25,7 +25,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import CycleAborted, Status
-from steersman.preemption import PreemptionReport
+from steersman.preemption import DefaultPreemption, PreemptionReport
 from steersman.runtime.profile import Profile
 
 _replace = msgspec.structs.replace
@@ -65,6 +65,14 @@ def decided(explanation: Explanation, decision: Decision) -> Explanation:
     if isinstance(decision, Failed):
         return _replace(explanation, outcome=Outcome.ERROR, message=decision.message)
     return _replace(explanation, outcome=Outcome.NOT_TRIED, message=decision.reason)
+
+
+def detail_preemptions(profiles: Iterable[Profile]) -> None:
+    """Preemptions decide the same, but tell more."""
+    for profile in profiles:
+        plugin = profile.plugins.get(DefaultPreemption.name)
+        if isinstance(plugin, DefaultPreemption):
+            plugin.evaluator.detailed = True
 
 
 def with_earlier_preemption(explanation: Explanation, earlier: Explanation) -> Explanation:

@@ -6,10 +6,13 @@ A cell of the score table reads `raw/normalised/weighted`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from steersman.explain.explanation import Explanation, NodeExplanation, PluginScore, PreemptionExplanation
+
+#: `explanation.Outcome`, whose module uses this one.
+_UNDECIDED: Final = "undecided"
 
 
 def table(explanation: Explanation) -> str:
@@ -51,13 +54,14 @@ def _lines(explanation: Explanation) -> Iterator[str]:
 def _outcome(explanation: Explanation) -> str:
     if not explanation.node:
         return f"{explanation.outcome}: {explanation.message}" if explanation.message else str(explanation.outcome)
+    went = "would go to" if explanation.outcome == _UNDECIDED else "scheduled on"
     fitting = sum(node.fits for node in explanation.nodes)
     if explanation.nominated_only:
-        return f"scheduled on {explanation.node}, the node that it was nominated to"
+        return f"{went} {explanation.node}, the node that it was nominated to"
     if fitting == 1:
-        return f"scheduled on {explanation.node}, the only node that fits"
+        return f"{went} {explanation.node}, the only node that fits"
     among = f"; one of {explanation.ties} nodes with the best score" if explanation.ties > 1 else ", the best score"
-    return f"scheduled on {explanation.node}{among}"
+    return f"{went} {explanation.node}{among}"
 
 
 def _pre_filter(explanation: Explanation) -> Iterator[str]:

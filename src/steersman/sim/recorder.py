@@ -10,11 +10,18 @@ from steersman import api
 from steersman.cycle.decision import Decision
 from steersman.cycle.evaluation import Evaluation
 from steersman.cycle.scalar import ScalarEvaluation
-from steersman.explain import Explanation, Outcome, decided, explain, with_earlier_preemption, without_cycle
+from steersman.explain import (
+    Explanation,
+    Outcome,
+    decided,
+    detail_preemptions,
+    explain,
+    with_earlier_preemption,
+    without_cycle,
+)
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import CycleAborted
-from steersman.preemption import DefaultPreemption
 from steersman.runtime.profile import Profile
 from steersman.sim.driver import Driver
 from steersman.sim.placements import REASON_ERROR, REASON_NOT_TRIED, REASON_UNSCHEDULABLE, Placement
@@ -41,7 +48,7 @@ class Recorder:
         self._names.update(pods)
         if self._names:
             self._driver.scheduler.observer = self._observe
-            _list_all_candidates(self._driver.scheduler.profiles.values())
+            detail_preemptions(self._driver.scheduler.profiles.values())
 
     def _observe(self, pod: PodInfo, evaluation: Evaluation) -> None:
         if pod.key in self._names:
@@ -57,14 +64,6 @@ class Recorder:
             if earlier is not None:
                 explained = with_earlier_preemption(explained, earlier)
             self.explanations[pod.key] = explained
-
-
-def _list_all_candidates(profiles: Iterable[Profile]) -> None:
-    """Preemptions decide the same, but tell more."""
-    for profile in profiles:
-        plugin = profile.plugins.get(DefaultPreemption.name)
-        if isinstance(plugin, DefaultPreemption):
-            plugin.evaluator.detailed = True
 
 
 def explain_pending(driver: Driver, pod: api.Pod, placement: Placement) -> Explanation:

@@ -1,0 +1,44 @@
+"""Options of commands that look at a live cluster, and how they reach it. Used by `explain` and `doctor`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from steersman.client import Choice, Target, Transport
+
+T = TypeVar("T")
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+
+
+def cluster_options(command: CommandT) -> CommandT:
+    """`--kubeconfig`, `--context`, `--master`, and what the scheduler would be configured with."""
+    for option in (
+        click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates of the scheduler."),
+        click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with plugins."),
+        click.option("--config", "config_file", default="", metavar="FILE", help="A KubeSchedulerConfiguration (v1)."),
+        click.option("--master", default="", metavar="URL", help="Address of the API server."),
+        click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+        click.option("--kubeconfig", default="", metavar="FILE", help="How to reach the cluster."),
+    ):
+        command = option(command)
+    return command
+
+
+def asked(choice: Choice, question: Callable[[Transport, Target], Awaitable[T]]) -> T:
+    """The answer to a question that needs a connection to the chosen cluster."""
+    import os
+
+    from steersman.client import connect, http_transport
+
+    target = connect(choice, os.environ)
+
+    async def ask() -> T:
+        async with http_transport(target.connection) as transport:
+            return await question(transport, target)
+
+    return asyncio.run(ask())

@@ -1,0 +1,61 @@
+"""`steersman explain`: why a pod of a live cluster is where it is, or nowhere. Reads, and changes nothing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from steersman.cli.connecting import asked, cluster_options
+
+if TYPE_CHECKING:
+    from steersman.client import Target, Transport
+    from steersman.live import LiveExplanation
+
+
+@click.command()
+@click.argument("pod")
+@click.option("-n", "--namespace", default="", metavar="NAMESPACE", help="Of the pod; else the context's.")
+@cluster_options
+@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
+def explain(
+    pod: str,
+    namespace: str,
+    kubeconfig: str,
+    context: str,
+    master: str,
+    config_file: str,
+    plugins: tuple[str, ...],
+    feature_gates: str,
+    output: str,
+) -> None:
+    """Say what every node and every plugin think of a pod of a live cluster, now.
+
+    POD is NAME or NAMESPACE/NAME. A pod that has a node is looked at as if it had none: where would it go, and does its node
+    still win? A pending one: why, what preemption would do, and which events would have it tried again. With the
+    scheduler's own --config and --plugin the answer is that scheduler's.
+    """
+    from steersman.app import RunOptions, effective
+    from steersman.client import Choice
+    from steersman.live import explain_pod
+
+    settings = effective(RunOptions(config_file=config_file, plugin_files=plugins, feature_gates=feature_gates))
+    space, _, name = pod.rpartition("/")
+
+    async def question(transport: Transport, target: Target) -> LiveExplanation:
+        chosen = space or namespace or target.namespace
+        return await explain_pod(transport, settings, target.connection.server, chosen, name)
+
+    click.echo(_rendered(asked(Choice(kubeconfig, context, master), question), output))
+
+
+def _rendered(explained: LiveExplanation, output: str) -> str:
+    if output == "text":
+        return explained.text()
+    if output == "json":
+        import json
+
+        return json.dumps(explained.to_dict(), indent=2, ensure_ascii=False)
+    import yaml
+
+    return yaml.safe_dump(explained.to_dict(), sort_keys=False, allow_unicode=True).rstrip("\n")

@@ -1,0 +1,94 @@
+"""One list of everything that the scheduler watches. In comes a transport, out go the objects.
+
+API groups that the server does not have are left out and named; any other refusal ends the reading with an error that says
+what was not allowed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from steersman import api
+from steersman.api import codec
+from steersman.client import ApiError, ConnectionFailed, ListWatch, Timing, Transport, paths
+from steersman.client.informers import UNFINISHED
+from steersman.errors import SteersmanError
+from steersman.framework.watching import WATCHED_KINDS
+
+T = TypeVar("T")
+
+_FORBIDDEN: Final = 403
+SEE_DOCTOR: Final = "steersman doctor shows all rights that are missing"
+
+
+class LiveError(SteersmanError):
+    """The cluster cannot be read, or does not have what was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadCluster:
+    """What the API server showed: pods that have not ended, and everything else that scheduling looks at."""
+
+    objects: Sequence[api.Object]
+    pods: dict[str, api.Pod]
+    #: Kinds that the server does not know.
+    missing: tuple[type[api.Object], ...]
+
+
+async def read(transport: Transport, timing: Timing, server: str) -> ReadCluster:
+    """`server` is its address, for messages. LiveError when something cannot be read."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = {kind: group.create_task(_list(transport, timing, server, kind)) for kind in WATCHED_KINDS}
+    except ExceptionGroup as failures:
+        raise failures.exceptions[0] from failures
+    missing = tuple(kind for kind, task in tasks.items() if task.result() is None)
+    others = [obj for kind, task in tasks.items() if kind is not api.Pod for obj in task.result() or ()]
+    pods = {api.key(pod): pod for pod in tasks[api.Pod].result() or ()}
+    return ReadCluster(others, pods, missing)
+
+
+async def read_pod(transport: Transport, server: str, namespace: str, name: str) -> api.Pod | None:
+    """One pod, whatever its phase; None: there is none."""
+    path = paths.item(api.Pod, name, namespace)
+    try:
+        answer = await granted(transport.request("GET", path), server, "get", "pods")
+    except ApiError as refusal:
+        if refusal.is_not_found:
+            return None
+        raise
+    return codec.decode(answer.body, api.Pod)
+
+
+async def granted(request: Awaitable[T], server: str, verb: str, resource: str) -> T:
+    """The answer; a refusal for lack of rights, and silence, become errors for people."""
+    try:
+        return await request
+    except ConnectionFailed as failure:
+        raise LiveError(f"cannot reach the API server at {server}: {failure}") from failure
+    except ApiError as refusal:
+        if refusal.is_unauthorised:
+            raise LiveError(f"the API server at {server} does not accept the credentials: {refusal}") from refusal
+        if refusal.code == _FORBIDDEN:
+            raise LiveError(f"not allowed to {verb} {resource}: {refusal}; {SEE_DOCTOR}") from refusal
+        raise
+
+
+async def _list(transport: Transport, timing: Timing, server: str, kind: type[Any]) -> list[Any] | None:
+    """None: the server does not know the kind."""
+    source: ListWatch[Any] = ListWatch(transport, kind, timing, UNFINISHED if kind is api.Pod else "")
+    try:
+        return (await granted(source.list(), server, "list", resource_name(kind))).objects
+    except ApiError as refusal:
+        if refusal.is_not_found and "/" in kind.API_VERSION:
+            return None
+        raise LiveError(f"cannot list {resource_name(kind)}: {refusal}") from refusal
+
+
+def resource_name(kind: type[api.Object]) -> str:
+    """`pods`, `resourceclaims.resource.k8s.io`: as kubectl writes it."""
+    group = kind.API_VERSION.rpartition("/")[0]
+    return f"{kind.PLURAL}.{group}" if group else kind.PLURAL

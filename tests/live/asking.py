@@ -1,0 +1,32 @@
+"""Explanations of pods on the API server of the tests."""
+
+from __future__ import annotations
+
+from tests.client.api_server import ApiServer
+from tests.client.serving import run
+
+from steersman.app import RunOptions, effective
+from steersman.client import Connection, http_transport
+from steersman.live import LiveExplanation, explain_pod
+from steersman.testing import make_node
+
+
+def explained(
+    server: ApiServer, pod: str, namespace: str = "default", options: RunOptions | None = None
+) -> LiveExplanation:
+    """What `steersman explain` says; the server must see nothing but reading."""
+
+    async def scenario() -> LiveExplanation:
+        async with server.serving() as address, http_transport(Connection(address)) as transport:
+            return await explain_pod(transport, effective(options or RunOptions()), address, namespace, pod)
+
+    answer = run(scenario())
+    assert {request.split()[0] for request in server.requests} == {"GET"}
+    return answer
+
+
+def cluster(nodes: int = 2, cpu: str = "4") -> ApiServer:
+    server = ApiServer()
+    for index in range(nodes):
+        server.store.create(make_node(f"n{index}").capacity(cpu=cpu, memory="8Gi", pods="10").obj())
+    return server

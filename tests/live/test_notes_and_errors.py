@@ -1,0 +1,104 @@
+"""What the reader is told before the tables, and instead of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.client.api_server import ApiServer
+from tests.client.serving import run
+from tests.live.asking import cluster, explained
+
+from steersman import api
+from steersman.app import RunOptions, effective
+from steersman.client import Connection, http_transport
+from steersman.live import LiveError, explain_pod
+from steersman.testing import make_pod
+
+
+def refusal(server: ApiServer, pod: str, namespace: str = "default") -> str:
+    with pytest.raises(LiveError) as failure:
+        explained(server, pod, namespace)
+    return str(failure.value)
+
+
+def test_a_pod_of_another_scheduler_is_looked_at_with_the_default_profile() -> None:
+    server = cluster()
+    server.store.create(make_pod("web").scheduler("night-shift").obj())
+    answer = explained(server, "web")
+    (note,) = answer.notes
+    assert note.startswith("scheduler night-shift is to place this pod")
+    assert (answer.scheduler_name, answer.explanation.profile) == ("night-shift", "default-scheduler")
+    assert answer.explanation.node
+
+
+def test_missing_api_groups_are_tolerated_and_named() -> None:
+    server = cluster()
+    server.faults.missing |= {api.ResourceClaim, api.ResourceSlice}
+    server.store.create(make_pod("web").obj())
+    assert explained(server, "web").notes == (
+        "the API server does not have resourceslices.resource.k8s.io, resourceclaims.resource.k8s.io; none are assumed",
+    )
+
+
+def test_plugins_and_configuration_of_ones_own_are_asked(tmp_path: Path) -> None:
+    plugin = tmp_path / "never.py"
+    plugin.write_text(
+        "from steersman.framework import FilterPlugin, unschedulable\n"
+        "class Never(FilterPlugin):\n"
+        "    name = 'Never'\n"
+        "    def filter(self, pod, node):\n"
+        "        return unschedulable('never')\n"
+    )
+    server = cluster()
+    server.store.create(make_pod("web").obj())
+    answer = explained(server, "web", options=RunOptions(plugin_files=(str(plugin),)))
+    assert answer.explanation.of("n0").verdicts[0].plugin == "Never"
+    assert [waker.plugin for waker in answer.wakers] == ["Never"]
+
+
+def test_a_name_that_exists_in_another_namespace_is_pointed_out() -> None:
+    server = cluster()
+    server.store.create(make_pod("web").namespace("shop").obj())
+    assert refusal(server, "web") == "there is no pod web in namespace default, but there is one in shop: use -n shop"
+
+
+def test_similar_names_are_pointed_out() -> None:
+    server = cluster()
+    server.store.create(make_pod("web-0").obj())
+    assert refusal(server, "web-O") == "there is no pod web-O in namespace default; similar names there: web-0"
+
+
+def test_an_empty_namespace_is_answered_with_those_that_are_not() -> None:
+    server = cluster()
+    server.store.create(make_pod("web").namespace("shop").obj())
+    assert refusal(server, "db", "shpo").endswith("nor any other; namespaces with pods: shop")
+
+
+def test_a_pod_that_has_ended_is_no_longer_scheduled() -> None:
+    server = cluster()
+    server.store.create(make_pod("job").node("n0").phase("Succeeded").obj())
+    assert refusal(server, "job") == "pod default/job has ended (Succeeded): there is nothing to schedule"
+
+
+def test_a_right_that_is_missing_is_named() -> None:
+    server = cluster()
+    server.faults.refuse(403, part_of_path="/csinodes", reason="Forbidden")
+    assert refusal(server, "web").startswith("not allowed to list csinodes.storage.k8s.io: a fault; steersman doctor ")
+
+
+def test_credentials_that_are_refused_are_named() -> None:
+    server = cluster()
+    server.faults.refuse(401, times=99)
+    assert "does not accept the credentials" in refusal(server, "web")
+
+
+def test_a_server_that_cannot_be_reached_is_named() -> None:
+    async def scenario() -> None:
+        async with cluster().serving() as address:
+            pass
+        async with http_transport(Connection(address)) as transport:
+            with pytest.raises(LiveError, match=f"cannot reach the API server at {address}"):
+                await explain_pod(transport, effective(RunOptions()), address, "default", "web")
+
+    run(scenario())

@@ -1,0 +1,84 @@
+"""A pending pod of a live cluster: as it stands."""
+
+from __future__ import annotations
+
+from tests.live.asking import cluster, explained
+
+from steersman.explain import Outcome
+from steersman.testing import make_disruption_budget, make_node, make_pod
+
+
+def test_a_pod_that_fits_is_told_where_it_would_go() -> None:
+    server = cluster()
+    server.store.create(make_pod("busy").req(cpu="3").node("n0").phase("Running").obj())
+    server.store.create(make_pod("web").req(cpu="1").obj())
+    answer = explained(server, "web")
+    assert answer.explanation.node == "n1"
+    assert answer.summary == "fits now: n1 is a node where it would go"
+    assert "would go to n1, the best score" in answer.text()
+    assert answer.wakers == ()
+
+
+def test_a_pod_that_fits_nowhere_has_the_message_of_a_scheduler_and_every_node() -> None:
+    server = cluster()
+    server.store.create(make_node("tainted").capacity(cpu="64", pods="10").taint("k", "v").obj())
+    server.store.create(make_pod("large").req(cpu="32").obj())
+    answer = explained(server, "large")
+    assert answer.explanation.outcome is Outcome.UNSCHEDULABLE
+    assert answer.explanation.message.startswith(
+        "0/3 nodes are available: 1 node(s) had untolerated taint(s), 2 Insuffi"
+    )
+    assert answer.explanation.of("tainted").verdicts[0].plugin == "TaintToleration"
+    assert answer.explanation.of("n0").verdicts[0].reasons == ("Insufficient cpu",)
+
+
+def test_it_says_which_events_would_have_the_pod_tried_again() -> None:
+    server = cluster()
+    server.store.create(make_pod("large").req(cpu="32").obj())
+    answer = explained(server, "large")
+    (waker,) = answer.wakers
+    assert waker.plugin == "NodeResourcesFit"
+    assert "a node is added" in " ".join(waker.events)
+    assert "a pod is deleted" in " ".join(waker.events)
+    assert "NodeResourcesFit: " in answer.text().rpartition("What would have it tried again:")[2]
+
+
+def test_preemption_is_foreseen_and_nobody_is_evicted() -> None:
+    server = cluster(nodes=2)
+    for name, node in (("guarded", "n0"), ("batch", "n1")):
+        pod = make_pod(name).req(cpu="4").label("app", name).node(node).phase("Running")
+        server.store.create(pod.started("2025-12-31T00:00:00Z").obj())
+    server.store.create(make_disruption_budget("guard").selector({"app": "guarded"}).allows(0).obj())
+    server.store.create(make_pod("mighty").req(cpu="4").priority(100).obj())
+    answer = explained(server, "mighty")
+    room = answer.explanation.preemption
+    assert room is not None
+    assert room.nominated_node == "n1"
+    assert {candidate.node for candidate in room.candidates} == {"n0", "n1"}
+
+
+def test_a_gated_pod_is_held_back_and_still_compared_with_all_nodes() -> None:
+    server = cluster()
+    server.store.create(make_pod("later").req(cpu="1").gate("example.com/wait").obj())
+    answer = explained(server, "later")
+    assert answer.summary.startswith("held back by SchedulingGates: ")
+    assert [waker.plugin for waker in answer.wakers] == ["SchedulingGates"]
+    assert answer.explanation.node
+
+
+def test_conditions_are_shown_as_the_server_has_them() -> None:
+    server = cluster()
+    pod = (
+        make_pod("web")
+        .req(cpu="32")
+        .condition("PodScheduled", "False", reason="Unschedulable", message="0/2 nodes are available")
+    )
+    server.store.create(pod.obj())
+    assert "PodScheduled=False (Unschedulable): 0/2 nodes are available" in explained(server, "web").text()
+
+
+def test_without_nodes_there_is_nothing_to_compare() -> None:
+    server = cluster(nodes=0)
+    server.store.create(make_pod("web").obj())
+    answer = explained(server, "web")
+    assert answer.explanation.message == "no nodes available to schedule pods"
