@@ -33,7 +33,7 @@ conformance: $(STAMP)
 	$(VENV)/bin/steersman conformance $(FILES)
 
 e2e: $(STAMP)
-	@echo "e2e: there are no tests against a real kube-apiserver yet; nothing to run"
+	@sh scripts/control_plane/test.sh $(PY) $(TESTS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,0 +1,21 @@
+#!/bin/sh
+# The end-to-end tests against a real etcd and kube-apiserver: builds them when needed, and says so when it cannot.
+# test.sh PYTHON [FILE…]
+set -eu
+python=$1
+shift
+here=$(cd "$(dirname "$0")" && pwd)
+
+if assets=$("$python" -m steersman.testing.control_plane 2>/dev/null); then
+    :
+elif [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
+    "$python" -m steersman.testing.control_plane
+elif command -v go >/dev/null 2>&1; then
+    assets=$(sh "$here/build.sh")
+else
+    echo "e2e: skipped: Go is not installed, so etcd and kube-apiserver cannot be built; install Go or set KUBEBUILDER_ASSETS"
+    exit 0
+fi
+echo "e2e: control plane in $assets"
+[ $# -gt 0 ] || set -- tests/e2e
+exec "$python" -m pytest "$@"

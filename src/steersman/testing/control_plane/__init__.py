@@ -1,0 +1,41 @@
+"""A real control plane for tests: etcd and kube-apiserver as processes on loopback ports, as envtest gives Go programs.
+
+    with ControlPlane(Binaries.find(), directory) as plane, Steersman(plane):
+        plane.admin.create_nodes(manifest(make_node("n1").capacity(cpu="4")))
+        plane.admin.create(manifest(make_pod("web").req(cpu="1")))
+        plane.admin.wait_until(lambda: bound_to(plane.admin.get("Pod", "web")) == "n1")
+
+Everything is synchronous: tests read from top to bottom. The schedulers under test, `Steersman` and upstream's
+`KubeScheduler`, are processes too. `make e2e` builds the binaries once; see `Binaries.find`.
+"""
+
+from steersman.testing.control_plane.binaries import KUBERNETES_VERSION, Binaries, BinariesMissingError
+from steersman.testing.control_plane.client import KubeClient
+from steersman.testing.control_plane.client_errors import ApiError
+from steersman.testing.control_plane.component import Component, ComponentError
+from steersman.testing.control_plane.credentials import Authority, Identity
+from steersman.testing.control_plane.manifests import JsonObject, bound_to, condition, manifest
+from steersman.testing.control_plane.plane import ControlPlane
+from steersman.testing.control_plane.schedulers import KubeScheduler, SchedulerProcess, Steersman
+from steersman.testing.control_plane.waiting import wait_until
+
+__all__ = [
+    "KUBERNETES_VERSION",
+    "ApiError",
+    "Authority",
+    "Binaries",
+    "BinariesMissingError",
+    "Component",
+    "ComponentError",
+    "ControlPlane",
+    "Identity",
+    "JsonObject",
+    "KubeClient",
+    "KubeScheduler",
+    "SchedulerProcess",
+    "Steersman",
+    "bound_to",
+    "condition",
+    "manifest",
+    "wait_until",
+]

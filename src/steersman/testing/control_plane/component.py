@@ -1,0 +1,163 @@
+"""A program of the control plane as a process that tests may stop, kill, pause and start again. Linux only: reads /proc."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Final, Self
+
+from steersman.errors import SteersmanError
+from steersman.testing.control_plane.waiting import INTERVAL
+
+READY_SECONDS: Final = 90.0
+STOP_SECONDS: Final = 30.0
+_LOG_LINES: Final = 12
+"""So many last lines of the log are in the error when a program does not start."""
+_TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+class ComponentError(SteersmanError):
+    """A program did not start, or ended by itself."""
+
+
+class Component:
+    """One program. Its output goes to `log`, which grows over restarts."""
+
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str],
+        log: Path,
+        *,
+        ready: Callable[[], bool] = lambda: True,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.command = list(command)
+        self.log = log
+        self._ready = ready
+        self._environment = {**os.environ, **(environment or {})}
+        self._process: subprocess.Popen[bytes] | None = None
+        self._paused = False
+
+    @property
+    def pid(self) -> int:
+        return self._started().pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def exit_code(self) -> int | None:
+        """None while it runs; negative when a signal ended it."""
+        return self._started().poll()
+
+    def start(self, *, wait: bool = True) -> Self:
+        """Starts the program, and returns when it is ready unless told not to wait."""
+        if self.running:
+            raise ComponentError(f"{self.name} runs already, with pid {self.pid}")
+        with self.log.open("ab") as output:
+            # A session of its own: Ctrl-C in the terminal reaches the tests, which stop things in order.
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                env=self._environment,
+                start_new_session=True,
+            )
+        self._paused = False
+        if wait:
+            self.wait_ready()
+        return self
+
+    def wait_ready(self, timeout: float = READY_SECONDS) -> None:
+        deadline = time.monotonic() + timeout
+        while not self._ready():
+            if not self.running:
+                raise ComponentError(
+                    f"{self.name} ended with exit code {self.exit_code}; {self.log} ends: {self._tail()}"
+                )
+            if time.monotonic() > deadline:
+                raise ComponentError(f"{self.name} was not ready after {timeout:g} s; {self.log} ends: {self._tail()}")
+            time.sleep(INTERVAL)
+
+    def stop(self, timeout: float = STOP_SECONDS) -> int:
+        """SIGTERM; the exit code. Killed when it does not end in time, and that is an error."""
+        if self.running:
+            self.resume()
+            self.signal(signal.SIGTERM)
+        return self.wait(timeout)
+
+    def wait(self, timeout: float = STOP_SECONDS) -> int:
+        """Waits for its end; the exit code."""
+        try:
+            return self._started().wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise ComponentError(f"{self.name} had not ended after {timeout:g} s and was killed") from None
+
+    def kill(self) -> None:
+        """SIGKILL, as a crash."""
+        if self.running:
+            self.signal(signal.SIGKILL)
+            self._started().wait(STOP_SECONDS)
+
+    def restart(self, *, wait: bool = True) -> None:
+        self.stop()
+        self.start(wait=wait)
+
+    def pause(self) -> None:
+        """SIGSTOP: it hangs, its connections stay open."""
+        self.signal(signal.SIGSTOP)
+        self._paused = True
+
+    def resume(self) -> None:
+        if self._paused:
+            self.signal(signal.SIGCONT)
+            self._paused = False
+
+    def signal(self, number: signal.Signals) -> None:
+        os.kill(self.pid, number)
+
+    def rss(self) -> int:
+        """Bytes of memory in use."""
+        return self._memory("VmRSS:")
+
+    def peak_rss(self) -> int:
+        """Most bytes of memory that were in use at once."""
+        return self._memory("VmHWM:")
+
+    def cpu_seconds(self) -> float:
+        """User and system time so far, of all threads."""
+        after_name = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(after_name[11]) + int(after_name[12])) / _TICKS
+
+    def log_text(self) -> str:
+        return self.log.read_text(errors="replace") if self.log.exists() else ""
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self.kill()
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        if self._process is None:
+            raise ComponentError(f"{self.name} has not been started")
+        return self._process
+
+    def _memory(self, field: str) -> int:
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith(field):
+                return int(line.split()[1]) * 1024
+        raise ComponentError(f"{self.name} has no {field} in /proc/{self.pid}/status: it has ended")
+
+    def _tail(self) -> str:
+        return " | ".join(self.log_text().splitlines()[-_LOG_LINES:])

@@ -1,0 +1,100 @@
+"""A certificate authority of its own per control plane: any user can be made at any time. Used by `plane`."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID, ObjectIdentifier
+
+VALID: Final = datetime.timedelta(days=7)
+_CLOCK_SKEW: Final = datetime.timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A certificate and its key, PEM."""
+
+    certificate: bytes
+    key: bytes
+
+    def write(self, folder: Path, name: str) -> tuple[Path, Path]:
+        """Files of the certificate and of the key."""
+        certificate, key = folder / f"{name}.crt", folder / f"{name}.key"
+        certificate.write_bytes(self.certificate)
+        key.write_bytes(self.key)
+        return certificate, key
+
+
+class Authority:
+    """Signs what the API server and its users show each other."""
+
+    def __init__(self, name: str = "steersman-testing") -> None:
+        self._key = new_key()
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        built = _draft(self._name, self._name, self._key.public_key()).add_extension(
+            x509.BasicConstraints(ca=True, path_length=None), critical=True
+        )
+        self.certificate = built.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    def server(self, *addresses: str) -> Identity:
+        """For a server that is reached under these addresses or host names."""
+        names = x509.SubjectAlternativeName([_general_name(address) for address in addresses])
+        return self._issue(_subject(addresses[0]), ExtendedKeyUsageOID.SERVER_AUTH, names)
+
+    def user(self, name: str, groups: Sequence[str] = ()) -> Identity:
+        """For a client: the API server reads the user from the common name, the groups from the organisations."""
+        return self._issue(_subject(name, groups), ExtendedKeyUsageOID.CLIENT_AUTH)
+
+    def _issue(
+        self, subject: x509.Name, usage: ObjectIdentifier, names: x509.SubjectAlternativeName | None = None
+    ) -> Identity:
+        key = new_key()
+        draft = _draft(subject, self._name, key.public_key())
+        draft = draft.add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
+        if names is not None:
+            draft = draft.add_extension(names, critical=False)
+        signed = draft.sign(self._key, hashes.SHA256())
+        return Identity(signed.public_bytes(serialization.Encoding.PEM), pem(key))
+
+
+def new_key() -> ec.EllipticCurvePrivateKey:
+    return ec.generate_private_key(ec.SECP256R1())
+
+
+def pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    """In the form that kube-apiserver also reads for service accounts, which is not PKCS 8."""
+    form = serialization.PrivateFormat.TraditionalOpenSSL
+    return key.private_bytes(serialization.Encoding.PEM, form, serialization.NoEncryption())
+
+
+def _draft(subject: x509.Name, issuer: x509.Name, key: ec.EllipticCurvePublicKey) -> x509.CertificateBuilder:
+    now = datetime.datetime.now(datetime.UTC)
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(now + VALID)
+    )
+
+
+def _subject(name: str, groups: Sequence[str] = ()) -> x509.Name:
+    organisations = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, group) for group in groups]
+    return x509.Name([*organisations, x509.NameAttribute(NameOID.COMMON_NAME, name)])
+
+
+def _general_name(address: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(address))
+    except ValueError:
+        return x509.DNSName(address)

@@ -1,0 +1,61 @@
+"""Which path a kind has. Comes in: the aggregated discovery documents of a server. Used by `client`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Self
+
+from steersman.errors import SteersmanError
+
+#: Asks for the documents of all groups at once.
+ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """What a server says about one kind."""
+
+    api_version: str
+    plural: str
+    namespaced: bool
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        root = "/apis/" if "/" in self.api_version else "/api/"
+        inside = f"/namespaces/{namespace}" if self.namespaced and namespace else ""
+        rest = "".join(f"/{part}" for part in (self.plural, name, subresource) if part)
+        return f"{root}{self.api_version}{inside}{rest}"
+
+
+class Resources:
+    """All kinds that a server knows, under `Kind`, `group/Kind` and `group/version/Kind`."""
+
+    def __init__(self, by_name: dict[str, Resource]) -> None:
+        self._by_name = by_name
+
+    @classmethod
+    def read(cls, documents: Iterable[dict[str, Any]]) -> Self:
+        """The first group, and in it the first version, wins a bare kind: core before all others."""
+        by_name: dict[str, Resource] = {}
+        for document in documents:
+            for group in document["items"]:
+                for version in group["versions"]:
+                    _add_version(by_name, group["metadata"].get("name", ""), version)
+        return cls(by_name)
+
+    def find(self, kind: str) -> Resource:
+        if kind not in self._by_name:
+            raise SteersmanError(f"the API server knows no kind {kind!r}; write Kind, group/Kind or group/version/Kind")
+        return self._by_name[kind]
+
+    def of(self, obj: dict[str, Any]) -> Resource:
+        return self.find(f"{obj['apiVersion']}/{obj['kind']}")
+
+
+def _add_version(by_name: dict[str, Resource], group: str, version: dict[str, Any]) -> None:
+    api_version = f"{group}/{version['version']}" if group else version["version"]
+    for entry in version["resources"]:
+        kind = entry["responseKind"]["kind"]
+        resource = Resource(api_version, entry["resource"], entry["scope"] == "Namespaced")
+        for name in (kind, f"{group}/{kind}", f"{api_version}/{kind}"):
+            by_name.setdefault(name, resource)
