@@ -22,10 +22,8 @@ class SeededRng:
     """Pseudo-random numbers that depend on nothing but the seed."""
 
     def __init__(self, seed: int) -> None:
-        self._random = random.Random(seed)
-
-    def random(self) -> float:
-        return self._random.random()
+        self.random = random.Random(seed).random
 
     def randrange(self, n: int) -> int:
-        return self._random.randrange(n)
+        # Of 2**53 equally likely floats; much faster than random.Random.randrange, and asked for every pod.
+        return int(self.random() * n)

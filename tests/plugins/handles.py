@@ -33,6 +33,8 @@ OFF_BY_DEFAULT = frozenset(
 class FakeObjects:
     """Listers over the objects given."""
 
+    changes = 0
+
     def __init__(self, objects: Sequence[api.Object]) -> None:
         self._objects = objects
 

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from steersman.state.pod_lifecycle import TRANSITIONS, CacheError, PodEvent, PodState, extend_story, next_state
+from steersman.state.pod_lifecycle import TRANSITIONS, UNBORN, CacheError, Life, PodEvent, PodState
 
 A, B, D, N = PodState.ASSUMED, PodState.BINDING_FINISHED, PodState.ADDED, PodState.ABSENT
 
@@ -28,9 +28,9 @@ def test_every_event_has_its_effect_or_is_refused(state: PodState, event: PodEve
     expected = EXPECTED[event][state]
     if expected is None:
         with pytest.raises(CacheError, match=f'"{event.value}" cannot happen to a pod that is {state.value}'):
-            next_state("default/web", state, event, "")
+            Life(state).after(event, "default/web")
     else:
-        assert next_state("default/web", state, event, "") is expected
+        assert Life(state).after(event, "default/web").state is expected
 
 
 def test_the_table_has_no_other_entries() -> None:
@@ -43,23 +43,34 @@ def test_every_state_can_be_left_for_good() -> None:
     assert leaving == set(PodState) - {PodState.ABSENT}
 
 
+def lived(*events: PodEvent) -> Life:
+    life = UNBORN
+    for event in events:
+        life = life.after(event, "default/web")
+    return life
+
+
 def test_a_refusal_tells_the_story() -> None:
-    story = extend_story(extend_story("", PodEvent.ASSUME), PodEvent.ADD)
     with pytest.raises(CacheError) as refusal:
-        next_state("default/web", PodState.ADDED, PodEvent.ASSUME, story)
+        lived(PodEvent.ASSUME, PodEvent.ADD, PodEvent.ASSUME)
     assert str(refusal.value) == ('pod default/web: "assume" cannot happen to a pod that is added, after: assume → add')
 
 
-def test_equal_stories_are_one_string() -> None:
-    first = extend_story(extend_story("", PodEvent.ADD), PodEvent.UPDATE)
-    second = extend_story(extend_story("", PodEvent.ADD), PodEvent.UPDATE)
-    assert first is second
+def test_pods_that_went_the_same_way_share_their_life() -> None:
+    assert lived(PodEvent.ADD, PodEvent.UPDATE) is lived(PodEvent.ADD, PodEvent.UPDATE)
+
+
+def test_a_pod_that_is_gone_begins_anew() -> None:
+    assert lived(PodEvent.ASSUME, PodEvent.FORGET) is UNBORN
 
 
 def test_a_long_story_loses_its_beginning() -> None:
-    story = extend_story("", PodEvent.ADD)
-    for _ in range(50):
-        story = extend_story(story, PodEvent.UPDATE)
-    assert story.startswith("… → update")
-    assert "add" not in story
-    assert story.count("update") == 12
+    life = lived(PodEvent.ADD, *[PodEvent.UPDATE] * 50)
+    assert life.story.startswith("… → update")
+    assert "add" not in life.story
+    assert life.story.count("update") == 11
+
+
+def test_a_life_of_updates_comes_to_a_standstill() -> None:
+    life = lived(PodEvent.ADD, *[PodEvent.UPDATE] * 50)
+    assert life.after(PodEvent.UPDATE, "default/web") is life

@@ -13,7 +13,7 @@ from steersman.api.selectors import Operator, Requirement
 from steersman.framework.nodes_view import TermKind
 from steersman.state.cache import Cache
 from steersman.state.node_table import NodeTable
-from steersman.state.pod_lifecycle import PodState
+from steersman.state.pod_lifecycle import Life, PodState
 from steersman.state.validation import StateInvariantError, validate
 from steersman.testing import make_pod
 
@@ -155,7 +155,7 @@ def spoil_term_total(table: NodeTable) -> None:
 
 def spoil_label_class(table: NodeTable) -> None:
     pod = next(iter(table.pods_on[first_row(table)].values()))
-    pod.label_class = None
+    pod.template.label_class = None
 
 
 def spoil_referenced_keys(table: NodeTable) -> None:
@@ -222,7 +222,7 @@ def test_a_pod_that_differs_from_its_object_is_noticed(cache: Cache) -> None:
 
 def test_a_record_in_the_wrong_state_is_noticed(cache: Cache) -> None:
     record = next(cache.pods())
-    record.state = PodState.ASSUMED
+    record.life = Life(PodState.ASSUMED)
     with pytest.raises(StateInvariantError, match="pod default/web: assumed is False, expected True"):
         cache.validate_state()
 

@@ -136,7 +136,7 @@ class Scheduler:
 
     def _carry_out(self, queued: QueuedPodInfo, decision: Decision) -> None:
         if isinstance(decision, Scheduled):
-            self.queue.delete_nominated_pod_if_exists(queued.pod)
+            self.queue.nominator.remove(queued.pod)
             self.binding.start(queued, decision, self.profiles[decision.profile])
         elif isinstance(decision, Dropped):
             self.queue.done(queued.uid)

@@ -93,10 +93,11 @@ class BindingCycle:
         if decision.waits:
             self._waiting_pods.add(WaitingPod(decision.pod, decision.node, decision.waits))
         self._activate(decision.state)
-        work = plugin_calls.pre_flight(decision, profile)
+        calls = profile.pre_bind.of(decision.pod)
+        work = plugin_calls.pre_flight(decision, calls) if calls else ()
         if isinstance(work, Status):
             self._fail(queued, decision, profile, Failed(decision.pod, profile.name, work))
-        elif self._binds_at_once(decision, profile, work):
+        elif not work and not decision.waits and self._binds_at_once(decision, profile):
             self._bind_now(queued, decision, profile)
         else:
             run = self._run(queued, decision, profile, work)
@@ -104,11 +105,9 @@ class BindingCycle:
 
     # -- without a task ----------------------------------------------------------------------------------------------
 
-    def _binds_at_once(self, decision: Scheduled, profile: Profile, work: tuple[RawCall, ...]) -> bool:
+    def _binds_at_once(self, decision: Scheduled, profile: Profile) -> bool:
         return (
-            not work
-            and not decision.waits
-            and self._writer.binds_at_once
+            self._writer.binds_at_once
             and profile.binds_by_default
             and not (self._binders and self._binders_of(decision.pod))
         )

@@ -28,10 +28,10 @@ NOT_FINISHED = "not finished after {}"
 NOBODY_BINDS = "every bind plugin left the pod to another one"
 
 
-def pre_flight(decision: Scheduled, profile: Profile) -> tuple[RawCall, ...] | Status:
+def pre_flight(decision: Scheduled, calls: Sequence[PreBindCall]) -> tuple[RawCall, ...] | Status:
     """The PreBind plugins that have something to do for this pod; a Status when one of them cannot tell."""
     work: list[RawCall] = []
-    for call in profile.pre_bind.of(decision.pod):
+    for call in calls:
         status = _ask_pre_flight(call, decision)
         if status is None:
             work.append(call)

@@ -8,6 +8,7 @@ and plugins that must be asked per cycle. Diagnosis and reports read the same ke
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -30,6 +31,7 @@ from steersman.rng import Rng
 from steersman.runtime.profile import Profile
 from steersman.state.node_table import NodeTable
 from steersman.state.row_info import LiveNodes
+from steersman.state.best_rows import rows_of_greatest
 from steersman.state.signature import Totals
 
 Nominations = Mapping[str, Sequence[PodInfo]]
@@ -63,33 +65,37 @@ class ColumnarEngine:
 class ColumnarEvaluation(Evaluation):
     """Filters when it is made; scores when asked."""
 
+    _outcome: PreFilterOutcome | None = None
+    _scalar_state: CycleState | None = None
+    #: The row of the nominated node when the pod does not fit there; it was looked at, whatever PreFilter admits.
+    _refused_nomination: int | None = None
+    _scores: ScoreTable | None = None
+    _local: LocalFilters | None = None
+    _asked_for_local = False
+
     def __init__(self, engine: ColumnarEngine, pod: PodInfo, nominations: Nominations) -> None:
         self._engine = engine
         self._table = engine.table
         self.pod = pod
-        self._entry: SignatureEntry = engine.signatures.of(pod)
+        self._entry = entry = engine.signatures.of(pod)
         self._nominations = nominations
         self.state = CycleState()
-        self._outcome: PreFilterOutcome | None = None
-        self._scalar_state: CycleState | None = None
-        #: Statuses of single nodes that overrule the kernels: live plugins and nominated pods.
-        self._overruled: dict[int, Status] = {}
-        #: The row of the nominated node when the pod does not fit there; it was looked at, whatever PreFilter admits.
-        self._refused_nomination: int | None = None
-        self._scores: ScoreTable | None = None
-        self._local: LocalFilters | None = None
-        self._asked_for_local = False
         if (
-            self._entry.is_plain
+            entry.is_plain
             and not nominations
             and not pod.pod.status.nominated_node_name
             and engine.sampling.looks_at_all
         ):
-            self._feasible = self._entry.signature.feasible()
+            self._feasible = entry.signature.feasible()
         elif self.pre_filter.status is not None:
             self._feasible = Feasible(np.full(self._table.capacity, -1), 0)
         else:
             self._filter()
+
+    @cached_property
+    def _overruled(self) -> dict[int, Status]:
+        """Statuses of single nodes that overrule the kernels: live plugins and nominated pods."""
+        return {}
 
     # -- PreFilter and Filter ----------------------------------------------------------------------------------------
 
@@ -295,17 +301,18 @@ class ColumnarEvaluation(Evaluation):
         names = self._table.names
         if self._feasible.count == 1:
             return Choice(names[int(self._feasible.rows[0])], 1)
-        total = self._totals()
-        first = int(total.argmax())
-        ties = (total == total[first]).nonzero()[0]
-        chosen = int(ties[rng.randrange(len(ties))]) if len(ties) > 1 else first
-        return Choice(names[chosen], len(ties))
+        best = self._best()
+        ties = len(best)
+        return Choice(names[best[rng.randrange(ties)] if ties > 1 else best[0]], ties)
 
-    def _totals(self) -> Totals:
-        if not self._entry.live_scores:
+    def _best(self) -> Sequence[int]:
+        """The feasible rows with the greatest total."""
+        entry = self._entry
+        if entry.live_scores:
+            return rows_of_greatest(self._with_live_scores())
+        if entry.promised_scores:
             self._require_scores()
-            return self._entry.signature.totals(self._feasible)
-        return self._with_live_scores()
+        return entry.signature.best(self._feasible)
 
     def _with_live_scores(self) -> Totals:
         table = self.scores()

@@ -126,6 +126,16 @@ class Plan:
     def label_part(self, pod: PodInfo) -> tuple[Hashable, ...]:
         return tuple([plugin.pod_fragment(pod) for plugin in self.per_pod])
 
+    def fragment_epoch(self) -> int | None:
+        """As long as it does not change, pods of one template have equal label parts; None: they need not."""
+        total = 0
+        for plugin in self.per_pod:
+            epoch = plugin.fragment_epoch()
+            if epoch is None:
+                return None
+            total += epoch
+        return total
+
 
 def make_plan(profile: Profile) -> Plan:
     pre_filters = {call.name for call in profile.pre_filter}

@@ -109,8 +109,8 @@ class SchedulingCycle:
 
     def commit(self, profile: Profile, pod: PodInfo, choice: Choice, evaluation: Evaluation) -> Decision:
         """Assume, Reserve, Permit on the chosen node."""
-        scheduled = Scheduled(pod, profile.name, choice, evaluation.feasible_count, evaluation.state)
-        node, state = scheduled.node, scheduled.state
+        node, state = choice.node, evaluation.state
+        scheduled = Scheduled(pod, profile.name, choice, evaluation.feasible_count, state)
         status = commit.assume_and_reserve(self._cache, profile, state, pod, node)
         if status is not None or not profile.permit:
             return scheduled if status is None else self._refused(profile, pod, node, status)

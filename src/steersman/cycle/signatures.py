@@ -1,7 +1,7 @@
 """Finds or makes the signature of a pod.
 
-Fragment columns are shared between signatures and between profiles' plugins of one instance; signatures are kept in an
-LRU. Both are dropped when the table's generation changes, signatures also when a label key becomes relevant.
+Fragment columns are shared between signatures and between profiles' plugins of one instance; signatures that are not
+asked for again make room for others. Both are dropped when the table's generation changes, signatures also when a label key becomes relevant.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from steersman.framework.columns import (
     ScoreKernel,
 )
 from steersman.framework.cycle_state import CycleState
-from steersman.framework.pod_info import PodInfo
+from steersman.framework.pod_info import PodInfo, PodTemplate
 from steersman.framework.status import SKIP, is_skip
 from steersman.runtime.concerned import concerns
 from steersman.state.fragment_columns import FragmentColumn
@@ -30,6 +30,7 @@ _MOST_SIGNATURES = 4096
 #: Of pods with volume claims: most of those share their signature with nobody, and will not need it again.
 _MOST_PERSONAL = 64
 _MOST_FRAGMENTS = 8192
+_MOST_TEMPLATES = 1 << 15
 
 FilterPart = FilterColumn | ClusterFilterKernel | None
 ScorePart = ScoreColumn | ClusterScoreKernel | None
@@ -48,6 +49,7 @@ class SignatureEntry:
         "promised_scores",
         "scores",
         "signature",
+        "used",
     )
 
     def __init__(
@@ -59,6 +61,8 @@ class SignatureEntry:
         plan: Plan,
     ) -> None:
         self.signature = signature
+        #: Asked for again since it was made, or last spared.
+        self.used = False
         #: Without the steps that are skipped for every pod of the signature, and without live ones.
         self.filters = filters
         #: Every step that is not live; None: PreScore says Skip.
@@ -102,6 +106,9 @@ class Signatures:
         self._entries: OrderedDict[Hashable, SignatureEntry] = OrderedDict()
         #: Which of them are of pods with claims, in the order in which they were made.
         self._personal: dict[Hashable, None] = {}
+        #: What has been found for the pods of a template, in the current epoch of the plan.
+        self._of_template: dict[PodTemplate, SignatureEntry] = {}
+        self._epoch = -1
         self._filter_columns: dict[tuple[str, Hashable], FilterColumn] = {}
         self._score_columns: dict[tuple[str, Hashable], ScoreColumn] = {}
         self._generation = -1
@@ -109,24 +116,46 @@ class Signatures:
         self._label_key_count = -1
 
     def of(self, pod: PodInfo) -> SignatureEntry:
-        table = self._table
-        if table.generation != self._generation or table.label_key_count() != self._label_key_count:
+        if self._is_outdated():
             self._start_afresh()
+        epoch = self._plan.fragment_epoch()
+        if epoch is None or pod.shape.has_claims or pod.pod.spec.node_name:
+            return self._look_up(pod)
+        if epoch != self._epoch:
+            self._epoch = epoch
+            self._of_template.clear()
+        known = self._of_template.get(pod.template)
+        if known is not None:
+            known.used = True
+            return known
+        entry = self._look_up(pod)
+        if epoch == self._plan.fragment_epoch():
+            if len(self._of_template) >= _MOST_TEMPLATES:
+                self._of_template.clear()
+            self._of_template[pod.template] = entry
+        return entry
+
+    def _look_up(self, pod: PodInfo) -> SignatureEntry:
         keys = self._label_keys
         labels = tuple([item for item in pod.labels.items() if item[0] in keys]) if keys else ()
         identity = (pod.shape, labels, pod.pod.spec.node_name, self._plan.label_part(pod))
         entry = self._entries.get(identity)
         if entry is None:
             entry = self._make(pod)
-            if table.generation != self._generation or table.label_key_count() != self._label_key_count:
-                return self.of(pod)
+            if self._is_outdated():
+                self._start_afresh()
+                return self._look_up(pod)
             self._entries[identity] = entry
             if pod.shape.has_claims:
                 self._personal[identity] = None
             self._make_room()
         else:
-            self._entries.move_to_end(identity)
+            entry.used = True
         return entry
+
+    def _is_outdated(self) -> bool:
+        table = self._table
+        return table.generation != self._generation or table.label_key_count() != self._label_key_count
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -137,9 +166,17 @@ class Signatures:
             del self._personal[oldest]
             self._entries.pop(oldest, None)
         if len(self._entries) > _MOST_SIGNATURES:
-            self._entries.popitem(last=False)
+            self._drop_unused()
         if len(self._filter_columns) + len(self._score_columns) > _MOST_FRAGMENTS:
             self._forget_columns()
+
+    def _drop_unused(self) -> None:
+        """The oldest that has not been asked for since its turn last came."""
+        while self._entries[oldest := next(iter(self._entries))].used:
+            self._entries[oldest].used = False
+            self._entries.move_to_end(oldest)
+        del self._entries[oldest]
+        self._of_template.clear()
 
     def _forget_columns(self) -> None:
         """Signatures keep the columns that they have."""
@@ -149,6 +186,7 @@ class Signatures:
     def _start_afresh(self) -> None:
         table = self._table
         self._entries.clear()
+        self._of_template.clear()
         self._personal.clear()
         if table.generation != self._generation:
             self._forget_columns()

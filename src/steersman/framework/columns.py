@@ -150,6 +150,10 @@ class ClusterFilterKernel(ABC):
         them, the scalar form is asked."""
         return ()
 
+    def rests(self) -> bool:
+        """Whether it is skipped, and will be until a pod with affinity terms comes or goes (`NodesView.terms_epoch`)."""
+        return False
+
     @abstractmethod
     def skipped(self) -> bool:
         """Whether PreFilter would say Skip now."""
@@ -227,6 +231,10 @@ class Feasible:
 class ClusterScoreKernel(ABC):
     """A score that depends on pods anywhere, or on which rows are feasible."""
 
+    def rests(self) -> bool:
+        """As in `ClusterFilterKernel`."""
+        return False
+
     @abstractmethod
     def skipped(self, feasible: Feasible) -> bool:
         """Whether PreScore would say Skip now."""
@@ -285,3 +293,7 @@ class PerPodFragment:
 
     def pod_fragment(self, pod: PodInfo) -> Hashable:
         raise TypeError(f"{type(self).__name__} has no pod_fragment")
+
+    def fragment_epoch(self) -> int | None:
+        """As long as it does not change, pods of one `PodTemplate` have equal fragments; None: they need not."""
+        return None

@@ -32,6 +32,10 @@ class Objects(Protocol):
     def version(self, kind: type[object]) -> int:
         """Grows with every change of an object of that kind; equal versions mean equal answers."""
 
+    @property
+    def changes(self) -> int:
+        """Grows with every change of an object of any kind: cheap to ask before asking for versions."""
+
     def changed_since(self, kind: type[object], version: int) -> Collection[str] | None:
         """The keys of the objects of that kind that were added, replaced or removed since the version; None when that is
         too long ago to tell."""

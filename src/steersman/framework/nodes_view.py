@@ -249,3 +249,7 @@ class NodesView(Protocol):
     @property
     def namespaces_epoch(self) -> int:
         """Changes when a namespace or its labels change."""
+
+    @property
+    def terms_epoch(self) -> int:
+        """Changes when a pod with affinity terms comes, goes or gets other neighbours."""

@@ -2,7 +2,7 @@
 
 Pods of one template share the expensive part, `PodShape`: requests, ports, parsed affinity terms. Shapes are interned
 by the encoded scheduling-relevant spec, so that a thousand replicas cost one parse. Labels are not part of the shape:
-replicas of a StatefulSet differ in them.
+replicas of a StatefulSet differ in them. A shape with labels and a controller is a `PodTemplate`.
 """
 
 from __future__ import annotations
@@ -95,23 +95,34 @@ class PodShape:
         self.has_claims = bool(self.claims) or has_ephemeral_claims(pod.spec)
 
 
+class PodTemplate:
+    """Stands for all pods of one shape with the same labels and the same controller. Compared by identity: whoever has
+    found out something about such a pod may keep it for the others."""
+
+    __slots__ = ("label_class", "shape")
+
+    def __init__(self, shape: PodShape) -> None:
+        self.shape = shape
+        #: Set and used by `state`: which count tables the pods belong to, as long as they are not terminating.
+        self.label_class: object | None = None
+
+
 class PodInfo:
-    """One pod with its shape. `pod` is replaced when the API object changes; the rest follows from it."""
+    """One pod with its template. `pod` is replaced when the API object changes; the rest follows from it."""
 
-    __slots__ = ("key", "label_class", "labels", "name", "namespace", "pod", "priority", "shape", "uid")
+    __slots__ = ("key", "labels", "name", "namespace", "pod", "priority", "shape", "template", "uid")
 
-    def __init__(self, pod: Pod, shape: PodShape) -> None:
+    def __init__(self, pod: Pod, template: PodTemplate) -> None:
         meta = pod.metadata
         self.pod = pod
-        self.shape = shape
+        self.template = template
+        self.shape = template.shape
         self.name = meta.name
         self.namespace = meta.namespace
         self.key = f"{meta.namespace}/{meta.name}"
         self.uid = meta.uid
         self.labels: Mapping[str, str] = meta.labels
         self.priority: int = pod.spec.priority or 0
-        #: Set and used by `state`: which count tables the pod belongs to.
-        self.label_class: object | None = None
 
     @property
     def spec(self) -> PodSpec:
@@ -146,13 +157,17 @@ _encoder = msgspec.json.Encoder()
 #: Pods with volume claims mostly have a shape of their own, so that shapes would grow in number for ever. Forgetting them
 #: makes no difference but for speed.
 _MOST_SHAPES = 1 << 15
+_MOST_TEMPLATES = 1 << 15
+
+TemplateKey = tuple[PodShape, tuple[tuple[str, str], ...], tuple[str, str, str] | None]
 
 
 class PodShapes:
-    """Interns shapes: `info(pod)` is the only way in which the scheduler makes a PodInfo."""
+    """Interns shapes and templates: `info(pod)` is the only way in which the scheduler makes a PodInfo."""
 
     def __init__(self) -> None:
         self._by_key: dict[bytes, PodShape] = {}
+        self._templates: dict[TemplateKey, PodTemplate] = {}
 
     def info(self, pod: Pod) -> PodInfo:
         key = shape_key(pod)
@@ -161,14 +176,35 @@ class PodShapes:
             if len(self._by_key) >= _MOST_SHAPES:
                 self._by_key.clear()
             shape = self._by_key[key] = PodShape(pod)
-        return PodInfo(pod, shape)
+        return PodInfo(pod, self._template(pod, shape))
 
     def updated(self, old: PodInfo, pod: Pod) -> PodInfo:
         """The info of a newer version of the same pod: cheap when everything that makes its shape is the very same."""
-        return PodInfo(pod, old.shape) if _keeps_shape(old.pod, pod) else self.info(pod)
+        if not _keeps_shape(old.pod, pod):
+            return self.info(pod)
+        meta, before = pod.metadata, old.pod.metadata
+        same = meta.labels == before.labels and meta.owner_references == before.owner_references
+        return PodInfo(pod, old.template if same else self._template(pod, old.shape))
+
+    def _template(self, pod: Pod, shape: PodShape) -> PodTemplate:
+        key = (shape, tuple(pod.metadata.labels.items()), controller_of(pod))
+        known = self._templates.get(key)
+        if known is None:
+            if len(self._templates) >= _MOST_TEMPLATES:
+                self._templates.clear()
+            known = self._templates[key] = PodTemplate(shape)
+        return known
 
     def __len__(self) -> int:
         return len(self._by_key)
+
+
+def controller_of(pod: Pod) -> tuple[str, str, str] | None:
+    """API version, kind and name of the object that made the pod and answers for it."""
+    for owner in pod.metadata.owner_references:
+        if owner.controller:
+            return owner.api_version, owner.kind, owner.name
+    return None
 
 
 def shape_key(pod: Pod) -> bytes:

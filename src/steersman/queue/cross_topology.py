@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from steersman import api
-from steersman.framework.pod_info import PodInfo, PodShape
+from steersman.framework.pod_info import PodInfo, PodShape, PodTemplate
 from steersman.queue.queued_pod import QueuedPodInfo
 
 _SPREADING_PLUGIN: Final = "PodTopologySpread"
@@ -22,5 +22,5 @@ def may_be_helped(queued: QueuedPodInfo, assigned: api.Pod, namespace_labels: Ma
         return True
     if pod.spec.affinity is None or pod.spec.affinity.pod_affinity is None:
         return False
-    neighbour = PodInfo(assigned, PodShape(assigned))
+    neighbour = PodInfo(assigned, PodTemplate(PodShape(assigned)))
     return any(term.matches(neighbour, namespace_labels) for term in PodShape(pod).required_affinity)

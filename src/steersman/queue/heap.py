@@ -82,11 +82,16 @@ class QueuedPodHeap:
 
     def pop(self) -> QueuedPodInfo | None:
         """Take the first pod out; None if there is none."""
-        queued = self.peek()
-        if queued is not None:
-            del self.entries[queued.key]
+        heap, entries = self._heap, self.entries
+        while heap:
+            entry = heap[0]
+            queued: QueuedPodInfo = entry[-1]
+            is_valid = entries.get(queued.key) is entry
             self._drop_first_entry()
-        return queued
+            if is_valid:
+                del entries[queued.key]
+                return queued
+        return None
 
     def peek(self) -> QueuedPodInfo | None:
         """The first pod, which stays; None if there is none."""

@@ -14,22 +14,29 @@ from steersman.clock import Clock
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.state.node_table import NodeTable
 from steersman.state.objects import ObjectStore
-from steersman.state.pod_lifecycle import PodEvent, PodState, extend_story, illegal, next_state
+from steersman.state.pod_lifecycle import UNBORN, Life, PodEvent, PodState, illegal
 from steersman.state.validation import validate
+
+# Members of an enum are slow to reach through their class; these two are needed for every pod.
+ASSUME = PodEvent.ASSUME
+FINISH_BINDING = PodEvent.FINISH_BINDING
 
 
 class PodRecord:
     """A pod in the cache: where it is (believed to be), and how far its life has got."""
 
-    __slots__ = ("deadline", "info", "node_name", "state", "story")
+    __slots__ = ("deadline", "info", "life", "node_name")
 
     def __init__(self, info: PodInfo, node_name: str) -> None:
         self.info = info
         self.node_name = node_name
-        self.state = PodState.ABSENT
+        self.life: Life = UNBORN
         #: When an assumed pod whose binding finished expires; None: never.
         self.deadline: float | None = None
-        self.story = ""
+
+    @property
+    def state(self) -> PodState:
+        return self.life.state
 
 
 class Cache:
@@ -49,18 +56,19 @@ class Cache:
 
     def assume(self, pod: PodInfo, node_name: str) -> None:
         """The scheduler decided; the binding is under way."""
-        record = self._records.get(pod.uid)
+        uid = pod.uid
+        record = self._records.get(uid)
         if record is None:
             record = PodRecord(pod, node_name)
-        self._advance(record, PodEvent.ASSUME)
-        self._records[pod.uid] = self._assumed[pod.uid] = record
+        record.life = record.life.after(ASSUME, pod.key)
+        self._records[uid] = self._assumed[uid] = record
         self.nodes.add_pod(pod, node_name)
 
     def finish_binding(self, pod: PodInfo) -> None:
         """The API server accepted the binding. No effect on a pod that the watch has already confirmed."""
         record = self._assumed.get(pod.uid)
         if record is not None:
-            self._advance(record, PodEvent.FINISH_BINDING)
+            record.life = record.life.after(FINISH_BINDING, pod.key)
             if self._assumed_ttl is not None:
                 record.deadline = self._clock.monotonic() + self._assumed_ttl
 
@@ -146,8 +154,7 @@ class Cache:
         return record
 
     def _advance(self, record: PodRecord, event: PodEvent) -> None:
-        record.state = next_state(record.info.key, record.state, event, record.story)
-        record.story = extend_story(record.story, event)
+        record.life = record.life.after(event, record.info.key)
 
     def _replace(self, record: PodRecord, pod: Pod) -> None:
         """The pod as the API server has it now; columns are touched only when something that counts has changed."""

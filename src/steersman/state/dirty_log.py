@@ -33,8 +33,9 @@ class DirtyLog:
         """The distinct rows appended since `position`; None when it is too long ago to tell."""
         if position < self.base:
             return None
-        recent = self.rows[position - self.base :]
-        return recent if len(recent) == 1 else set(recent)
+        if position == self.end - 1:
+            return self.rows[-1:]
+        return set(self.rows[position - self.base :])
 
     def _drop_older_half(self) -> None:
         half = len(self.rows) // 2

@@ -53,6 +53,7 @@ class NodeTable:
         #: Grows when arrays are replaced or tables forgotten: whoever keeps columns starts afresh.
         self.generation = 0
         self.namespaces_epoch = 0
+        self.terms_epoch = 0
         #: Rows by node name; a row without node keeps its name while pods are there.
         self.rows: dict[str, int] = {}
         self.node_count = 0
@@ -269,6 +270,7 @@ class NodeTable:
         self._charge_terms(pod.shape, row, sign)
 
     def _charge_terms(self, shape: PodShape, row: int, sign: int) -> None:
+        self.terms_epoch += 1
         for table in self._terms.of_shape(shape):
             table.add(row, sign)
 

@@ -49,6 +49,7 @@ class ObjectStore:
         self._by_kind: dict[type[object], dict[str, Object]] = {}
         self._by_namespace: dict[tuple[type[object], str], dict[str, Object]] = {}
         self._changes: dict[type[object], Changes] = {}
+        self.changes = 0
 
     def put(self, obj: Object) -> Object | None:
         """Adds or replaces; the object that was there before."""
@@ -84,6 +85,7 @@ class ObjectStore:
         return self._changes.get(kind, _NONE).since(version)
 
     def _changed(self, kind: type[object], name: str) -> None:
+        self.changes += 1
         changes = self._changes.get(kind)
         if changes is None:
             changes = self._changes[kind] = Changes()

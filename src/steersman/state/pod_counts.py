@@ -113,9 +113,10 @@ class MatchCountsTable:
 class LabelClass:
     """Pods that every selector treats alike."""
 
-    __slots__ = ("considered", "example", "generation", "key", "rows", "tables")
+    __slots__ = ("considered", "example", "generation", "key", "owner", "rows", "tables")
 
-    def __init__(self, key: tuple[str, frozenset[tuple[str, str]], bool], example: PodInfo) -> None:
+    def __init__(self, owner: PodCounts, key: tuple[str, frozenset[tuple[str, str]], bool], example: PodInfo) -> None:
+        self.owner = owner
         self.key = key
         self.example = example
         #: Number of pods of the class by row.
@@ -156,15 +157,18 @@ class PodCounts:
         return known
 
     def add(self, pod: PodInfo, row: int, sign: int) -> None:
-        label_class = pod.label_class
-        if label_class.__class__ is not LabelClass:
+        label_class = pod.template.label_class
+        if (
+            not isinstance(label_class, LabelClass)
+            or label_class.owner is not self
+            or pod.pod.metadata.deletion_timestamp is not None
+        ):
             label_class = self._class_of(pod)
-        assert isinstance(label_class, LabelClass)
         rows = label_class.rows
         if not rows and sign > 0:
             label_class = self._register(label_class)
-            pod.label_class = label_class
             rows = label_class.rows
+            self._remember(label_class, pod)
         count = rows.get(row, 0) + sign
         if count:
             rows[row] = count
@@ -194,9 +198,14 @@ class PodCounts:
         key = (pod.namespace, frozenset(pod.labels.items()), pod.is_terminating)
         label_class = self._classes.get(key)
         if label_class is None:
-            label_class = LabelClass(key, pod)
-        pod.label_class = label_class
+            label_class = LabelClass(self, key, pod)
+        self._remember(label_class, pod)
         return label_class
+
+    def _remember(self, label_class: LabelClass, pod: PodInfo) -> None:
+        """For the other pods of the template, but those that are on their way out."""
+        if not pod.is_terminating:
+            pod.template.label_class = label_class
 
     def _register(self, label_class: LabelClass) -> LabelClass:
         registered = self._classes.setdefault(label_class.key, label_class)

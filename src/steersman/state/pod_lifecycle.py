@@ -51,25 +51,46 @@ class CacheError(SteersmanError):
 
 
 _LONGEST_STORY = 12
-_stories: dict[tuple[str, PodEvent], str] = {}
 
 
-def extend_story(story: str, event: PodEvent) -> str:
-    """The story with one more event; equal stories are one string, so that keeping them costs a pointer."""
-    known = _stories.get((story, event))
-    if known is None:
-        steps = [*story.split(" → "), event.value] if story else [event.value]
+class Life:
+    """A state together with the way that led there. Pods that went the same way share it: keeping it costs a pointer, the
+    next step one look-up."""
+
+    __slots__ = ("_next", "_steps", "state")
+
+    def __init__(self, state: PodState, steps: tuple[str, ...] = ()) -> None:
+        self.state = state
+        self._steps = steps
+        self._next: dict[PodEvent, Life] = {}
+
+    def after(self, event: PodEvent, pod: str) -> Life:
+        """CacheError when the event cannot happen now, with the story so far."""
+        return self._next.get(event) or self._extend(event, pod)
+
+    @property
+    def story(self) -> str:
+        return " → ".join(self._steps)
+
+    def _extend(self, event: PodEvent, pod: str) -> Life:
+        following = TRANSITIONS.get((self.state, event))
+        if following is None:
+            raise illegal(pod, self.state, event, self.story)
+        if following is PodState.ABSENT:
+            return UNBORN
+        steps = (*self._steps, event.value)
         if len(steps) > _LONGEST_STORY:
-            steps = ["…", *steps[-_LONGEST_STORY:]]
-        known = _stories.setdefault((story, event), " → ".join(steps))
-    return known
+            # Long lives are updates over and over: what was before them is cut off.
+            steps = ("…", *steps[1 - _LONGEST_STORY :])
+        known = _lives.setdefault((following, steps), Life(following, steps))
+        self._next[event] = known
+        return known
 
 
-def next_state(pod: str, state: PodState, event: PodEvent, story: str) -> PodState:
-    following = TRANSITIONS.get((state, event))
-    if following is None:
-        raise illegal(pod, state, event, story)
-    return following
+_lives: dict[tuple[PodState, tuple[str, ...]], Life] = {}
+
+#: Where every pod begins.
+UNBORN = Life(PodState.ABSENT)
 
 
 def illegal(pod: str, state: PodState, event: PodEvent, story: str) -> CacheError:

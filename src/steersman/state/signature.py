@@ -13,7 +13,7 @@ Infeasible rows carry a large negative penalty, so that no masks are needed.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,7 @@ from steersman.framework.columns import (
     ScoreKernel,
 )
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
+from steersman.state.best_rows import BestRows, rows_of_greatest
 from steersman.state.fragment_columns import FEW, FragmentColumn, has_epoch
 from steersman.state.node_table import NodeTable
 
@@ -83,6 +84,13 @@ class Signature:
             *(s.column for s in self._local_scores),
             *(s.column for s in self._relative if s.column.kernel.depends is Depends.NODE_PODS),
         ]
+        #: The cluster kernels that have something to say at the moment, and the count of terms for which this is so.
+        self._heard_filters = cluster_filters
+        self._heard_scores = cluster_scores
+        self._terms_seen = -1
+        #: The best rows of `_total`; None: to be looked for.
+        self._best: BestRows | None = None
+        self._addition_cell = memoryview(b"")
         #: Positions of the logs at which the combined columns were exact.
         self._position = -1
         self._node_position = -1
@@ -95,7 +103,7 @@ class Signature:
         """The rows that pass every columnar filter and are not `excluded`."""
         self._sync()
         rejected = excluded
-        for kernel in self._cluster_filters:
+        for kernel in self._heard_filters:
             mask = kernel.rejected()
             if mask is not None:
                 rejected = mask if rejected is None else rejected | mask
@@ -121,7 +129,7 @@ class Signature:
             total, is_own = self._base + feasible.penalty, True
             if self._normalised:
                 total += self._normalised_sum(feasible.penalty)
-        for weight, kernel in self._cluster_scores:
+        for weight, kernel in self._heard_scores:
             if kernel.skipped(feasible):
                 continue
             score = kernel.weighted(feasible, weight)
@@ -133,21 +141,41 @@ class Signature:
                 total, is_own = total + score, True
         return total
 
+    def best(self, feasible: Feasible) -> Sequence[int]:
+        """The rows with the greatest total, ascending. Not to be kept or changed."""
+        total = self.totals(feasible)
+        if total is not self._total:
+            return rows_of_greatest(total)
+        if self._best is not None and (rows := self._best.rows) is not None:
+            return rows
+        self._best = BestRows(total)
+        return self._best.rows or ()
+
     # -- keeping up --------------------------------------------------------------------------------------------------
 
     def _sync(self) -> None:
         table = self._table
+        if table.terms_epoch != self._terms_seen:
+            self._listen(table.terms_epoch)
         if self._node_position != table.node_log.end or (self._with_epoch and self._epochs() != self._seen_epochs):
             self._combine_all()
-        elif self._position != table.log.end:
+            return
+        end = table.log.end
+        if self._position != end:
             rows = table.log.since(self._position)
             for column in self._synced_on_change:
                 column.sync()
-            self._position = table.log.end
+            self._position = end
             if rows is not None and len(rows) <= FEW:
                 self._combine_few(rows)
             else:
                 self._combine_local()
+
+    def _listen(self, terms_epoch: int) -> None:
+        """Most pods have no affinity terms, and none speaks of them: their kernels rest until that changes."""
+        self._terms_seen = terms_epoch
+        self._heard_filters = [kernel for kernel in self._cluster_filters if not kernel.rests()]
+        self._heard_scores = [entry for entry in self._cluster_scores if not entry[1].rests()]
 
     def _epochs(self) -> list[int]:
         return [c.kernel.epoch() for c in self._with_epoch]
@@ -156,6 +184,7 @@ class Signature:
         """Single cells: what `_combine_local` does for the given rows."""
         penalty, base, total = self._penalty_cell, self._base_cell, self._total_cell
         static_penalty, static_score = self._static_penalty_cell, self._static_score_cell
+        normalised, addition, best = self._normalised, self._addition_cell, self._best
         flipped = False
         for row in rows:
             missed = static_penalty[row]
@@ -172,14 +201,14 @@ class Signature:
                 penalty[row] = missed
                 self._count += 1 if missed == 0 else -1
                 flipped = True
-            total[row] = score + missed
-        if self._normalised:
-            if flipped or self._relative_to_pods:
-                self._normalise()
-            else:
-                addition = self._addition_cell
-                for row in rows:
-                    total[row] += addition[row]
+            score += missed
+            if normalised:
+                score += addition[row]
+            if best is not None and score != total[row]:
+                best.move(row, total[row], score)
+            total[row] = score
+        if normalised and (flipped or self._relative_to_pods):
+            self._normalise()
 
     def _combine_all(self) -> None:
         """From the fragment columns, everything: a node changed, or an epoch."""
@@ -232,6 +261,7 @@ class Signature:
         else:
             self._total = self._base + self._penalty
             self._total_cell = self._total.data
+            self._best = None
 
     # -- scores relative to the greatest among the feasible rows -----------------------------------------------------
 
@@ -246,6 +276,7 @@ class Signature:
         self._total = self._base + self._penalty
         self._total += self._addition
         self._total_cell = self._total.data
+        self._best = None
 
     def _normalised_sum(self, penalty: Totals) -> Totals:
         """The same for another set of feasible rows."""

@@ -86,10 +86,10 @@ def _validate_records(cache: Cache) -> None:
         _expect(place, "uid", record.info.uid, uid)
         row = table.rows.get(record.node_name)
         here = None if row is None else table.pods_on[row].get(uid)
-        _expect(place, f"pod on the row of node {record.node_name}", here, record.info, f"story: {record.story}")
+        _expect(place, f"pod on the row of node {record.node_name}", here, record.info, f"story: {record.life.story}")
         waiting = record.state in (PodState.ASSUMED, PodState.BINDING_FINISHED)
-        _expect(place, "assumed", uid in cache._assumed, waiting, f"story: {record.story}")
-        _expect(place, "gone", record.state is PodState.ABSENT, False, f"story: {record.story}")
+        _expect(place, "assumed", uid in cache._assumed, waiting, f"story: {record.life.story}")
+        _expect(place, "gone", record.state is PodState.ABSENT, False, f"story: {record.life.story}")
         _validate_info(cache, record.info)
     _expect("cache", "number of assumed pods with a record", len(cache._assumed.keys() - cache._records.keys()), 0)
     on_rows = sum(map(len, table.pods_on))
@@ -245,7 +245,8 @@ def _validate_label_classes(table: NodeTable) -> None:
         key = (pod.namespace, frozenset(pod.labels.items()), pod.is_terminating)
         rows_of.setdefault(key, Counter())[row] += 1
         known = counts._classes.get(key)
-        _expect(f"pod {pod.key}", "label class", pod.label_class, known, "the registered one")
+        if not pod.is_terminating:
+            _expect(f"pod {pod.key}", "label class", pod.template.label_class, known, "the registered one")
     found = {key: known.rows for key, known in counts._classes.items()}
     _expect("label classes", "pods by row", found, rows_of)
     by_namespace: dict[str, set[object]] = {}

@@ -45,6 +45,9 @@ class RequiredTermsKernel(ClusterFilterKernel):
         self._reason_near = statuses.id_of(unschedulable(ERR_ANTI_AFFINITY_RULES_NOT_MATCH))
         self._reason_objection = statuses.id_of(unschedulable(ERR_EXISTING_ANTI_AFFINITY_RULES_NOT_MATCH))
 
+    def rests(self) -> bool:
+        return self.skipped()
+
     def skipped(self) -> bool:
         return not (self._affinity.tables or self._unwanted or self._objecting.tables())
 

@@ -43,6 +43,9 @@ class PreferredTermsKernel(ClusterScoreKernel):
         self._liking = MatchingTerms(pod, view, TermKind.PREFERRED_AFFINITY)
         self._disliking = MatchingTerms(pod, view, TermKind.PREFERRED_ANTI_AFFINITY)
 
+    def rests(self) -> bool:
+        return not self._own and next(self._that_count(), None) is None
+
     def skipped(self, feasible: Feasible) -> bool:
         return next(self._that_count(), None) is None
 

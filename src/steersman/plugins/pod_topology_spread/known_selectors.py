@@ -40,11 +40,22 @@ class KnownSelectors:
         self._objects = objects
         #: The version of services for which everything below is right.
         self._services = -1
+        #: How many changes of anything there had been when the epoch was last looked up.
+        self._changes_seen = -1
+        self._epoch = -1
         #: By namespace: the labels by which a service selects.
         self._keys: dict[str, frozenset[str]] = {}
         self._selected: dict[tuple[str, Labels], dict[str, str]] = {}
         #: With the version of the controller's kind for which the selector is right: status changes all the time.
         self._selectors: dict[Decisive, tuple[int, Selector]] = {}
+
+    def epoch(self) -> int:
+        """Changes whenever the selector of a pod may have changed: with services and controllers."""
+        changes = self._objects.changes
+        if changes != self._changes_seen:
+            self._changes_seen = changes
+            self._epoch = sum(self._objects.version(kind) for kind in (_SERVICE, *_CONTROLLERS.values()))
+        return self._epoch
 
     def of(self, pod: PodInfo) -> Selector:
         version = self._objects.version

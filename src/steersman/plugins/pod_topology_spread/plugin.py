@@ -141,6 +141,9 @@ class PodTopologySpread(
             return tuple([labels.get(key) for constraint in own for key in constraint.match_label_keys])
         return None if self._default_selectors is None else self._default_selectors.of(pod)
 
+    def fragment_epoch(self) -> int:
+        return 0 if self._default_selectors is None else self._default_selectors.epoch()
+
     def filter_fragment(self, pod: PodInfo) -> None:
         """Kernels are not shared: they cost little beside their tables, which are."""
 

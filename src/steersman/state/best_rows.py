@@ -1,0 +1,51 @@
+"""The rows with the greatest totals of a signature, kept while single totals change.
+
+Placing a pod changes the total of one row: it leaves the rows that share the greatest total, or goes ahead of them for a
+while. So the best rows are looked for among all rows once, and again only when the last of them has dropped behind.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+
+from steersman.framework.nodes_view import AnyIntColumn
+
+
+class BestRows:
+    """Invariant: every row whose total is at least `_floor` is in the bucket of its total; no bucket is empty."""
+
+    __slots__ = ("_buckets", "_floor")
+
+    def __init__(self, totals: AnyIntColumn) -> None:
+        rows = rows_of_greatest(totals)
+        #: The least total that has a bucket.
+        self._floor = int(totals[rows[0]])
+        #: Ascending rows by total.
+        self._buckets: dict[int, list[int]] = {self._floor: rows}
+
+    @property
+    def rows(self) -> list[int] | None:
+        """Ascending; None when they have to be looked for again. Not to be changed."""
+        buckets = self._buckets
+        return buckets[max(buckets)] if buckets else None
+
+    def move(self, row: int, before: int, now: int) -> None:
+        """The total of one row has changed."""
+        if before >= self._floor:
+            bucket = self._buckets[before]
+            if len(bucket) == 1:
+                del self._buckets[before]
+            else:
+                del bucket[bisect_left(bucket, row)]
+        if now >= self._floor:
+            known = self._buckets.get(now)
+            if known is None:
+                self._buckets[now] = [row]
+            else:
+                insort(known, row)
+
+
+def rows_of_greatest(totals: AnyIntColumn) -> list[int]:
+    """Ascending."""
+    rows: list[int] = (totals == totals.max()).nonzero()[0].tolist()
+    return rows

@@ -1,0 +1,38 @@
+"""The best rows follow single changes, and say so when they have to be looked for again."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from steersman.state.best_rows import BestRows, rows_of_greatest
+
+TOTALS = st.integers(0, 4)
+
+
+@given(st.lists(TOTALS, min_size=1, max_size=12), st.lists(st.tuples(st.integers(0, 11), TOTALS), max_size=40))
+def test_they_are_what_a_fresh_look_finds(start: list[int], changes: list[tuple[int, int]]) -> None:
+    totals = np.array(start, np.int32)
+    best = BestRows(totals)
+    for row, now in changes:
+        row %= len(start)
+        best.move(row, int(totals[row]), now)
+        totals[row] = now
+        if best.rows is None:
+            best = BestRows(totals)
+        assert best.rows == rows_of_greatest(totals)
+
+
+def test_a_row_that_goes_ahead_leaves_the_others_known() -> None:
+    best = BestRows(np.array([5, 5, 5, 1]))
+    best.move(1, 5, 7)
+    assert best.rows == [1]
+    best.move(1, 7, 2)
+    assert best.rows == [0, 2]
+
+
+def test_when_the_last_one_drops_behind_they_must_be_looked_for() -> None:
+    best = BestRows(np.array([5, 3, 4]))
+    best.move(0, 5, 1)
+    assert best.rows is None
