@@ -1,16 +1,13 @@
-"""`steersman explain` as a command: options in, text, JSON or YAML out. The server runs in a thread of its own."""
+"""`steersman explain` as a command: options in, text, JSON or YAML out."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
 from tests.cli.commands import refused, steersman
+from tests.cli.serving import serving
 from tests.client.api_server import ApiServer
 
 from steersman.testing import make_node, make_pod
@@ -23,29 +20,6 @@ contexts:
 clusters:
 - {name: it, cluster: {server: "ADDRESS"}}
 """
-
-
-@contextmanager
-def serving(server: ApiServer) -> Iterator[str]:
-    """The address of the server while others use the thread."""
-    loop, ready, end = asyncio.new_event_loop(), threading.Event(), asyncio.Event()
-    addresses: list[str] = []
-
-    async def serve() -> None:
-        async with server.serving() as address:
-            addresses.append(address)
-            ready.set()
-            await end.wait()
-
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
-    thread.start()
-    try:
-        assert ready.wait(20)
-        yield addresses[0]
-    finally:
-        loop.call_soon_threadsafe(end.set)
-        thread.join(20)
-        loop.close()
 
 
 def a_shop() -> ApiServer:

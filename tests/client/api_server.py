@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 from aiohttp import web
+from tests.client.api_discovery import Discovery
 from tests.client.api_faults import Faults
 from tests.client.api_patches import patched
 from tests.client.serving import serve
@@ -41,6 +42,7 @@ class ApiServer:
         self.faults = Faults()
         self.requests: list[str] = []
         self._kinds = {(kind.API_VERSION, kind.PLURAL): kind for kind in kinds}
+        self.discovery = Discovery(self._kinds.values(), self.faults.missing)
 
     def asked(self, what: str) -> int:
         """How many requests begin with the text."""
@@ -50,6 +52,7 @@ class ApiServer:
     async def serving(self) -> AsyncIterator[str]:
         """The address."""
         app = web.Application(client_max_size=64 << 20)
+        app.add_routes(self.discovery.routes())
         for root in ("/api/{version}", "/apis/{group}/{version}"):
             for scope in ("/namespaces/{namespace}", ""):
                 app.router.add_route("*", f"{root}{scope}/{{plural}}", self._collection)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 
 from tests.deploy.shipped import Document, manifests
 
-from steersman.framework.watching import WATCHED_KINDS
+from steersman.client.rights import Right, cluster_rights, lease_rights
 
 Rights = dict[tuple[str, str], set[str]]
 
@@ -20,18 +21,26 @@ def granted(role: Document) -> Rights:
     return dict(rights)
 
 
-def test_the_kinds_that_are_followed_may_be_listed_and_watched_and_no_others() -> None:
-    followed = {(kind.API_VERSION.rpartition("/")[0], kind.PLURAL) for kind in WATCHED_KINDS}
-    rights = granted(manifests("manifests")["ClusterRole", "steersman"])
-    for verb in ("list", "watch"):
-        assert {resource for resource, verbs in rights.items() if verb in verbs} == followed
+def table(rights: Iterable[Right]) -> Rights:
+    """As `granted` gives them."""
+    needed: Rights = defaultdict(set)
+    for right in rights:
+        needed[right.group, right.resource].add(right.verb)
+    return dict(needed)
+
+
+def test_the_cluster_role_grants_what_the_table_names_and_nothing_else() -> None:
+    assert granted(manifests("manifests")["ClusterRole", "steersman"]) == table(cluster_rights())
 
 
 def test_only_the_own_lease_may_be_read_and_written() -> None:
     role = manifests("manifests")["Role", "steersman"]
-    assert granted(role) == {("coordination.k8s.io", "leases"): {"create", "get", "update"}}
+    needed = lease_rights("kube-system", "steersman")
+    assert role["metadata"]["namespace"] == "kube-system"
+    assert granted(role) == table(needed)
     for rule in role["rules"]:
-        assert rule["verbs"] == ["create"] or rule["resourceNames"] == ["steersman"]
+        named = {right.name for right in needed if right.verb in rule["verbs"]}
+        assert named == set(rule.get("resourceNames", [""]))
 
 
 def test_no_rule_has_wildcards() -> None:

@@ -28,5 +28,10 @@ def explained(
 def cluster(nodes: int = 2, cpu: str = "4") -> ApiServer:
     server = ApiServer()
     for index in range(nodes):
-        server.store.create(make_node(f"n{index}").capacity(cpu=cpu, memory="8Gi", pods="10").obj())
+        server.store.create(
+            make_node(f"n{index}")
+            .capacity(cpu=cpu, memory="8Gi", pods="10")
+            .label("kubernetes.io/hostname", f"n{index}")
+            .obj()
+        )
     return server

@@ -12,6 +12,7 @@ import click
 
 from steersman.cli.config import config
 from steersman.cli.conformance import conformance
+from steersman.cli.doctor import doctor
 from steersman.cli.explain import explain
 from steersman.cli.run import run
 from steersman.cli.simulate import simulate
@@ -63,5 +64,5 @@ def main(debug: bool) -> None:
         logging.getLogger("steersman").addHandler(logging.NullHandler())
 
 
-for command in (run, simulate, explain, conformance, config, version):
+for command in (run, simulate, explain, doctor, conformance, config, version):
     main.add_command(command)

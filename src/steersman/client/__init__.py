@@ -20,6 +20,7 @@ from steersman.client.list_watch import ListWatch
 from steersman.client.rate_limit import RateLimited, TokenBucket
 from steersman.client.reflector import Reflector
 from steersman.client.retry import RetryPolicy
+from steersman.client.rights import Right, cluster_rights, lease_rights
 from steersman.client.timing import Timing
 from steersman.client.transport import HttpTransport, Response, Transport, http_transport
 
@@ -43,11 +44,14 @@ __all__ = [
     "Reflector",
     "Response",
     "RetryPolicy",
+    "Right",
     "Target",
     "Timing",
     "TokenBucket",
     "Transport",
+    "cluster_rights",
     "connect",
     "http_extenders",
     "http_transport",
+    "lease_rights",
 ]

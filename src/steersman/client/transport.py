@@ -50,6 +50,8 @@ class Response:
 
     status: int
     body: bytes
+    #: The header of that name: when the server answered, by its own clock.
+    date: str = ""
 
 
 class Transport(Protocol):
@@ -140,7 +142,7 @@ class HttpTransport:
     async def _granted(self, call: _Call, shown: Credential) -> Response:
         async with self._answer(call, shown) as response:
             await _require_success(response)
-            return Response(response.status, await response.read())
+            return Response(response.status, await response.read(), response.headers.get("Date", ""))
 
     async def _require_accepted(self, response: aiohttp.ClientResponse, shown: Credential) -> None:
         """A stream is not tried again here; its reader does that, by then with new credentials."""

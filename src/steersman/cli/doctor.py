@@ -1,0 +1,64 @@
+"""`steersman doctor`: is a cluster ready for Steersman, and is anybody in its way?"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from steersman.cli.connecting import asked, cluster_options
+
+if TYPE_CHECKING:
+    from steersman.client import Target, Transport
+    from steersman.config import SchedulerConfiguration
+    from steersman.doctor import Report
+
+NO: Final = 1
+"""Exit code when something has to be done first."""
+
+
+@click.command()
+@cluster_options
+@click.option("--as", "subject", default="", metavar="USER", help="Whose rights: system:serviceaccount:NAMESPACE:NAME.")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text", show_default=True)
+def doctor(
+    kubeconfig: str,
+    context: str,
+    master: str,
+    config_file: str,
+    plugins: tuple[str, ...],
+    feature_gates: str,
+    subject: str,
+    output: str,
+) -> None:
+    """Check access rights, API versions, clocks, leases, and other schedulers of a live cluster.
+
+    Every line is ok, warn or fail, with what to do. Exits with 1 if anything failed. Reads only; rights are asked about
+    by access reviews.
+    """
+    from steersman.client import Choice
+    from steersman.clock import RealClock
+    from steersman.doctor import Patient, examine
+
+    configuration, fault = _configuration(config_file, plugins, feature_gates)
+
+    async def question(transport: Transport, target: Target) -> Report:
+        patient = Patient(transport, configuration, RealClock(), subject)
+        return await examine(patient, target.connection.server, fault)
+
+    chosen = kubeconfig or configuration.client_connection.kubeconfig
+    report = asked(Choice(chosen, context, master), question)
+    click.echo(report.text() if output == "text" else json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
+    click.get_current_context().exit(NO if report.has_failed else 0)
+
+
+def _configuration(file: str, plugins: tuple[str, ...], gates: str) -> tuple[SchedulerConfiguration, str]:
+    """With why it cannot be used; then it is the default one."""
+    from steersman.app import RunOptions, effective
+    from steersman.errors import SteersmanError
+
+    try:
+        return effective(RunOptions(config_file=file, plugin_files=plugins, feature_gates=gates)).configuration, ""
+    except SteersmanError as fault:
+        return effective(RunOptions()).configuration, str(fault)

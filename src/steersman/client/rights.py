@@ -1,0 +1,72 @@
+"""The rights that a scheduler needs at the API server: the one table of them.
+
+`doctor` asks the API server for each; the tests hold the shipped RBAC, and every request that is made, against it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from steersman.client.lease_types import Lease
+from steersman.framework.watching import WATCHED_KINDS
+
+_LEASES: Final = Lease.API_VERSION.rpartition("/")[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Right:
+    """A verb on a resource, in one namespace or ("") in all of them."""
+
+    verb: str
+    group: str
+    #: With its subresource: `pods/status`.
+    resource: str
+    #: What does not work without it.
+    purpose: str
+    namespace: str = ""
+    #: Of the only object that it is needed for; "": all of them.
+    name: str = ""
+
+    def __str__(self) -> str:
+        full = f"{self.resource}.{self.group}" if self.group else self.resource
+        one = f" {self.name}" if self.name else ""
+        return f"{self.verb} {full}{one}" + (f" in {self.namespace}" if self.namespace else "")
+
+
+WRITING: Final = (
+    Right("create", "", "pods/binding", "binding pods"),
+    Right("get", "", "pods", "finding out what became of a binding whose answer was lost"),
+    Right("patch", "", "pods/status", "telling why a pod waits, and nominating nodes"),
+    Right("delete", "", "pods", "preemption"),
+    Right("patch", "", "persistentvolumes", "binding volumes"),
+    Right("patch", "", "persistentvolumeclaims", "binding volumes"),
+    Right("create", "events.k8s.io", "events", "events"),
+    Right("patch", "events.k8s.io", "events", "counting events that repeat themselves"),
+)
+REVIEWS: Final = (
+    Right("create", "authentication.k8s.io", "tokenreviews", "knowing who asks for metrics"),
+    Right("create", "authorization.k8s.io", "subjectaccessreviews", "knowing who may see metrics"),
+)
+
+
+def cluster_rights() -> tuple[Right, ...]:
+    """Everything that `steersman run` needs besides its lease."""
+    return (*_following(), *WRITING, *REVIEWS)
+
+
+def lease_rights(namespace: str, name: str) -> tuple[Right, ...]:
+    """A right to create cannot be limited to a name: the authoriser does not know it then."""
+    return (
+        Right("create", _LEASES, Lease.PLURAL, "leader election", namespace),
+        Right("get", _LEASES, Lease.PLURAL, "leader election", namespace, name),
+        Right("update", _LEASES, Lease.PLURAL, "leader election", namespace, name),
+    )
+
+
+def _following() -> Iterator[Right]:
+    for kind in WATCHED_KINDS:
+        group = kind.API_VERSION.rpartition("/")[0]
+        for verb in ("list", "watch"):
+            yield Right(verb, group, kind.PLURAL, "following the cluster")

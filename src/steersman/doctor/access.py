@@ -1,0 +1,87 @@
+"""May the scheduler do what it has to? Every right of the table, asked of the API server."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from steersman.client import ApiError, Right, cluster_rights, lease_rights
+from steersman.doctor.finding import Finding, fail, ok
+from steersman.doctor.patient import Patient
+
+CHECK: Final = "access"
+ADVICE: Final = "grant it: deploy/manifests/rbac.yaml has all rights, and no others"
+AT_ONCE: Final = 8
+_API: Final = "/apis/authorization.k8s.io/v1"
+_ACCOUNT: Final = "system:serviceaccount:"
+
+
+async def check_access(patient: Patient) -> list[Finding]:
+    """One finding for all that is granted, one for every purpose that is not."""
+    rights = _rights(patient)
+    turns = asyncio.Semaphore(AT_ONCE)
+    async with asyncio.TaskGroup() as group:
+        asked = [group.create_task(_is_granted(patient, right, turns)) for right in rights]
+    refused = [right for right, task in zip(rights, asked, strict=True) if not task.result()]
+    granted = f"{len(rights) - len(refused)} of {len(rights)} rights are granted"
+    if not refused:
+        return [ok(CHECK, f"all {len(rights)} rights are granted{_to(patient)}")]
+    return [fail(CHECK, f"{granted}{_to(patient)}; missing: {text}", ADVICE) for text in _by_purpose(refused)]
+
+
+def _to(patient: Patient) -> str:
+    return f" to {patient.subject}" if patient.subject else ""
+
+
+def _rights(patient: Patient) -> Sequence[Right]:
+    election = patient.configuration.leader_election
+    lease = lease_rights(election.resource_namespace, election.resource_name) if election.leader_elect else ()
+    return (*cluster_rights(), *lease)
+
+
+def _by_purpose(refused: list[Right]) -> Iterator[str]:
+    for purpose, rights in groupby(refused, lambda right: right.purpose):
+        yield f"{', '.join(map(str, rights))} (for {purpose})"
+
+
+async def _is_granted(patient: Patient, right: Right, turns: asyncio.Semaphore) -> bool:
+    path, document = _review(patient.subject, right)
+    async with turns:
+        try:
+            status = (await patient.review(path, document)).get("status", {})
+        except ApiError as refusal:
+            raise ApiError(refusal.code, refusal.reason, f"cannot review rights: {refusal}") from refusal
+    return bool(status.get("allowed")) and not status.get("denied")
+
+
+def _review(subject: str, right: Right) -> tuple[str, dict[str, Any]]:
+    resource, _, subresource = right.resource.partition("/")
+    asked: dict[str, Any] = {
+        "resourceAttributes": {
+            "verb": right.verb,
+            "group": right.group,
+            "resource": resource,
+            "subresource": subresource,
+            "namespace": right.namespace,
+            "name": right.name,
+        }
+    }
+    if not subject:
+        return f"{_API}/selfsubjectaccessreviews", _document("SelfSubjectAccessReview", asked)
+    asked |= {"user": subject, "groups": groups_of(subject)}
+    return f"{_API}/subjectaccessreviews", _document("SubjectAccessReview", asked)
+
+
+def _document(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
+
+
+def groups_of(user: str) -> list[str]:
+    """Those that the API server adds to a user by its name."""
+    groups = ["system:authenticated"]
+    if user.startswith(_ACCOUNT):
+        namespace = user.removeprefix(_ACCOUNT).partition(":")[0]
+        groups += ["system:serviceaccounts", f"system:serviceaccounts:{namespace}"]
+    return groups

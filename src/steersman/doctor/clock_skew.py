@@ -1,0 +1,44 @@
+"""Do this machine and the API server agree about the time?
+
+Leases are judged by monotonic time and survive a skew; certificates, tokens and the times in events do not.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steersman.doctor.finding import Finding, fail, ok, warn
+from steersman.doctor.patient import Patient, server_time
+
+CHECK: Final = "clock"
+#: The header has whole seconds, and the answer is on its way for a while.
+TOLERATED: Final = 2.0
+INTOLERABLE: Final = 60.0
+ADVICE: Final = "synchronise the clocks (NTP)"
+
+
+async def check_clock(patient: Patient) -> list[Finding]:
+    asked = patient.clock.now()
+    answer = await patient.get("/version")
+    answered = patient.clock.now()
+    told = server_time(answer)
+    if told is None:
+        return [warn(CHECK, "the API server does not tell the time", "compare the clocks in another way")]
+    return [judged(skew(told, asked, answered))]
+
+
+def skew(told: float, asked: float, answered: float) -> float:
+    """By how many seconds this machine's clock is ahead; 0 when `told`, cut to a second, fits between the two."""
+    if told + 1.0 < asked:
+        return asked - told - 1.0
+    return min(0.0, answered - told)
+
+
+def judged(seconds: float) -> Finding:
+    where = "ahead of" if seconds > 0 else "behind"
+    text = f"this machine is {abs(seconds):.0f} s {where} the API server"
+    if abs(seconds) > INTOLERABLE:
+        return fail(CHECK, text, ADVICE)
+    if abs(seconds) > TOLERATED:
+        return warn(CHECK, text, ADVICE)
+    return ok(CHECK, "this machine and the API server agree about the time")

@@ -1,0 +1,89 @@
+"""All checks, one after the other. In comes a patient, out goes a report; a check that cannot be made is a finding too."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from steersman.client import ApiError, ConnectionFailed
+from steersman.doctor.access import check_access
+from steersman.doctor.clock_skew import check_clock
+from steersman.doctor.finding import Finding, Level, fail, ok, warn
+from steersman.doctor.leases import check_lease
+from steersman.doctor.patient import Patient
+from steersman.doctor.pods import check_instances, check_pods
+from steersman.doctor.versions import check_versions
+from steersman.errors import SteersmanError
+
+Check = Callable[[Patient], Awaitable[list[Finding]]]
+
+CHECKS: Final[Sequence[tuple[str, Check]]] = (
+    ("versions", check_versions),
+    ("clock", check_clock),
+    ("access", check_access),
+    ("lease", check_lease),
+    ("schedulers", check_instances),
+    ("pods", check_pods),
+)
+_FORBIDDEN: Final = 403
+
+
+class Report(msgspec.Struct, frozen=True):
+    server: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def has_failed(self) -> bool:
+        return any(finding.level is Level.FAIL for finding in self.findings)
+
+    def to_dict(self) -> dict[str, Any]:
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain
+
+    def text(self) -> str:
+        return "\n".join(self._lines())
+
+    def _lines(self) -> Iterator[str]:
+        yield from map(str, self.findings)
+        counts = {level: sum(finding.level is level for finding in self.findings) for level in Level}
+        yield ", ".join(f"{count} {level}" for level, count in counts.items())
+
+
+async def examine(patient: Patient, server: str, configuration_fault: str = "") -> Report:
+    """`configuration_fault`: why the configuration that was given cannot be used; the patient then has the default one."""
+    findings = [_configuration(configuration_fault)]
+    for name, check in CHECKS:
+        try:
+            findings += await check(patient)
+        except ConnectionFailed as failure:
+            findings.append(_unreachable(server, failure))
+            break
+        except (SteersmanError, ExceptionGroup) as failure:
+            findings.append(_not_checked(name, _first(failure)))
+    return Report(server, tuple(findings))
+
+
+def _configuration(fault: str) -> Finding:
+    if fault:
+        return fail("config", fault, "correct it; what follows is by the default configuration")
+    return ok("config", "the configuration can be used")
+
+
+def _unreachable(server: str, failure: ConnectionFailed) -> Finding:
+    return fail("connection", f"cannot reach the API server at {server}: {failure}", "see --kubeconfig and --context")
+
+
+def _not_checked(name: str, failure: Exception) -> Finding:
+    if isinstance(failure, ApiError) and failure.is_unauthorised:
+        return fail(name, f"the API server does not accept the credentials: {failure}", "renew them")
+    if isinstance(failure, ApiError) and failure.code == _FORBIDDEN:
+        return warn(name, f"cannot be checked: {failure}", "ask with the rights of an administrator")
+    return warn(name, f"cannot be checked: {failure}", "ask again")
+
+
+def _first(failure: Exception) -> Exception:
+    while isinstance(failure, ExceptionGroup):
+        failure = failure.exceptions[0]
+    return failure

@@ -1,0 +1,37 @@
+"""What a check found: one line, and what to do about it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+
+class Level(StrEnum):
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
+    check: str
+    level: Level
+    message: str
+    #: What to do; "" where nothing is to be done.
+    advice: str = ""
+
+    def __str__(self) -> str:
+        line = f"{self.level:<5} {self.check:<11} {self.message}"
+        return f"{line}\n{'':<18}→ {self.advice}" if self.advice else line
+
+
+def ok(check: str, message: str) -> Finding:
+    return Finding(check, Level.OK, message)
+
+
+def warn(check: str, message: str, advice: str) -> Finding:
+    return Finding(check, Level.WARN, message, advice)
+
+
+def fail(check: str, message: str, advice: str) -> Finding:
+    return Finding(check, Level.FAIL, message, advice)

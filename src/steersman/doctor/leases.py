@@ -1,0 +1,97 @@
+"""Who holds the lease that the scheduler would stand for, and which other schedulers hold theirs?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from steersman.api import timestamps
+from steersman.client.lease_types import Lease
+from steersman.config import DEFAULT_SCHEDULER_NAME
+from steersman.doctor.finding import Finding, fail, ok, warn
+from steersman.doctor.patient import Patient, server_time
+
+CHECK: Final = "lease"
+OTHERS: Final = "schedulers"
+KUBE_SCHEDULER: Final = "kube-system/kube-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLease:
+    """A lease as it stood when the server answered."""
+
+    key: str
+    holder: str
+    #: Seconds since it was renewed; None: never.
+    age: float | None
+    duration: float
+
+    @property
+    def is_fresh(self) -> bool:
+        return bool(self.holder) and self.age is not None and self.age <= self.duration
+
+
+def seen(lease: Lease, now: float) -> SeenLease:
+    spec = lease.spec
+    age = None if spec.renew_time is None else max(0.0, now - timestamps.parse(spec.renew_time))
+    key = f"{lease.metadata.namespace}/{lease.metadata.name}"
+    return SeenLease(key, spec.holder_identity, age, float(spec.lease_duration_seconds))
+
+
+async def check_lease(patient: Patient) -> list[Finding]:
+    election = patient.configuration.leader_election
+    if not election.leader_elect:
+        advice = "run one replica only, or set leaderElection.leaderElect"
+        return [warn(CHECK, "leader election is off: two replicas would both schedule", advice)]
+    key = f"{election.resource_namespace}/{election.resource_name}"
+    leases = await scheduler_leases(patient)
+    own = next((lease for lease in leases if lease.key == key), None)
+    return [_own(own, key), *_shared(patient, own, key), *_rivals(patient, leases, key)]
+
+
+async def scheduler_leases(patient: Patient) -> list[SeenLease]:
+    """The scheduler's own, and all that have "scheduler" in their names."""
+    election = patient.configuration.leader_election
+    answer = await patient.get("/version")
+    now = server_time(answer) or patient.clock.now()
+    found = [seen(lease, now) for lease in await patient.objects(Lease)]
+    key = f"{election.resource_namespace}/{election.resource_name}"
+    return [lease for lease in found if lease.key == key or "scheduler" in lease.key.partition("/")[2]]
+
+
+def _own(lease: SeenLease | None, key: str) -> Finding:
+    if lease is None:
+        return ok(CHECK, f"nobody has held the lease {key} yet")
+    if not lease.holder:
+        return ok(CHECK, f"the lease {key} is free: its last holder gave it back")
+    if lease.is_fresh:
+        return ok(CHECK, f"the lease {key} is held by {lease.holder}, renewed {lease.age:.0f} s ago")
+    since = "never" if lease.age is None else f"{lease.age:.0f} s ago"
+    return warn(
+        CHECK,
+        f"the lease {key} is held by {lease.holder}, who renewed it {since} and should every {lease.duration:.0f} s",
+        "nobody schedules by this lease: start a replica, or see why the holder hangs",
+    )
+
+
+def _shared(patient: Patient, lease: SeenLease | None, key: str) -> list[Finding]:
+    """The lease of kube-scheduler, by a scheduler that is to run beside it."""
+    beside = DEFAULT_SCHEDULER_NAME not in patient.scheduler_names
+    if key != KUBE_SCHEDULER or not beside or lease is None or not lease.is_fresh:
+        return []
+    text = (
+        f"{key} is kube-scheduler's lease: as long as it is renewed there, {', '.join(patient.scheduler_names)} waits"
+    )
+    return [warn(CHECK, text, "set leaderElection.resourceName to a name of its own")]
+
+
+def _rivals(patient: Patient, leases: list[SeenLease], own: str) -> list[Finding]:
+    fresh = [lease for lease in leases if lease.is_fresh and lease.key != own]
+    if not fresh:
+        return [ok(OTHERS, "no other scheduler holds a lease")]
+    if DEFAULT_SCHEDULER_NAME in patient.scheduler_names:
+        rival = next((lease for lease in fresh if lease.key == KUBE_SCHEDULER), None)
+        if rival is not None:
+            text = f"kube-scheduler ({rival.holder}) is active too: both would place pods of {DEFAULT_SCHEDULER_NAME}"
+            return [fail(OTHERS, text, "stop it, share its lease, or give the profile another schedulerName")]
+    return [ok(OTHERS, f"other schedulers hold leases: {', '.join(f'{one.key} ({one.holder})' for one in fresh)}")]

@@ -1,0 +1,84 @@
+"""What is examined: a cluster, as one user sees it, and the configuration that a scheduler would run with there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+import msgspec
+
+from steersman import api
+from steersman.api import codec
+from steersman.client import Response, Transport, paths
+from steersman.client.event_types import Event
+from steersman.clock import Clock
+from steersman.config import SchedulerConfiguration
+
+T = TypeVar("T", bound=api.Object)
+
+SECONDS = 15.0
+_PAGE = "500"
+
+
+@dataclass(frozen=True, slots=True)
+class Patient:
+    """`subject` is the user whose rights matter, "" for the one who asks."""
+
+    transport: Transport
+    configuration: SchedulerConfiguration
+    clock: Clock
+    subject: str = ""
+
+    @property
+    def scheduler_names(self) -> list[str]:
+        return [profile.scheduler_name for profile in self.configuration.profiles]
+
+    async def get(self, path: str, **query: str) -> Response:
+        """ApiError or ConnectionFailed when there is no answer."""
+        return await self.transport.request("GET", path, query, timeout=SECONDS)
+
+    async def document(self, path: str) -> dict[str, Any]:
+        found: dict[str, Any] = msgspec.json.decode((await self.get(path)).body)
+        return found
+
+    async def review(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
+        """The answer to a review of rights, which is created and never stored."""
+        body = msgspec.json.encode(document)
+        answer = await self.transport.request("POST", path, body=body, timeout=SECONDS)
+        found: dict[str, Any] = msgspec.json.decode(answer.body)
+        return found
+
+    async def objects(self, kind: type[T], field_selector: str = "") -> list[T]:
+        """All that the selector leaves, page by page."""
+        query = {"limit": _PAGE, **({"fieldSelector": field_selector} if field_selector else {})}
+        found: list[T] = []
+        while True:
+            page = msgspec.json.decode((await self.get(paths.collection(kind), **query)).body, type=_Page)
+            found += (codec.decode(raw, kind) for raw in page.items or ())
+            if not page.metadata.next_page:
+                return found
+            query["continue"] = page.metadata.next_page
+
+    async def events_of(self, scheduler: str) -> Sequence[Event]:
+        """Those that a scheduler of that name has reported and the server still keeps: an hour's, usually."""
+        found = await self.objects(Event, f"reportingController={scheduler}")
+        return [event for event in found if event.reporting_controller == scheduler]
+
+
+def server_time(answer: Response) -> float | None:
+    """When the server answered, by its clock; None when it does not say."""
+    try:
+        return parsedate_to_datetime(answer.date).timestamp()
+    except ValueError:
+        return None
+
+
+class _ListMeta(msgspec.Struct, rename={"next_page": "continue"}):
+    next_page: str | None = None
+
+
+class _Page(msgspec.Struct):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[msgspec.Raw] | None = None

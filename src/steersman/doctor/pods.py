@@ -1,0 +1,90 @@
+"""Does more than one scheduler place pods of the same name, and do pods ask for one that nobody runs?
+
+Events tell: each names the scheduler and the instance that wrote it. The API server forgets them after an hour or so.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Final
+
+from steersman import api
+from steersman.api import timestamps
+from steersman.client.event_types import Event
+from steersman.config import DEFAULT_SCHEDULER_NAME
+from steersman.doctor.finding import Finding, fail, ok, warn
+from steersman.doctor.leases import KUBE_SCHEDULER, scheduler_leases
+from steersman.doctor.patient import Patient
+from steersman.errors import SteersmanError
+
+INSTANCES: Final = "schedulers"
+PENDING: Final = "pods"
+UNASSIGNED: Final = "spec.nodeName="
+#: More than replicas that fail over, or are rolled out, cause within the memory of the API server.
+MANY_CHANGES: Final = 3
+
+
+async def check_instances(patient: Patient) -> list[Finding]:
+    """Of each scheduler name that is configured."""
+    return [judged(name, await patient.events_of(name)) for name in patient.scheduler_names]
+
+
+def judged(scheduler: str, events: Iterable[Event]) -> Finding:
+    """Replicas take over from each other now and then; schedulers at work at the same time do all the time."""
+    heard = [instance for _, instance in sorted(moment for event in events for moment in _moments(event))]
+    if not heard:
+        return ok(INSTANCES, f"no scheduler named {scheduler} has reported anything lately")
+    changes = sum(one != other for one, other in pairwise(heard))
+    names = " and ".join(dict.fromkeys(heard))
+    if changes > MANY_CHANGES:
+        text = f"several schedulers named {scheduler} work at the same time: {names}"
+        return fail(INSTANCES, text, "let them share a lease, or give one another schedulerName")
+    if changes > 1:
+        text = f"{scheduler} changed hands {changes} times lately, among {names}"
+        return warn(INSTANCES, text, "see whether replicas restart, or whether they do not share a lease")
+    return ok(INSTANCES, f"{scheduler} was last heard as {heard[-1]}")
+
+
+def _moments(event: Event) -> Iterator[tuple[float, str]]:
+    """When an instance reported, first and last."""
+    yield _moment(event.event_time) or _moment(event.metadata.creation_timestamp), event.reporting_instance
+    if event.series is not None and event.series.last_observed_time:
+        yield _moment(event.series.last_observed_time), event.reporting_instance
+
+
+def _moment(text: str | None) -> float:
+    return timestamps.parse(text) if text else 0.0
+
+
+async def check_pods(patient: Patient) -> list[Finding]:
+    waiting: dict[str, list[str]] = defaultdict(list)
+    for pod in await patient.objects(api.Pod, UNASSIGNED):
+        if not pod.spec.node_name and pod.metadata.deletion_timestamp is None:
+            waiting[pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME].append(api.key(pod))
+    own = sum(len(waiting.get(name, ())) for name in patient.scheduler_names)
+    findings = [ok(PENDING, f"{own} pods wait for {', '.join(patient.scheduler_names)}")]
+    for scheduler in sorted(waiting.keys() - set(patient.scheduler_names)):
+        if not await _is_heard(patient, scheduler):
+            findings.append(_unserved(scheduler, waiting[scheduler]))
+    return findings
+
+
+def _unserved(scheduler: str, pods: Sequence[str]) -> Finding:
+    some = ", ".join(pods[:3]) + (", …" if len(pods) > 3 else "")
+    text = f"{len(pods)} pods ask for scheduler {scheduler}, of which nothing was heard lately: {some}"
+    return warn(PENDING, text, "start that scheduler, add a profile of that name, or correct spec.schedulerName")
+
+
+async def _is_heard(patient: Patient, scheduler: str) -> bool:
+    """By its events, or, of the default one, by its lease."""
+    if await patient.events_of(scheduler):
+        return True
+    if scheduler != DEFAULT_SCHEDULER_NAME:
+        return False
+    try:
+        leases = await scheduler_leases(patient)
+    except SteersmanError:
+        return False
+    return any(lease.key == KUBE_SCHEDULER and lease.is_fresh for lease in leases)

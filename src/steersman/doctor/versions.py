@@ -1,0 +1,72 @@
+"""Is the API server of a version that goes with ours, and does it serve the kinds that scheduling looks at?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from steersman import api
+from steersman.client import ApiError
+from steersman.client.event_types import Event
+from steersman.client.lease_types import Lease
+from steersman.doctor.finding import Finding, fail, ok, warn
+from steersman.doctor.patient import Patient
+from steersman.framework.watching import WATCHED_KINDS
+
+CHECK: Final = "versions"
+#: Of kube-scheduler, whose decisions these are.
+MINOR: Final = 36
+#: A scheduler may be one minor version older than its API server, and not newer.
+FITTING: Final = (MINOR, MINOR + 1)
+_KINDS: Final[tuple[type[api.Object], ...]] = (*WATCHED_KINDS, Event, Lease)
+_NEEDED: Final[frozenset[type[api.Object]]] = frozenset({Event, Lease})
+
+
+async def check_versions(patient: Patient) -> list[Finding]:
+    return [await _server(patient), *await _kinds(patient)]
+
+
+async def _server(patient: Patient) -> Finding:
+    version = str((await patient.document("/version")).get("gitVersion", "unknown"))
+    found = re.match(r"v1\.(\d+)", version)
+    if found is None:
+        return warn(CHECK, f"the API server is of version {version}", f"made for Kubernetes 1.{MINOR}")
+    if int(found[1]) in FITTING:
+        return ok(CHECK, f"the API server is {version}, decisions are those of kube-scheduler 1.{MINOR}")
+    older = "fields that it does not know are never set" if int(found[1]) < MINOR else "what is new there is ignored"
+    return warn(CHECK, f"the API server is {version}, Steersman is made for 1.{MINOR}", f"expect that {older}")
+
+
+async def _kinds(patient: Patient) -> list[Finding]:
+    versions = dict.fromkeys(kind.API_VERSION for kind in _KINDS)
+    served = {version: await _resources(patient, version) for version in versions}
+    missing = [kind for kind in _KINDS if kind.PLURAL not in served[kind.API_VERSION]]
+    findings = [_missing(kind) for kind in missing]
+    if len(missing) < len(_KINDS):
+        findings.insert(
+            0, ok(CHECK, f"{len(_KINDS) - len(missing)} of {len(_KINDS)} kinds are served: {_groups(served)}")
+        )
+    return findings
+
+
+def _missing(kind: type[api.Object]) -> Finding:
+    text = f"{kind.PLURAL} of {kind.API_VERSION} are not served"
+    if "/" not in kind.API_VERSION or kind in _NEEDED:
+        return fail(CHECK, text, f"enable {kind.API_VERSION} in the API server (--runtime-config)")
+    return warn(CHECK, text, "none are assumed; pods that need them stay pending")
+
+
+def _groups(served: dict[str, Collection[str]]) -> str:
+    return ", ".join(version for version, resources in served.items() if resources)
+
+
+async def _resources(patient: Patient, version: str) -> Collection[str]:
+    try:
+        document = await patient.document(f"/apis/{version}" if "/" in version else f"/api/{version}")
+    except ApiError as refusal:
+        if refusal.is_not_found:
+            return ()
+        raise
+    resources: Iterable[dict[str, str]] = document.get("resources") or ()
+    return {resource["name"] for resource in resources}

@@ -1,0 +1,40 @@
+"""`steersman doctor` as a command."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.commands import refused, steersman
+from tests.cli.serving import serving
+from tests.client.api_server import ApiServer
+
+
+def test_a_healthy_cluster_exits_with_0() -> None:
+    with serving(ApiServer()) as address:
+        result = steersman("doctor", "--master", address)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1].endswith("0 warn, 0 fail")
+
+
+def test_a_failure_exits_with_1() -> None:
+    server = ApiServer()
+    server.discovery.refused = {"create pods/binding"}
+    with serving(server) as address:
+        result = steersman("doctor", "--master", address, "-o", "json")
+    assert result.exit_code == 1
+    levels = [finding["level"] for finding in json.loads(result.stdout)["findings"]]
+    assert levels.count("fail") == 1
+
+
+def test_a_configuration_that_cannot_be_used_is_a_finding(tmp_path: Path) -> None:
+    file = tmp_path / "sched.yaml"
+    file.write_text("kind: Nonsense\n")
+    with serving(ApiServer()) as address:
+        result = steersman("doctor", "--master", address, "--config", file)
+    assert result.exit_code == 1
+    assert f"fail  config      {file}" in result.stdout
+
+
+def test_no_cluster_at_all_is_bad_input(tmp_path: Path) -> None:
+    assert refused("doctor", "--kubeconfig", tmp_path / "missing").startswith("Error: ")

@@ -1,0 +1,59 @@
+"""Examinations of the API server of the tests."""
+
+from __future__ import annotations
+
+from tests.client.api_server import ApiServer
+from tests.client.serving import run
+
+from steersman import api, config
+from steersman.api import timestamps
+from steersman.client import Connection, http_transport
+from steersman.client.event_types import Event
+from steersman.client.lease_types import Lease, LeaseSpec
+from steersman.clock import Clock, RealClock
+from steersman.config import SchedulerConfiguration
+from steersman.doctor import Finding, Level, Patient, Report, examine
+
+
+def examined(
+    server: ApiServer,
+    configuration: SchedulerConfiguration | None = None,
+    clock: Clock | None = None,
+    subject: str = "",
+    fault: str = "",
+) -> Report:
+    async def scenario() -> Report:
+        async with server.serving() as address, http_transport(Connection(address)) as transport:
+            chosen = configuration or config.default_configuration()
+            return await examine(Patient(transport, chosen, clock or RealClock(), subject), address, fault)
+
+    return run(scenario())
+
+
+def of(report: Report, check: str, level: Level) -> list[Finding]:
+    return [finding for finding in report.findings if (finding.check, finding.level) == (check, level)]
+
+
+def named(scheduler: str, lease: str = "steersman") -> SchedulerConfiguration:
+    """One profile of that name, and a lease of its own."""
+    return config.load(
+        "apiVersion: kubescheduler.config.k8s.io/v1\n"
+        "kind: KubeSchedulerConfiguration\n"
+        f"leaderElection: {{resourceName: {lease}}}\n"
+        f"profiles: [{{schedulerName: {scheduler}}}]\n"
+    )
+
+
+def hold_lease(server: ApiServer, name: str, holder: str, seconds_ago: float = 1.0) -> None:
+    renewed = timestamps.render_micro(RealClock().now() - seconds_ago)
+    spec = LeaseSpec(holder_identity=holder, lease_duration_seconds=15, renew_time=renewed)
+    server.store.create(Lease(metadata=api.ObjectMeta(name=name, namespace="kube-system"), spec=spec))
+
+
+def an_event(name: str, scheduler: str, instance: str, at: float) -> Event:
+    return Event(
+        metadata=api.ObjectMeta(name=name, namespace="default"),
+        event_time=timestamps.render_micro(at),
+        reporting_controller=scheduler,
+        reporting_instance=instance,
+    )

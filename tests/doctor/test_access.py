@@ -1,0 +1,53 @@
+"""Every right that is needed is asked about."""
+
+from __future__ import annotations
+
+from tests.client.api_server import ApiServer
+from tests.doctor.examining import examined, named, of
+
+from steersman.client import cluster_rights, lease_rights
+from steersman.doctor import Level
+
+
+def test_all_rights_of_the_table_are_asked_about_and_granted() -> None:
+    server = ApiServer()
+    report = examined(server)
+    needed = len(cluster_rights()) + len(lease_rights("", ""))
+    assert [finding.message for finding in of(report, "access", Level.OK)] == [f"all {needed} rights are granted"]
+    assert len(server.discovery.reviews) == needed
+    assert not report.has_failed
+
+
+def test_a_missing_right_fails_and_says_what_it_is_for() -> None:
+    server = ApiServer()
+    server.discovery.refused = {"create pods/binding", "watch csinodes"}
+    report = examined(server)
+    following, binding = (finding.message for finding in of(report, "access", Level.FAIL))
+    assert following.endswith("missing: watch csinodes.storage.k8s.io (for following the cluster)")
+    assert binding.endswith("missing: create pods/binding (for binding pods)")
+    assert report.has_failed
+
+
+def test_the_lease_is_asked_about_by_its_name() -> None:
+    server = ApiServer()
+    examined(server, named("night", lease="night"))
+    leases = [review["resourceAttributes"] for review in server.discovery.reviews]
+    asked = {(one["verb"], one["name"], one["namespace"]) for one in leases if one["resource"] == "leases"}
+    assert asked == {
+        ("create", "", "kube-system"),
+        ("get", "night", "kube-system"),
+        ("update", "night", "kube-system"),
+    }
+
+
+def test_the_rights_of_somebody_else_may_be_asked_about() -> None:
+    server = ApiServer()
+    report = examined(server, subject="system:serviceaccount:kube-system:steersman")
+    assert of(report, "access", Level.OK)[0].message.endswith(" to system:serviceaccount:kube-system:steersman")
+    review = server.discovery.reviews[0]
+    assert review["user"] == "system:serviceaccount:kube-system:steersman"
+    assert review["groups"] == [
+        "system:authenticated",
+        "system:serviceaccounts",
+        "system:serviceaccounts:kube-system",
+    ]
