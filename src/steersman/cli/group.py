@@ -10,6 +10,7 @@ from typing import Final
 
 import click
 
+from steersman.cli.bench import bench
 from steersman.cli.config import config
 from steersman.cli.conformance import conformance
 from steersman.cli.doctor import doctor
@@ -64,5 +65,5 @@ def main(debug: bool) -> None:
         logging.getLogger("steersman").addHandler(logging.NullHandler())
 
 
-for command in (run, simulate, explain, doctor, conformance, config, version):
+for command in (run, simulate, explain, doctor, bench, conformance, config, version):
     main.add_command(command)

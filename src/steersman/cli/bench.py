@@ -1,0 +1,151 @@
+"""`steersman bench`: workload files in scheduler_perf's format in, throughput and latencies out."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import click
+
+if TYPE_CHECKING:
+    from rich.status import Status
+
+    from steersman.perf import BenchOptions, Outcome, Progress, Selected
+    from steersman.perf.workloads import OnProgress
+
+NO: Final = 1
+"""Exit code when a workload failed or is slower than required."""
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.option(
+    "--test",
+    "tests",
+    multiple=True,
+    metavar="NAME",
+    help="Only this test case, CASE/WORKLOAD, or what the regular expression is found in. May be repeated.",
+)
+@click.option(
+    "--labels",
+    default="",
+    metavar="A,-B",
+    help="Only workloads with label A and without label B, for example performance,-short.",
+)
+@click.option("--config", "config_file", default="", metavar="FILE", help="A KubeSchedulerConfiguration (v1) for all.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
+@click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@click.option("--latencies", is_flag=True, help="Also print what attempts and extension points took.")
+@click.option("--data-items", metavar="DIR", help="Write the JSON files that upstream's dashboard reads.")
+@click.option("--list", "only_list", is_flag=True, help="Print the workloads that would be run, and run none.")
+@click.option(
+    "--require", type=float, metavar="RATIO", help="Exit with 1 if a workload is below so many times its threshold."
+)
+@click.option(
+    "--check-uncached",
+    "check_every",
+    type=click.IntRange(min=1),
+    is_flag=False,
+    flag_value=1,
+    default=None,
+    metavar="[N]",
+    help="Compute every decision (or one in N) anew without anything kept, and fail on a difference. Slow.",
+)
+def bench(
+    files: tuple[str, ...],
+    tests: tuple[str, ...],
+    labels: str,
+    config_file: str,
+    seed: int,
+    output: str,
+    latencies: bool,
+    data_items: str | None,
+    only_list: bool,
+    require: float | None,
+    check_every: int | None,
+) -> None:
+    """Measure the scheduler with scheduler_perf workload files.
+
+    FILEs are in the format of Kubernetes' test/integration/scheduler_perf. The whole scheduler runs in real time on the
+    embedded cluster. Workloads that need what Steersman does not have are listed as unsupported.
+    """
+    from steersman.perf import BenchOptions, load, select
+
+    selected = select([case for file in files for case in load(file)], tests, labels)
+    if only_list:
+        _print_list(selected)
+        return
+    outcomes = _run(selected, BenchOptions(config_file, seed, check_every or 0))
+    _print(outcomes, output, latencies)
+    if data_items is not None:
+        _write(outcomes, data_items)
+    _conclude(outcomes, require)
+
+
+def _run(selected: list[Selected], options: BenchOptions) -> list[Outcome]:
+    from steersman.perf import run
+
+    with _progress() as show:
+        return [run(one, options, show) for one in selected]
+
+
+def _print_list(selected: list[Selected]) -> None:
+    from steersman.explain.text import aligned
+
+    rows = [("WORKLOAD", "THRESHOLD", "LABELS")]
+    for one in selected:
+        threshold = one.case.threshold_of(one.workload)
+        rows.append((one.name, f"{threshold:g}" if threshold else "", ",".join(one.labels)))
+    click.echo("\n".join(aligned(rows)))
+
+
+def _print(outcomes: list[Outcome], output: str, latencies: bool) -> None:
+    from steersman.cli import bench_report
+
+    text = bench_report.as_json(outcomes) if output == "json" else bench_report.as_table(outcomes, latencies)
+    click.echo(text or "no workload was selected")
+
+
+def _write(outcomes: list[Outcome], folder: str) -> None:
+    from steersman.perf import data_items
+
+    for file in data_items.write(outcomes, folder, time.time()):
+        click.echo(f"wrote {file}", err=True)
+
+
+def _conclude(outcomes: list[Outcome], require: float | None) -> None:
+    from steersman.perf import Verdict
+
+    failed = [outcome.name for outcome in outcomes if outcome.verdict is Verdict.FAILED]
+    slow = [] if require is None else [text for outcome in outcomes for text in _too_slow(outcome, require)]
+    for text in (*(f"{name} failed" for name in failed), *slow):
+        click.echo(f"Error: {text}", err=True)
+    if failed or slow:
+        click.get_current_context().exit(NO)
+
+
+def _too_slow(outcome: Outcome, require: float) -> Iterator[str]:
+    for measurement in outcome.measurements:
+        comparison = outcome.compared(measurement)
+        if comparison is not None and comparison.ratio < require:
+            yield f"{outcome.name} reaches {comparison.ratio:.1f} times its threshold, less than {require:g}"
+
+
+@contextmanager
+def _progress() -> Iterator[OnProgress | None]:
+    """A function that shows how far a workload has got; None where nobody would see it."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status("loading") as status:
+        yield lambda progress: _show(status, progress)
+
+
+def _show(status: Status, progress: Progress) -> None:
+    pods = f" {progress.done} of {progress.wanted} pods" if progress.wanted else ""
+    status.update(f"{progress.workload}: {progress.operation}{pods}")
