@@ -31,6 +31,14 @@ def _complete_pod(pod: JsonObject) -> None:
         containers.append({"name": "main"})
     for container in [*containers, *pod["spec"].get("initContainers", ())]:
         container.setdefault("image", IMAGE)
+        _limit_extended(container.get("resources", {}))
+
+
+def _limit_extended(resources: JsonObject) -> None:
+    """The server wants the limits of extended resources to be equal to the requests."""
+    for name, amount in resources.get("requests", {}).items():
+        if "/" in name:
+            resources.setdefault("limits", {}).setdefault(name, amount)
 
 
 def bound_to(pod: JsonObject) -> str:

@@ -1,0 +1,103 @@
+"""What a scheduler left behind on the API server, without what differs between any two runs: times, uids, versions, suffixes."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Final
+
+from steersman.testing.control_plane import JsonObject, KubeClient, condition
+
+_MASKED: Final = ("uid", "resourceVersion")
+_TIMES: Final = ("lastProbeTime", "lastTransitionTime")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Plain data, so that two pictures compare with `==` and a failing test shows the difference."""
+
+    #: By name: node, nominated node, conditions, whether it is being deleted.
+    pods: dict[str, JsonObject]
+    #: Sorted; repetitions of an event are one event, however often it was repeated.
+    events: list[JsonObject]
+    #: By name: annotations, volume and phase.
+    claims: dict[str, JsonObject]
+    #: By name: annotations and claim.
+    volumes: dict[str, JsonObject]
+
+    def scheduled(self, pod: str) -> JsonObject:
+        """The condition PodScheduled, empty when there is none."""
+        return condition({"status": {"conditions": self.pods[pod]["conditions"]}}, "PodScheduled") or {}
+
+    def node(self, pod: str) -> str:
+        node: str = self.pods[pod]["node"]
+        return node
+
+    def message(self, pod: str) -> str:
+        message: str = self.scheduled(pod).get("message", "")
+        return message
+
+    def events_of(self, pod: str) -> list[JsonObject]:
+        return [event for event in self.events if event["regarding"].get("name") == pod]
+
+    def decided(self) -> bool:
+        """Every pod has a node or a reason why not."""
+        return all(pod["node"] or pod["conditions"] for pod in self.pods.values())
+
+
+def picture(admin: KubeClient) -> Picture:
+    events = {json.dumps(_event(event), sort_keys=True) for event in admin.list("events.k8s.io/Event")}
+    return Picture(
+        pods={_name(pod): _pod(pod) for pod in admin.list("Pod")},
+        events=[json.loads(event) for event in sorted(events)],
+        claims={_name(claim): _claim(claim) for claim in admin.list("PersistentVolumeClaim")},
+        volumes={_name(volume): _volume(volume) for volume in admin.list("PersistentVolume")},
+    )
+
+
+def _name(obj: JsonObject) -> str:
+    """Namespaced when it is not of the default one."""
+    meta = obj["metadata"]
+    namespace = meta.get("namespace", "default")
+    return str(meta["name"]) if namespace == "default" else f"{namespace}/{meta['name']}"
+
+
+def _pod(pod: JsonObject) -> JsonObject:
+    return {
+        "node": pod["spec"].get("nodeName", ""),
+        "nominated": pod["status"].get("nominatedNodeName", ""),
+        "conditions": [_without(found, _TIMES) for found in pod["status"].get("conditions", ())],
+        "deleted": "deletionTimestamp" in pod["metadata"],
+        "phase": pod["status"]["phase"],
+    }
+
+
+def _event(event: JsonObject) -> JsonObject:
+    plain = _without(event, ("metadata", "eventTime", "series", "deprecatedCount"))
+    plain["name"] = event["metadata"]["name"].rpartition(".")[0]
+    plain["namespace"] = event["metadata"]["namespace"]
+    for place in ("regarding", "related"):
+        if place in plain:
+            plain[place] = {field: "…" if field in _MASKED else value for field, value in plain[place].items()}
+    return plain
+
+
+def _claim(claim: JsonObject) -> JsonObject:
+    annotations = claim["metadata"].get("annotations", {})
+    return {
+        "annotations": annotations,
+        "volume": claim["spec"].get("volumeName", ""),
+        "phase": claim["status"].get("phase", ""),
+    }
+
+
+def _volume(volume: JsonObject) -> JsonObject:
+    reference = volume["spec"].get("claimRef", {})
+    return {
+        "annotations": volume["metadata"].get("annotations", {}),
+        "claim": {field: "…" if field in _MASKED else value for field, value in reference.items()},
+    }
+
+
+def _without(obj: JsonObject, fields: tuple[str, ...]) -> JsonObject:
+    return {field: value for field, value in obj.items() if field not in fields}
