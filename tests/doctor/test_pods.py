@@ -40,8 +40,8 @@ def test_pods_that_ask_for_a_scheduler_that_nobody_hears_are_named() -> None:
     for index in range(4):
         server.store.create(make_pod(f"lost-{index}").scheduler("ghost").obj())
     (finding,) = of(examined(server), "pods", Level.WARN)
-    assert finding.message.startswith("4 pods ask for scheduler ghost")
-    assert finding.message.endswith("default/lost-0, default/lost-1, default/lost-2, …")
+    some = "default/lost-0, default/lost-1, default/lost-2, …"
+    assert finding.message == f"nothing was heard lately of scheduler ghost; pods that ask for it: 4 ({some})"
 
 
 def test_pods_of_a_scheduler_that_is_heard_or_holds_its_lease_are_fine() -> None:
@@ -52,7 +52,7 @@ def test_pods_of_a_scheduler_that_is_heard_or_holds_its_lease_are_fine() -> None
     hold_lease(server, "kube-scheduler", "host_1")
     report = examined(server, named("night"))
     assert not of(report, "pods", Level.WARN)
-    assert of(report, "pods", Level.OK)[0].message == "0 pods wait for night"
+    assert of(report, "pods", Level.OK)[0].message == "pods that wait for night: 0"
 
 
 def test_placed_and_terminating_pods_wait_for_nobody() -> None:

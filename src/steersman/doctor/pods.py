@@ -64,7 +64,7 @@ async def check_pods(patient: Patient) -> list[Finding]:
         if not pod.spec.node_name and pod.metadata.deletion_timestamp is None:
             waiting[pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME].append(api.key(pod))
     own = sum(len(waiting.get(name, ())) for name in patient.scheduler_names)
-    findings = [ok(PENDING, f"{own} pods wait for {', '.join(patient.scheduler_names)}")]
+    findings = [ok(PENDING, f"pods that wait for {', '.join(patient.scheduler_names)}: {own}")]
     for scheduler in sorted(waiting.keys() - set(patient.scheduler_names)):
         if not await _is_heard(patient, scheduler):
             findings.append(_unserved(scheduler, waiting[scheduler]))
@@ -73,7 +73,7 @@ async def check_pods(patient: Patient) -> list[Finding]:
 
 def _unserved(scheduler: str, pods: Sequence[str]) -> Finding:
     some = ", ".join(pods[:3]) + (", …" if len(pods) > 3 else "")
-    text = f"{len(pods)} pods ask for scheduler {scheduler}, of which nothing was heard lately: {some}"
+    text = f"nothing was heard lately of scheduler {scheduler}; pods that ask for it: {len(pods)} ({some})"
     return warn(PENDING, text, "start that scheduler, add a profile of that name, or correct spec.schedulerName")
 
 

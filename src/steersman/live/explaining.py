@@ -46,7 +46,7 @@ async def explain_pod(
 
 def _explained(scheduler: LiveScheduler, settings: Effective, cluster: ReadCluster, pod: api.Pod) -> LiveExplanation:
     gate = scheduler.gate()
-    explanation, rejectors = _explanation(scheduler)
+    explanation, rejectors = _explanation(scheduler, pod.spec.node_name)
     if gate is not None:
         rejectors = {gate.plugin}
     node = pod.spec.node_name
@@ -67,20 +67,25 @@ def _explained(scheduler: LiveScheduler, settings: Effective, cluster: ReadClust
 # -- the cycle --------------------------------------------------------------------------------------------------------
 
 
-def _explanation(scheduler: LiveScheduler) -> tuple[Explanation, Collection[str]]:
-    """With the plugins that reject the pod."""
+def _explanation(scheduler: LiveScheduler, preferred: str) -> tuple[Explanation, Collection[str]]:
+    """With the plugins that reject the pod. Among equally good nodes the preferred one is shown as the choice."""
     pod, profile = scheduler.pod, scheduler.profile
     try:
         evaluation = scheduler.evaluate()
         explanation = explain(profile, pod, evaluation, scheduler.nodes)
         if evaluation.feasible_count:
             node, ties = scheduler.choose(evaluation)
-            return _replace(explanation, node=node, ties=ties), ()
+            return _replace(explanation, node=_preferred(explanation, node, preferred), ties=ties), ()
     except CycleAborted as abort:
         broken = without_cycle(pod.key, profile.name, abort.status.message)
         return _replace(broken, outcome=Outcome.ERROR), ()
     decision = scheduler.decide()
     return decided(explanation, decision), _rejectors(decision)
+
+
+def _preferred(explanation: Explanation, chosen: str, preferred: str) -> str:
+    totals = {node.node: node.total for node in explanation.nodes if node.fits}
+    return preferred if preferred in totals and totals[preferred] == totals[chosen] else chosen
 
 
 def _rejectors(decision: Decision) -> Collection[str]:
