@@ -8,7 +8,7 @@ import time
 from collections.abc import Coroutine
 from typing import Any
 
-from benchmarks.workloads import WORKLOADS, make_nodes
+from benchmarks.populations import WORKLOADS, make_nodes
 from steersman import api
 from steersman.assembly import Failure, Scheduler
 from steersman.clock import ManualClock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import resource
 
 from benchmarks.hot_path import AcceptingWriter, no_task
-from benchmarks.workloads import make_nodes
+from benchmarks.populations import make_nodes
 from steersman.api import Pod, codec
 from steersman.assembly import Scheduler
 from steersman.clock import ManualClock
