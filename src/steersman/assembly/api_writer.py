@@ -47,7 +47,7 @@ class ApiWriter(Protocol):
         """Gracefully, with the pod's own period. As `patch_pod_status`."""
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
-        """An event on the victim: type Normal, reason Preempted, action Preempting, the preemptor as related object."""
+        """An event on the victim: type Normal, reason Preempted, action Preempting."""
 
     async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
         """The volume as the server stored it; raises when the server refuses."""

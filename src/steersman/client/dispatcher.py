@@ -154,6 +154,7 @@ class Dispatcher:
         )
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        # Without the preemptor as related object, which kube-scheduler v1.36 means to name but does not.
         self._events.record(
             victim,
             controller=_scheduler_of(preemptor),
@@ -161,7 +162,6 @@ class Dispatcher:
             reason="Preempted",
             action="Preempting",
             note=message,
-            related=preemptor,
         )
 
     # -- inside ------------------------------------------------------------------------------------------------------

@@ -60,7 +60,6 @@ class EventRecorder:
         reason: str,
         action: str,
         note: str,
-        related: api.Pod | None = None,
     ) -> None:
         """`controller` is the scheduler's name, `note` the text; a long one is cut."""
         now = self._timing.clock.now()
@@ -73,7 +72,6 @@ class EventRecorder:
             action=action,
             reason=reason,
             regarding=_reference(regarding),
-            related=None if related is None else _reference(related),
             note=truncated(note),
             type=type,
         )
