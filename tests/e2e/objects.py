@@ -14,12 +14,13 @@ def on(pod: PodBuilder, *nodes: str) -> PodBuilder:
     return pod.required_node_affinity(is_in(HOSTNAME, *nodes))
 
 
-def priority_class(name: str, value: int) -> JsonObject:
+def priority_class(name: str, value: int, policy: str = "PreemptLowerPriority") -> JsonObject:
     return {
         "apiVersion": "scheduling.k8s.io/v1",
         "kind": "PriorityClass",
         "metadata": {"name": name},
         "value": value,
+        "preemptionPolicy": policy,
     }
 
 
@@ -38,4 +39,4 @@ def headless(service: ServiceBuilder) -> JsonObject:
 
 
 def create_priority_classes(admin: KubeClient) -> None:
-    admin.create_many([priority_class("high", 1000), priority_class("middle", 500), priority_class("low", 10)])
+    admin.create_many([priority_class("high", 1000), priority_class("low", 10), priority_class("polite", 900, "Never")])

@@ -1,14 +1,16 @@
-"""What a scheduler left behind on the API server, without what differs between any two runs: times, uids, versions, suffixes."""
+"""What a scheduler left behind on the API server, without what differs between any two runs: times, uids, versions."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Final
 
 from steersman.testing.control_plane import JsonObject, KubeClient, condition
 
 _MASKED: Final = ("uid", "resourceVersion")
+_UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIMES: Final = ("lastProbeTime", "lastTransitionTime")
 
 
@@ -75,6 +77,7 @@ def _pod(pod: JsonObject) -> JsonObject:
 def _event(event: JsonObject) -> JsonObject:
     plain = _without(event, ("metadata", "eventTime", "series", "deprecatedCount"))
     plain["name"] = event["metadata"]["name"].rpartition(".")[0]
+    plain["note"] = _UID.sub("…", event.get("note", ""))
     plain["namespace"] = event["metadata"]["namespace"]
     for place in ("regarding", "related"):
         if place in plain:
