@@ -89,7 +89,7 @@ class TaintCount(ScoreKernel):
 
 
 class CountedFromOutside(ScoreKernel):
-    """A score that changes with something that is in no row."""
+    """A score that changes on all rows with something that happens to one."""
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table

@@ -116,6 +116,7 @@ class TestTotals:
         tables.add(make_pod("p"), "n1")
         assert totals(tables, signed) == {"n0": 0, "n1": 3, "n2": 0}
         outside.number = 5
+        tables.add_node(usual_node("n2").label("disk", "ssd"))
         assert totals(tables, signed) == {"n0": 10, "n1": 13, "n2": 10}
 
     def test_infeasible_rows_are_far_below_all_others(self) -> None:
@@ -227,6 +228,7 @@ def happen(tables: Tables, outside: CountedFromOutside, what: str, name: str, nu
         table.remove_node(name)
     elif what == "outside":
         outside.number += 1
+        tables.add_node(usual_node("n0").label("number", str(outside.number)))
     elif what in ("taint", "cordon", "plain"):
         node = usual_node(name)
         tables.add_node({"taint": node.taint("a"), "cordon": node.unschedulable(), "plain": node}[what])

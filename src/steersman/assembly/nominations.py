@@ -21,7 +21,10 @@ class NominatedPods:
 
     def by_node(self) -> Mapping[str, Sequence[PodInfo]]:
         """All of them. Usually there are none, and this costs next to nothing."""
-        for name in self._queue.nominator.take_changed_nodes():
+        nominator = self._queue.nominator
+        if not nominator.changed_nodes:
+            return self._by_node
+        for name in nominator.take_changed_nodes():
             pods = self._queue.nominated_pods_for_node(name) if name else ()
             if pods:
                 self._by_node[name] = [self._shapes.info(pod) for pod in pods]

@@ -20,7 +20,7 @@ from steersman.cycle.plan import FilterStep, Plan
 from steersman.cycle.pre_filter import Answer, merge, not_restricted_to
 from steersman.cycle.row_statuses import RowStatuses
 from steersman.cycle.sampling import Sampling
-from steersman.cycle.signatures import FilterPart, SignatureEntry, Signatures
+from steersman.cycle.signatures import FilterPart, Signatures
 from steersman.framework.columns import ClusterFilterKernel, Feasible
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
@@ -29,9 +29,9 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status
 from steersman.rng import Rng
 from steersman.runtime.profile import Profile
+from steersman.state.best_rows import rows_of_greatest
 from steersman.state.node_table import NodeTable
 from steersman.state.row_info import LiveNodes
-from steersman.state.best_rows import rows_of_greatest
 from steersman.state.signature import Totals
 
 Nominations = Mapping[str, Sequence[PodInfo]]

@@ -32,13 +32,10 @@ class Sampling:
 
     def __init__(self, percentage: int | None, start: SearchStart) -> None:
         self._percentage = percentage or 100
+        self.looks_at_all = self._percentage >= 100
         self._start = start
         self._order: NDArray[np.intp] = np.zeros(0, np.intp)
         self._order_position = -1
-
-    @property
-    def looks_at_all(self) -> bool:
-        return self._percentage >= 100
 
     def enough(self, all_nodes: int) -> int:
         if all_nodes < MIN_FEASIBLE_NODES:

@@ -116,7 +116,8 @@ class Signatures:
         self._label_key_count = -1
 
     def of(self, pod: PodInfo) -> SignatureEntry:
-        if self._is_outdated():
+        table = self._table
+        if table.generation != self._generation or table.label_key_count() != self._label_key_count:
             self._start_afresh()
         epoch = self._plan.fragment_epoch()
         if epoch is None or pod.shape.has_claims or pod.pod.spec.node_name:
@@ -136,13 +137,14 @@ class Signatures:
         return entry
 
     def _look_up(self, pod: PodInfo) -> SignatureEntry:
+        table = self._table
         keys = self._label_keys
         labels = tuple([item for item in pod.labels.items() if item[0] in keys]) if keys else ()
         identity = (pod.shape, labels, pod.pod.spec.node_name, self._plan.label_part(pod))
         entry = self._entries.get(identity)
         if entry is None:
             entry = self._make(pod)
-            if self._is_outdated():
+            if table.generation != self._generation or table.label_key_count() != self._label_key_count:
                 self._start_afresh()
                 return self._look_up(pod)
             self._entries[identity] = entry
@@ -152,10 +154,6 @@ class Signatures:
         else:
             entry.used = True
         return entry
-
-    def _is_outdated(self) -> bool:
-        table = self._table
-        return table.generation != self._generation or table.label_key_count() != self._label_key_count
 
     def __len__(self) -> int:
         return len(self._entries)

@@ -113,7 +113,8 @@ class FilterKernel(ABC):
         return self.row(row)
 
     def epoch(self) -> int:
-        """Changes when the answers of all rows may have changed for a reason that is not in the row."""
+        """Changes when the answers of all rows may have changed because of what happened to other nodes. Looked at after
+        some node has changed."""
         return 0
 
 

@@ -40,7 +40,8 @@ class Nominator:
         self._by_node: dict[str, dict[str, PodRef]] = {}
         #: Pod UID → node; the other view of `_by_node`.
         self._node_of: dict[str, str] = {}
-        self._changed_nodes: set[str] = set()
+        #: Nodes whose nominations changed, or whose nominated pods did, and that nobody has taken yet.
+        self.changed_nodes: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._node_of)
@@ -54,10 +55,8 @@ class Nominator:
         return tuple(self._by_node.get(node_name, {}).values())
 
     def take_changed_nodes(self) -> Collection[str]:
-        """The nodes whose nominations changed, or whose nominated pods did, since this was last called; for one reader."""
-        changed = self._changed_nodes
-        if changed:
-            self._changed_nodes = set()
+        """`changed_nodes`, which starts afresh; for one reader."""
+        changed, self.changed_nodes = self.changed_nodes, set()
         return changed
 
     def node_of(self, uid: str) -> str | None:
@@ -79,7 +78,7 @@ class Nominator:
             meta = pod.metadata
             self._node_of[meta.uid] = node_name
             self._by_node.setdefault(node_name, {})[meta.uid] = PodRef(meta.namespace, meta.name, meta.uid)
-            self._changed_nodes.add(node_name)
+            self.changed_nodes.add(node_name)
 
     def update(self, old: api.Pod, new: api.Pod) -> None:
         """Follow an update of the pod. While the status names no node, a nomination made in memory is kept."""
@@ -94,7 +93,7 @@ class Nominator:
         node_name = self._node_of.pop(pod.metadata.uid, None)
         if node_name is None:
             return
-        self._changed_nodes.add(node_name)
+        self.changed_nodes.add(node_name)
         nominated = self._by_node[node_name]
         del nominated[pod.metadata.uid]
         if not nominated:

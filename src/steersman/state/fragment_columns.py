@@ -43,13 +43,14 @@ class FragmentColumn(Generic[KernelT]):
 
     def sync(self) -> None:
         log = self._log
-        behind = log.end - self._position
+        end = log.end
+        behind = end - self._position
         if behind == 1:
             # The usual case after placing a pod: one row to look at.
             row = log.rows[-1]
             if self._nodes[row] is not None:
                 self.cell[row] = self._row(row)
-            self._position = log.end
+            self._position = end
         elif behind:
             self._catch_up(log)
         if self._has_epoch and self._epoch != self.kernel.epoch():

@@ -29,7 +29,7 @@ from steersman.framework.columns import (
 )
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.state.best_rows import BestRows, rows_of_greatest
-from steersman.state.fragment_columns import FEW, FragmentColumn, has_epoch
+from steersman.state.fragment_columns import FEW, FragmentColumn
 from steersman.state.node_table import NodeTable
 
 #: Subtracted from the total of a row that does not pass. Greater than any total of 32-bit profiles.
@@ -76,7 +76,6 @@ class Signature:
         self._cluster_filters = cluster_filters
         self._cluster_scores = cluster_scores
         self._columns: list[FilterColumn | ScoreColumn] = [*filters, *(s.column for s in scores)]
-        self._with_epoch = [c for c in self._columns if has_epoch(c.kernel)]
         self._local_cells = [f.cell for f in self._local_filters]
         self._score_cells = [(s.weight, s.column.cell) for s in self._local_scores]
         self._synced_on_change: list[FilterColumn | ScoreColumn] = [
@@ -94,7 +93,6 @@ class Signature:
         #: Positions of the logs at which the combined columns were exact.
         self._position = -1
         self._node_position = -1
-        self._seen_epochs: list[int] = []
         self._combine_all()
 
     # -- asking ------------------------------------------------------------------------------------------------------
@@ -157,15 +155,14 @@ class Signature:
         table = self._table
         if table.terms_epoch != self._terms_seen:
             self._listen(table.terms_epoch)
-        if self._node_position != table.node_log.end or (self._with_epoch and self._epochs() != self._seen_epochs):
+        log = table.log
+        if self._node_position != table.node_log.end:
             self._combine_all()
-            return
-        end = table.log.end
-        if self._position != end:
-            rows = table.log.since(self._position)
+        elif self._position != log.end:
+            rows = log.since(self._position)
+            self._position = log.end
             for column in self._synced_on_change:
                 column.sync()
-            self._position = end
             if rows is not None and len(rows) <= FEW:
                 self._combine_few(rows)
             else:
@@ -176,9 +173,6 @@ class Signature:
         self._terms_seen = terms_epoch
         self._heard_filters = [kernel for kernel in self._cluster_filters if not kernel.rests()]
         self._heard_scores = [entry for entry in self._cluster_scores if not entry[1].rests()]
-
-    def _epochs(self) -> list[int]:
-        return [c.kernel.epoch() for c in self._with_epoch]
 
     def _combine_few(self, rows: Collection[int]) -> None:
         """Single cells: what `_combine_local` does for the given rows."""
@@ -211,11 +205,10 @@ class Signature:
             self._normalise()
 
     def _combine_all(self) -> None:
-        """From the fragment columns, everything: a node changed, or an epoch."""
+        """From the fragment columns, everything: a node changed."""
         table = self._table
         for column in self._columns:
             column.sync()
-        self._seen_epochs = self._epochs()
         self._node_position = table.node_log.end
         self._position = table.log.end
         missed = ~table.alive

@@ -27,6 +27,7 @@ _CONTROLLERS: Final[dict[tuple[str, str], type[api.Object]]] = {
     REPLICATION_CONTROLLER: api.ReplicationController,
     **REPLICAS,
 }
+_KINDS: Final[tuple[type[object], ...]] = (_SERVICE, *_CONTROLLERS.values())
 
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 #: What decides: namespace, labels that services select by, kind and name of the controller.
@@ -54,7 +55,7 @@ class KnownSelectors:
         changes = self._objects.changes
         if changes != self._changes_seen:
             self._changes_seen = changes
-            self._epoch = sum(self._objects.version(kind) for kind in (_SERVICE, *_CONTROLLERS.values()))
+            self._epoch = sum(self._objects.version(kind) for kind in _KINDS)
         return self._epoch
 
     def of(self, pod: PodInfo) -> Selector:
