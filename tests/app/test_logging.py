@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import json
 import logging
 from collections.abc import Iterator
 
@@ -16,8 +17,8 @@ from tests.client.serving import run
 
 from steersman.app import Control, RunOptions
 from steersman.app import run as run_program
-from steersman.app.decision_lines import CHOSEN, NO_FIT
-from steersman.observe import set_up
+from steersman.app.decision_lines import BOUND, CHOSEN, NO_FIT
+from steersman.observe import Format, set_up
 from steersman.testing import make_pod
 
 
@@ -29,18 +30,27 @@ def _logging_as_before() -> Iterator[None]:
     logger.handlers[:], logger.propagate, logger.level = before
 
 
-@pytest.mark.parametrize(("verbosity", "told"), [(0, []), (2, [NO_FIT]), (3, [NO_FIT, CHOSEN])])
+@pytest.mark.parametrize(("verbosity", "told"), [(0, []), (2, [NO_FIT, BOUND]), (3, [NO_FIT, BOUND, CHOSEN])])
 def test_decisions_appear_as_verbosity_grows(verbosity: int, told: list[str]) -> None:
     stream = io.StringIO()
     run(_two_pods(cluster(), verbosity, stream))
-    assert [text for text in (NO_FIT, CHOSEN) if text in stream.getvalue()] == told
+    assert [text for text in (NO_FIT, BOUND, CHOSEN) if text in stream.getvalue()] == told
 
 
-async def _two_pods(server: ApiServer, verbosity: int, stream: io.StringIO) -> None:
+def test_a_binding_is_one_json_object_with_what_it_was_chosen_from() -> None:
+    stream = io.StringIO()
+    run(_two_pods(cluster(), 2, stream, Format.JSON))
+    (entry,) = (entry for entry in map(json.loads, stream.getvalue().splitlines()) if entry["msg"] == BOUND)
+    assert entry["pod"] == {"name": "small", "namespace": "default"}
+    assert entry["node"] in ("n0", "n1", "n2")
+    assert (entry["evaluatedNodes"], entry["feasibleNodes"], entry["v"]) == (3, 3, 2)
+
+
+async def _two_pods(server: ApiServer, verbosity: int, stream: io.StringIO, form: Format = Format.TEXT) -> None:
     """One fits, one does not."""
     server.store.create(make_pod("small").obj())
     server.store.create(make_pod("large").req(cpu="1000").obj())
-    log, control = set_up(verbosity, stream=stream), Control()
+    log, control = set_up(verbosity, form, stream), Control()
     async with server.serving() as address:
         options = RunOptions(master=address, election=ALONE, serving=UNSERVED)
 

@@ -1,14 +1,19 @@
-"""Decisions as lines of the log, with kube-scheduler's texts and verbosities. Told by the scheduling loop."""
+"""Decisions and bindings as lines of the log, with kube-scheduler's texts and verbosities.
+
+Told by the scheduling loop what was decided, and by the measured scheduler what was bound.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
 from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
-from steersman.observe import Log
+from steersman.framework.pod_info import PodInfo
+from steersman.observe import Log, ObjectRef
 from steersman.observe.logs import Silence
 
 CHOSEN: Final = "Attempting to bind pod to node"
+BOUND: Final = "Successfully bound pod to node"
 NO_FIT: Final = "Unable to schedule pod; no fit; waiting"
 FAULT: Final = "Error scheduling pod; retrying"
 SKIPPED: Final = "Skip schedule pod"
@@ -19,16 +24,29 @@ class DecisionLines:
 
     def __init__(self, log: Log | Silence) -> None:
         self._log = log
-        self._rejections = log.v(2)
+        self._outcomes = log.v(2)
         self._choices = log.v(3)
 
+    @property
+    def wants_bindings(self) -> bool:
+        return isinstance(self._outcomes, Log)
+
+    def bound(self, pod: PodInfo, node: str, evaluated_nodes: int, feasible_nodes: int) -> None:
+        self._outcomes.info(
+            BOUND, pod=_ref(pod), node=node, evaluatedNodes=evaluated_nodes, feasibleNodes=feasible_nodes
+        )
+
     def tell(self, decision: Decision) -> None:
-        pod = decision.pod.key
+        pod = _ref(decision.pod)
         if isinstance(decision, Scheduled):
             self._choices.info(CHOSEN, pod=pod, node=decision.node)
         elif isinstance(decision, Unschedulable):
-            self._rejections.info(NO_FIT, pod=pod, err=decision.message)
+            self._outcomes.info(NO_FIT, pod=pod, err=decision.message)
         elif isinstance(decision, Failed):
             self._log.error(FAULT, pod=pod, err=decision.message)
         else:
             self._choices.info(SKIPPED, pod=pod, reason=decision.reason)
+
+
+def _ref(pod: PodInfo) -> ObjectRef:
+    return ObjectRef(pod.pod.metadata.namespace, pod.name)

@@ -93,7 +93,9 @@ class Program:
         self._informers = Informers(channels.cluster, TimedIngest(self._scheduler, self._metrics), timing)
         self._listers = endpoints.listers_of(self._informers)
         self._decisions = DecisionLog(self._scheduler)
-        self._loop = SchedulingLoop(self._scheduler, (self._decisions.record, DecisionLines(log).tell), timing)
+        lines = DecisionLines(log)
+        self._scheduler.on_bound = lines.bound if lines.wants_bindings else None
+        self._loop = SchedulingLoop(self._scheduler, (self._decisions.record, lines.tell), timing)
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._election = self._make_election() if self._configuration.leader_election.leader_elect else None
         self._leads = False

@@ -8,7 +8,7 @@ HTTPS.
 from steersman.observe.debugger import Comparison, Mismatch, compare, dump_cache, dump_queue
 from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
 from steersman.observe.exposition import CONTENT_TYPE, Exposition
-from steersman.observe.logs import Format, Log, set_up
+from steersman.observe.logs import Format, Log, ObjectRef, set_up
 from steersman.observe.measured_scheduler import MeasuredScheduler
 from steersman.observe.metrics import Metrics
 from steersman.observe.timed_ingest import TimedIngest
@@ -24,6 +24,7 @@ __all__ = [
     "MeasuredScheduler",
     "Metrics",
     "Mismatch",
+    "ObjectRef",
     "TimedIngest",
     "compare",
     "dump_cache",

@@ -1,7 +1,7 @@
 """Log lines as Kubernetes components write them: text in klog's form, or JSON; with verbosity levels.
 
     log = logs.set_up(verbosity=2)
-    log.info("Pod bound", pod="default/web-0", node="n1")
+    log.info("Pod bound", pod=ObjectRef("default", "web-0"), node="n1")
     log.v(4).info("…")                       # nothing happens unless the verbosity is 4 or more
 
 Modules that use Python's `logging` appear in the same form.
@@ -15,6 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TextIO
 
@@ -35,6 +36,20 @@ class Format(StrEnum):
 
     TEXT = "text"
     JSON = "json"
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """An object as a field: `"namespace/name"` in text, an object with these two in JSON."""
+
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+    def to_dict(self) -> dict[str, str]:
+        return {"name": self.name, **({"namespace": self.namespace} if self.namespace else {})}
 
 
 class Log:
@@ -113,7 +128,7 @@ class JsonFormatter(logging.Formatter):
         entry.update((name, value) for name, value in _fields(record).items() if name not in entry)
         if record.exc_info:
             entry["stacktrace"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False, default=str)
+        return json.dumps(entry, ensure_ascii=False, default=_plain)
 
 
 def _fields(record: logging.LogRecord) -> Mapping[str, object]:
@@ -121,6 +136,10 @@ def _fields(record: logging.LogRecord) -> Mapping[str, object]:
     if record.exc_info and record.exc_info[1] is not None and "err" not in fields:
         return {"err": str(record.exc_info[1]), **fields}
     return fields
+
+
+def _plain(value: object) -> object:
+    return value.to_dict() if isinstance(value, ObjectRef) else str(value)
 
 
 def _value(value: object) -> str:

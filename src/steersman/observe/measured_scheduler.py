@@ -7,7 +7,7 @@ pop ─► cycle ─► decision ─► binding ─► bound, or failed         
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
+from typing import Final, Protocol
 
 from steersman.assembly import ApiWriter, Scheduler, SchedulerOptions
 from steersman.assembly.scheduler import Spawn
@@ -26,6 +26,11 @@ from steersman.runtime.profile import Profile, StatusCall
 LAST_STEP: Final = "steersman/measuring"
 
 
+class OnBound(Protocol):
+    def __call__(self, pod: PodInfo, node: str, evaluated_nodes: int, feasible_nodes: int, /) -> None:
+        """The API server has the binding."""
+
+
 class MeasuredScheduler(Scheduler):
     """As `Scheduler`. Whoever wants to see evaluations too calls `measuring.evaluated` from an observer of their own."""
 
@@ -39,6 +44,8 @@ class MeasuredScheduler(Scheduler):
         options: SchedulerOptions | None = None,
     ) -> None:
         self.measuring = Measuring(metrics)
+        #: Told of every binding.
+        self.on_bound: OnBound | None = None
         super().__init__(clock, rng, writer, spawn, options)
         self.observer = self.measuring.evaluated
 
@@ -67,4 +74,7 @@ class MeasuredScheduler(Scheduler):
         return replace(calls, post_bind=(*calls.post_bind, StatusCall(LAST_STEP, self, self._bound)))
 
     def _bound(self, state: CycleState, pod: PodInfo, node: str) -> None:
-        self.measuring.bound(pod, self.clock.monotonic())
+        feasible = self.measuring.bound(pod, self.clock.monotonic())
+        if self.on_bound is not None:
+            # Columns are of all nodes: each of them was looked at.
+            self.on_bound(pod, node, self.cache.nodes.node_count, feasible)

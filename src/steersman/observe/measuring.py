@@ -32,10 +32,12 @@ _AFTER_PERMIT: Final = ("PreBind", "Bind", "PostBind")
 class Attempt:
     """One attempt at a pod that has not ended."""
 
-    __slots__ = ("points", "queued", "started", "waits_since")
+    __slots__ = ("feasible_nodes", "points", "queued", "started", "waits_since")
 
     def __init__(self) -> None:
         self.started = 0.0
+        #: How many nodes the pod fitted on; 0 unless one was chosen.
+        self.feasible_nodes = 0
         self.queued: QueuedPodInfo | None = None
         #: Since when the pod has been waiting for permission; None: it does not wait.
         self.waits_since: float | None = None
@@ -80,8 +82,9 @@ class Measuring:
         now = perf_counter()
         attempt = self._attempt(queued.uid)
         attempt.queued, attempt.started = queued, self._began
-        if isinstance(decision, Scheduled) and decision.waits:
-            attempt.waits_since = now
+        if isinstance(decision, Scheduled):
+            attempt.feasible_nodes = decision.feasible_nodes
+            attempt.waits_since = now if decision.waits else None
         elif isinstance(decision, Unschedulable):
             self._count_preemption(decision)
         self._observe_phases(decision, now - attempt.seconds_at(*_AFTER_CHOICE))
@@ -121,11 +124,11 @@ class Measuring:
 
     # -- the end of an attempt ---------------------------------------------------------------------------------------
 
-    def bound(self, pod: PodInfo, now: float) -> None:
-        """`now` is the monotonic time of the scheduler's clock."""
+    def bound(self, pod: PodInfo, now: float) -> int:
+        """`now` is the monotonic time of the scheduler's clock. How many nodes the pod fitted on."""
         attempt = self._open.get(pod.uid)
         if attempt is None or attempt.queued is None:
-            return
+            return 0
         queued, metrics = attempt.queued, self._metrics
         self._end_wait(attempt, perf_counter(), SUCCESS)
         self._end(pod.uid, attempt, SCHEDULED, pod.scheduler_name)
@@ -135,6 +138,7 @@ class Measuring:
             metrics.pod_seconds[(attempts_label(queued.attempts),)].observe(waited)
         if queued.was_flushed:
             metrics.scheduled_after_flush.inc()
+        return attempt.feasible_nodes
 
     def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
         attempt = self._attempt(queued.uid)
