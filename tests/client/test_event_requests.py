@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.client.api_server import ApiServer
 from tests.client.dispatching import dispatching, events
+from tests.client.following import IMPATIENT, running
 from tests.client.serving import run
 
 from steersman import api
@@ -13,7 +14,7 @@ from steersman.client.event_series import FINISHED_SECONDS, REFRESH_SECONDS, Eve
 from steersman.client.event_types import Event
 from steersman.client.events import QUEUE_LENGTH, EventRecorder, truncated
 from steersman.client.timing import Timing
-from steersman.client.transport import HttpTransport
+from steersman.client.transport import HttpTransport, http_transport
 from steersman.framework.pod_info import PodShapes
 from steersman.testing import make_pod
 
@@ -104,6 +105,21 @@ def test_an_event_whose_answer_is_lost_is_there_once() -> None:
             dispatcher.report_scheduled(PodShapes().info(pod), "n1")
             await dispatcher.drain()
         assert len(events(server)) == 1
+
+    run(scenario())
+
+
+def test_a_server_that_is_away_for_a_while_loses_no_event() -> None:
+    async def scenario() -> None:
+        server = ApiServer()
+        server.faults.refuse(500, times=10, method="POST")
+        async with server.serving() as address, http_transport(Connection(address)) as transport:
+            recorder = EventRecorder(transport, IMPATIENT, "host")
+            async with running(recorder.run()):
+                pod = make_pod("web").obj()
+                recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
+                await recorder.drain()
+        assert (len(events(server)), recorder.dropped) == (1, 0)
 
     run(scenario())
 

@@ -33,6 +33,8 @@ LONGEST_NOTE: Final = 1024
 LONGEST_NAME: Final = 253
 LONGEST_INSTANCE: Final = 128
 CUT: Final = " ..."
+PATIENT: Final = RetryPolicy(attempts=12, deadline=120.0)
+"""A restart of the server loses no event; meanwhile the others wait in the queue."""
 DROPPED: Final = "an event about %s is dropped: %s"
 _DEFAULT_NAMESPACE: Final = "default"
 
@@ -44,7 +46,7 @@ class EventRecorder:
         self._transport = transport
         self._timing = timing
         self._instance = instance
-        self._policy = policy or RetryPolicy(attempts=4, deadline=30.0)
+        self._policy = policy or PATIENT
         self._queue: asyncio.Queue[Event] = asyncio.Queue(QUEUE_LENGTH)
         self._series = EventSeriesBook()
         self._last_number = 0
