@@ -7,11 +7,12 @@ with arena.follower() as follower, Steersman(arena.plane, config=FAST) as steers
 
 from __future__ import annotations
 
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tests.e2e.faults.audit import AuditLog
+from tests.e2e.auditing import AuditLog
 from tests.e2e.faults.following import PodFollower, insistently
 
 from steersman.serving.of_a_scheduler import CLEAN
@@ -67,7 +68,7 @@ class Arena:
             lambda: self.cache_of(steersman).startswith(CLEAN), SETTLE_SECONDS, what="a scheduler that knows the truth"
         )
         found = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod for pod in self._pods(pods)}
-        bindings = self.audit.bindings()
+        bindings = self._bindings()
         # Not equal: a server that is killed takes the last lines of its log with it.
         assert not [name for name, pod in found.items() if bindings[name] > bool(bound_to(pod))]
         wait_until(lambda: _has_seen(follower, found), what="a follower who has seen all")
@@ -78,6 +79,11 @@ class Arena:
         """Waits for that, and judges."""
         wait_until(lambda: all(map(bound_to, self._pods(pods))), SETTLE_SECONDS, what="a node for every pod")
         self.judge(steersman, follower, pods)
+
+    def _bindings(self) -> Counter[str]:
+        """How often each pod, by namespace/name, was bound."""
+        entries = (entry.object_ref for entry in self.audit.entries() if entry.granted)
+        return Counter(f"{pod.namespace}/{pod.name}" for pod in entries)
 
     def _pods(self, expected: int) -> list[JsonObject]:
         pods = self.plane.admin.list("Pod")

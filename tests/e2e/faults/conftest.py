@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.e2e.auditing import BINDINGS, AuditLog
 from tests.e2e.faults.arena import OBSERVER, Arena
-from tests.e2e.faults.audit import AuditLog
 from tests.e2e.faults.proxy import FaultProxy
 
-from steersman.testing.control_plane import Binaries, BinariesMissingError, ControlPlane, JsonObject
+from steersman.testing.control_plane import Binaries, ControlPlane, JsonObject
 
 
 def binding(role: str, account: str) -> JsonObject:
@@ -30,13 +30,9 @@ def observer_token(plane: ControlPlane) -> str:
 
 
 @pytest.fixture(scope="session")
-def whole_arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
-    try:
-        binaries = Binaries.find()
-    except BinariesMissingError as missing:
-        pytest.skip(str(missing))
+def whole_arena(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Arena]:
     folder = tmp_path_factory.mktemp("faults")
-    audit = AuditLog(folder / "audit")
+    audit = AuditLog(folder / "audit", BINDINGS)
     with ControlPlane(binaries, folder / "plane", extra_flags=audit.flags) as plane:
         yield Arena(plane, audit, observer_token(plane))
 
