@@ -21,7 +21,7 @@ def test_they_are_what_a_fresh_look_finds(start: list[int], changes: list[tuple[
         totals[row] = now
         if best.rows is None:
             best = BestRows(totals)
-        assert best.rows == rows_of_greatest(totals)
+        assert best.rows == rows_of_greatest(totals).tolist()
 
 
 def test_a_row_that_goes_ahead_leaves_the_others_known() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steersman.cycle import scalar
 from steersman.cycle.column_report import diagnose_rows, score_table
@@ -303,9 +304,9 @@ class ColumnarEvaluation(Evaluation):
             return Choice(names[int(self._feasible.rows[0])], 1)
         best = self._best()
         ties = len(best)
-        return Choice(names[best[rng.randrange(ties)] if ties > 1 else best[0]], ties)
+        return Choice(names[best[rng.randrange(ties) if ties > 1 else 0]], ties)
 
-    def _best(self) -> Sequence[int]:
+    def _best(self) -> Sequence[int] | NDArray[np.intp]:
         """The feasible rows with the greatest total."""
         entry = self._entry
         if entry.live_scores:

@@ -1,7 +1,8 @@
 """Finds or makes the signature of a pod.
 
-Fragment columns are shared between signatures and between profiles' plugins of one instance; signatures that are not
-asked for again make room for others. Both are dropped when the table's generation changes, signatures also when a label key becomes relevant.
+Fragment columns are shared between signatures and between profiles' plugins of one instance; signatures that nobody asks
+for again make room for others. Both are dropped when the table's generation changes, signatures also when a label key
+becomes relevant. What was found for a pod serves the others of its template.
 """
 
 from __future__ import annotations

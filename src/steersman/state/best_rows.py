@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 
+import numpy as np
+from numpy.typing import NDArray
+
 from steersman.framework.nodes_view import AnyIntColumn
 
 
@@ -17,7 +20,7 @@ class BestRows:
     __slots__ = ("_buckets", "_floor")
 
     def __init__(self, totals: AnyIntColumn) -> None:
-        rows = rows_of_greatest(totals)
+        rows: list[int] = rows_of_greatest(totals).tolist()
         #: The least total that has a bucket.
         self._floor = int(totals[rows[0]])
         #: Ascending rows by total.
@@ -45,7 +48,6 @@ class BestRows:
                 insort(known, row)
 
 
-def rows_of_greatest(totals: AnyIntColumn) -> list[int]:
+def rows_of_greatest(totals: AnyIntColumn) -> NDArray[np.intp]:
     """Ascending."""
-    rows: list[int] = (totals == totals.max()).nonzero()[0].tolist()
-    return rows
+    return (totals == totals.max()).nonzero()[0]

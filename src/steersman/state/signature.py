@@ -17,6 +17,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steersman.framework.columns import (
     ClusterFilterKernel,
@@ -139,7 +140,7 @@ class Signature:
                 total, is_own = total + score, True
         return total
 
-    def best(self, feasible: Feasible) -> Sequence[int]:
+    def best(self, feasible: Feasible) -> Sequence[int] | NDArray[np.intp]:
         """The rows with the greatest total, ascending. Not to be kept or changed."""
         total = self.totals(feasible)
         if total is not self._total:

@@ -64,6 +64,9 @@ class ScoreClasses:
         #: Position in the log up to which `_class_of` is right, and for which local feasibility.
         self._position = -1
         self._local: AnyIntColumn | None = None
+        #: The classes that `_resolved` is about: constraint, what it looks at by class, and how many of that differ.
+        self._resolved_classes: list[int] = []
+        self._resolved: list[tuple[SoftConstraint, list[int], int]] = []
 
     def inhabited(self, feasible: Feasible) -> Inhabited | None:
         """None: compute row by row instead."""
@@ -97,17 +100,29 @@ class ScoreClasses:
     # -- raw scores, by class ----------------------------------------------------------------------------------------
 
     def _raw(self, inhabited: Inhabited) -> list[int]:
-        indices = [each - 1 for each in inhabited.classes]
+        if inhabited.classes != self._resolved_classes:
+            self._resolve(inhabited.classes)
         totals: list[float] | None = None
-        for constraint, stride in zip(self._constraints.each, self._strides, strict=True):
+        for constraint, places, different in self._resolved:
             if constraint is self._by_host:
-                limit = self._limit
-                scores = _scores_on_hosts(constraint, [index % limit for index in indices], inhabited.row_count)
+                scores = _scores_on_hosts(constraint, places, inhabited.row_count)
             else:
-                size = constraint.topology.size
-                scores = _scores_in_domains(constraint, [index // stride % size for index in indices])
+                scores = _scores_in_domains(constraint, places, different)
             totals = scores if totals is None else list(map(add, totals, scores))
         return [int(total + ALMOST_HALF) for total in totals or ()]
+
+    def _resolve(self, classes: list[int]) -> None:
+        """What the classes stand for: the number of pods on the host, or the domain, by constraint and class. From one
+        cycle to the next these are mostly the same classes."""
+        self._resolved_classes = classes
+        self._resolved = []
+        for constraint, stride in zip(self._constraints.each, self._strides, strict=True):
+            if constraint is self._by_host:
+                places = [(each - 1) % self._limit for each in classes]
+            else:
+                size = constraint.topology.size
+                places = [(each - 1) // stride % size for each in classes]
+            self._resolved.append((constraint, places, len(set(places))))
 
     # -- keeping the classes right -----------------------------------------------------------------------------------
 
@@ -166,6 +181,7 @@ class ScoreClasses:
         """What nodes decide: everything but the number of pods on the host, and whether there can be classes at all."""
         self._nodes_seen = self._view.node_log.end
         self._local = None
+        self._resolved_classes = []
         #: Greater than the number of matching pods on any host, so that there is one class for each.
         self._limit = 1 << (int(self._on_host.values.max()) + 1).bit_length() if self._by_host else 1
         #: What a domain of each constraint counts for in the number of a class.
@@ -208,9 +224,9 @@ def _scores_on_hosts(constraint: SoftConstraint, counts: list[int], row_count: i
     return [count * weight + tolerated for count in counts]
 
 
-def _scores_in_domains(constraint: SoftConstraint, domains: list[int]) -> list[float]:
+def _scores_in_domains(constraint: SoftConstraint, domains: list[int], different: int) -> list[float]:
     """Rows without the label are in domain 0, which adds nothing."""
     assert constraint.by_domain is not None
-    weight, tolerated = topology_weight(len(set(domains))), float(constraint.max_skew - 1)
+    weight, tolerated = topology_weight(different), float(constraint.max_skew - 1)
     count_in = constraint.by_domain.cell
     return [count_in[domain] * weight + tolerated if domain else 0.0 for domain in domains]

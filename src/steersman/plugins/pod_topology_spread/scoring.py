@@ -91,6 +91,7 @@ def _domains(constraint: SpreadConstraint, scored: Sequence[NodeInfo]) -> dict[s
 
 
 @lru_cache(maxsize=1 << 14)
+@lru_cache(1 << 12)
 def topology_weight(domains: int) -> float:
     return go_log(float(domains + 2))
 
