@@ -50,4 +50,5 @@ class BestRows:
 
 def rows_of_greatest(totals: AnyIntColumn) -> NDArray[np.intp]:
     """Ascending."""
-    return (totals == totals.max()).nonzero()[0]
+    rows: NDArray[np.intp] = (totals == totals.max()).nonzero()[0]
+    return rows
