@@ -67,14 +67,14 @@ class EmbeddedCluster:
     """Implements `cluster.Cluster` on a store."""
 
     def __init__(self, store: Store) -> None:
-        self._store = store
+        self.store = store
         self._pods = Pods(store)
 
     async def create(self, obj: T) -> T:
-        return self._store.create(obj)
+        return self.store.create(obj)
 
     async def update(self, obj: api.Object) -> None:
-        store = self._store
+        store = self.store
         old = store.get(type(obj), api.key(obj))
         if isinstance(obj, api.Pod) and isinstance(old, api.Pod) and not obj.spec.node_name:
             obj = _replace(obj, spec=_replace(obj.spec, node_name=old.spec.node_name))
@@ -89,15 +89,15 @@ class EmbeddedCluster:
             if kind is api.Pod:
                 self._pods.delete(key, grace_period_seconds=grace_period_seconds)
             else:
-                self._store.delete(kind, key)
+                self.store.delete(kind, key)
         except NotFound:
             return
 
     def has(self, kind: type[api.Object], key: str) -> bool:
-        return self._store.find(kind, key) is not None
+        return self.store.find(kind, key) is not None
 
     def pods(self) -> Mapping[str, api.Pod]:
-        return self._store.objects(api.Pod)
+        return self.store.objects(api.Pod)
 
     def listen(self, listener: PodListener) -> Callable[[], None]:
         is_live = False
@@ -109,7 +109,7 @@ class EmbeddedCluster:
                     new if isinstance(new, api.Pod) else None,
                 )
 
-        subscription = self._store.subscribe(tell, (api.Pod,))
+        subscription = self.store.subscribe(tell, (api.Pod,))
         is_live = True
         return subscription.cancel
 

@@ -16,6 +16,8 @@ import msgspec
 INTERVAL_SECONDS: Final = 1.0
 FEWEST_INTERVALS: Final = 10
 PERCENTILES: Final = (50, 90, 95, 99)
+_ROUNDING: Final = 1e-6
+"""Of an interval: a moment at its end belongs to it, whatever the last bits say."""
 
 
 class Throughput(msgspec.Struct, frozen=True):
@@ -43,11 +45,13 @@ def percentile(ascending: Sequence[float], percent: int) -> float:
 
 
 def _rates(start: float, moments: Sequence[float], interval: float) -> list[float]:
-    """Pods per second in every whole interval."""
-    intervals = max(1, math.floor((moments[-1] - start) / interval + 1e-6))
+    """Pods per second in every whole interval; what is left at the end is too short to tell."""
+    intervals = max(1, math.floor((moments[-1] - start) / interval + _ROUNDING))
     counts = [0] * intervals
     for moment in moments:
-        counts[min(int((moment - start) / interval), intervals - 1)] += 1
+        place = math.ceil((moment - start) / interval - _ROUNDING) - 1
+        if place < intervals:
+            counts[max(place, 0)] += 1
     rates: list[float] = []
     empty = 0
     for count in counts:

@@ -1,0 +1,57 @@
+"""The files that upstream's dashboard reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, outcome_of, test_case, write
+
+from steersman.errors import InputError
+from steersman.perf import data_items
+
+
+def written(folder: Path, **workload: Any) -> tuple[str, dict[str, Any]]:
+    topic = folder / "misc"
+    topic.mkdir()
+    case = test_case(CREATE_NODES, MEASURED_PODS, workloads=[{"name": "small", **workload}])
+    (file,) = data_items.write([outcome_of(write(topic, case))], str(folder / "out"), now=0.0)
+    document: dict[str, Any] = json.loads(Path(file).read_text())
+    return Path(file).name, document
+
+
+def items_of(document: dict[str, Any], metric: str) -> list[dict[str, Any]]:
+    return [item for item in document["dataItems"] if item["labels"]["Metric"] == metric]
+
+
+def test_a_file_is_named_by_its_topic_and_time(tmp_path: Path) -> None:
+    name, document = written(tmp_path)
+    assert name == "BenchmarkPerfScheduling_benchmark_misc_1970-01-01T00:00:00Z.json"
+    assert document["version"] == "v1"
+
+
+def test_throughput_comes_with_percentiles_and_threshold(tmp_path: Path) -> None:
+    _, document = written(tmp_path, threshold=7)
+    (item,) = items_of(document, "SchedulingThroughput")
+    assert item["unit"] == "pods/s"
+    assert item["labels"]["Name"] == "BenchmarkPerfScheduling/Case/small/namespace-1"
+    assert set(item["data"]) == {"Average", "Perc50", "Perc90", "Perc95", "Perc99", "AverageThreshold"}
+    assert item["data"]["AverageThreshold"] == 7
+
+
+def test_latencies_are_told_apart_by_labels_and_all_items_have_all_labels(tmp_path: Path) -> None:
+    _, document = written(tmp_path)
+    points = items_of(document, "scheduler_framework_extension_point_duration_seconds")
+    assert {item["labels"]["extension_point"] for item in points} >= {"Filter", "Score"}
+    (throughput,) = items_of(document, "SchedulingThroughput")
+    assert throughput["labels"]["extension_point"] == "not applicable"
+    assert len({tuple(item["labels"]) for item in document["dataItems"]}) == 1
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(InputError, match="file: cannot be written"):
+        data_items.write([], str(blocked), now=0.0)
