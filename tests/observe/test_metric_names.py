@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from steersman.config import FeatureGates
 from steersman.observe import Metrics
 from steersman.observe.children import Children
 from steersman.observe.metrics import exponential
@@ -18,11 +19,16 @@ UPSTREAM_LABELS = {
     "scheduler_pod_scheduled_after_flush": (),
     "scheduler_framework_extension_point_duration_seconds": ("extension_point", "status", "profile"),
     "scheduler_plugin_execution_duration_seconds": ("plugin", "extension_point", "status"),
+    "scheduler_plugin_evaluation": ("plugin", "extension_point", "profile"),
     "scheduler_permit_wait_duration_seconds": ("result",),
     "scheduler_pending_pods": ("queue",),
     "scheduler_queue_incoming_pods": ("queue", "event"),
     "scheduler_unschedulable_pods": ("plugin", "profile"),
+    "scheduler_queueing_hint_execution_duration_seconds": ("plugin", "event", "hint"),
+    "scheduler_inflight_events": ("event",),
     "scheduler_preemption_victims": (),
+    "scheduler_preemption_goroutines_execution": ("result",),
+    "scheduler_preemption_goroutines_duration_seconds": ("result",),
     "scheduler_preemption_attempts": (),
     "scheduler_goroutines": ("operation",),
     "scheduler_cache_size": ("type",),
@@ -56,3 +62,12 @@ def test_two_sets_of_metrics_do_not_know_each_other() -> None:
     one, other = Metrics(), Metrics()
     one.preemption_attempts.inc()
     assert other.registry.get_sample_value("scheduler_preemption_attempts_total") == 0
+
+
+def test_feature_gates_are_shown_with_their_stage() -> None:
+    metrics = Metrics()
+    metrics.show_gates(FeatureGates({"SchedulerAsyncPreemption": False}))
+    labels = {"name": "SchedulerAsyncPreemption", "stage": "BETA"}
+    assert metrics.registry.get_sample_value("kubernetes_feature_enabled", labels) == 0
+    settled = {"name": "SchedulerQueueingHints", "stage": ""}
+    assert metrics.registry.get_sample_value("kubernetes_feature_enabled", settled) == 1

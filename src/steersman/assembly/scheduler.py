@@ -32,6 +32,7 @@ from steersman.ingest import Ingest
 from steersman.queue import (
     PodAlreadyQueuedError,
     QueuedPodInfo,
+    QueueMetrics,
     QueueProfile,
     QueueSettings,
     SchedulingQueue,
@@ -194,7 +195,12 @@ class Scheduler:
             QueueSettings(float(settings.pod_initial_backoff_seconds), float(settings.pod_max_backoff_seconds)),
             pod_lookup=self.pods.get,
             namespace_labels=self.cache.namespace_labels,
+            metrics=self._queue_metrics(),
         )
+
+    def _queue_metrics(self) -> QueueMetrics | None:
+        """None: the queue keeps its own counts."""
+        return None
 
     def _binding_parts(self) -> BindingParts:
         return BindingParts(

@@ -7,6 +7,7 @@ that the queue keeps anyway. That is quick. The text is made in a thread: with h
 from __future__ import annotations
 
 import asyncio
+from collections import Counter as Counts
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -16,9 +17,11 @@ from prometheus_client.registry import Collector
 from steersman.observe.children import Children
 from steersman.observe.measured_scheduler import MeasuredScheduler
 from steersman.observe.metrics import Metrics
-from steersman.queue import CountingQueueMetrics
+from steersman.queue import CountingQueueMetrics, QueuedPodInfo, RecordedEvent
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
+#: What a pod in flight is called among the events.
+POPPED: Final = "PodPopped"
 _WITH_CREATION_TIMES: Final = ("counter", "histogram", "summary")
 
 
@@ -39,8 +42,11 @@ class Exposition:
     def refresh(self) -> None:
         """Copies sizes and counts. Only where nobody changes the scheduler at the same time."""
         self._refresh_queue()
+        self._refresh_in_flight()
         self._refresh_cache()
-        self._metrics.tasks[("binding",)].set(self._scheduler.measuring.open_attempts)
+        scheduler = self._scheduler
+        scheduler.measuring.evaluations.export(self._metrics, scheduler.profiles, scheduler.cache.nodes.node_count)
+        self._metrics.tasks[("binding",)].set(scheduler.measuring.open_attempts)
 
     def _refresh_queue(self) -> None:
         pending, sizes = self._metrics.pending_pods, self._scheduler.queue.statistics()
@@ -54,11 +60,22 @@ class Exposition:
             for rejection, number in counts.rejections.items():
                 self._metrics.unschedulable_pods[rejection].set(number)
 
+    def _refresh_in_flight(self) -> None:
+        """An event that is not kept any more counts as 0, so that its series does not stay as it was."""
+        gauges = self._metrics.in_flight_events
+        kept = Counts(_label(entry) for entry in self._scheduler.queue.in_flight_log())
+        for label in {*kept, *(known for (known,) in gauges)}:
+            gauges[(label,)].set(kept[label])
+
     def _refresh_cache(self) -> None:
         sizes, cache = self._metrics.cache_size, self._scheduler.cache
         sizes[("nodes",)].set(cache.nodes.node_count)
         sizes[("pods",)].set(cache.pod_count)
         sizes[("assumed_pods",)].set(cache.assumed_count)
+
+
+def _label(entry: QueuedPodInfo | RecordedEvent) -> str:
+    return POPPED if isinstance(entry, QueuedPodInfo) else entry.event.label
 
 
 class _CountedUp:

@@ -18,7 +18,9 @@ from steersman.framework.pod_info import PodInfo
 from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
 from steersman.observe.plugin_timing import timed
-from steersman.queue import QueuedPodInfo
+from steersman.observe.queue_counts import MeasuredQueueMetrics
+from steersman.preemption import DefaultPreemption
+from steersman.queue import QueuedPodInfo, QueueMetrics
 from steersman.rng import Rng
 from steersman.runtime.profile import Profile, StatusCall
 
@@ -44,6 +46,7 @@ class MeasuredScheduler(Scheduler):
         options: SchedulerOptions | None = None,
     ) -> None:
         self.measuring = Measuring(metrics)
+        self._counts = MeasuredQueueMetrics(metrics)
         #: Told of every binding.
         self.on_bound: OnBound | None = None
         super().__init__(clock, rng, writer, spawn, options)
@@ -65,11 +68,17 @@ class MeasuredScheduler(Scheduler):
         self.measuring.failed(queued, decision)
         super()._attempt_failed(queued, decision)
 
+    def _queue_metrics(self) -> QueueMetrics | None:
+        return self._counts
+
     def _build_profiles(self) -> dict[str, Profile]:
         return {name: self._measured(profile) for name, profile in super()._build_profiles().items()}
 
     def _measured(self, profile: Profile) -> Profile:
         """PostBind runs when a binding has succeeded, and only then."""
+        preemption = profile.plugins.get(DefaultPreemption.name)
+        if isinstance(preemption, DefaultPreemption):
+            preemption.executor.on_end = self.measuring.preempted
         calls = timed(profile, self.measuring)
         return replace(calls, post_bind=(*calls.post_bind, StatusCall(LAST_STEP, self, self._bound)))
 

@@ -13,6 +13,7 @@ from steersman.cycle.decision import Decision, Dropped, Failed, Scheduled, Unsch
 from steersman.cycle.evaluation import Evaluation
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code
+from steersman.observe.evaluations import Evaluations
 from steersman.observe.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
 from steersman.observe.plugin_timing import SUCCESS
 from steersman.preemption import DefaultPreemption
@@ -23,6 +24,8 @@ from steersman.queue import MICROSECONDS, NEVER, QueuedPodInfo
 SAMPLE_EVERY: Final = 10
 #: More attempts than that share one value of the label `attempts`.
 MOST_ATTEMPTS: Final = 15
+#: Value of the label `result` of preemptions that succeeded.
+PREEMPTED: Final = "success"
 #: Points after the choice of a node: not part of the scheduling algorithm.
 _AFTER_CHOICE: Final = ("Reserve", "Unreserve", "Permit")
 #: Points that are reached only with permission.
@@ -53,6 +56,7 @@ class Measuring:
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
+        self.evaluations = Evaluations()
         self._open: dict[str, Attempt] = {}
         self._calls: dict[tuple[str, str], int] = {}
         self._began = 0.0
@@ -70,9 +74,10 @@ class Measuring:
         self._evaluated = None
 
     def evaluated(self, pod: PodInfo, evaluation: Evaluation) -> None:
-        """An observer of the scheduling cycle: PreFilter and Filter have ended. Looks at nothing, because an evaluation
-        works out what it is asked for."""
+        """An observer of the scheduling cycle: PreFilter and Filter have ended. Looks at as little as possible, because an
+        evaluation works out what it is asked for."""
         self._evaluated = perf_counter()
+        self.evaluations.count(pod, evaluation)
 
     def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
         """The cycle has ended; unless the pod was dropped, `bound` or `failed` follows."""
@@ -108,6 +113,12 @@ class Measuring:
             self._metrics.preemption_attempts.inc()
         if isinstance(report, PreemptionReport) and report.choice is not None:
             self._metrics.preemption_victims.observe(len(report.choice.candidate.victims))
+
+    def preempted(self, succeeded: bool, seconds: float) -> None:
+        """A preemption was carried out, or could not be."""
+        result = (PREEMPTED if succeeded else ERROR,)
+        self._metrics.preemption_tasks[result].inc()
+        self._metrics.preemption_task_seconds[result].observe(seconds)
 
     # -- plugins -----------------------------------------------------------------------------------------------------
 

@@ -1,19 +1,19 @@
 """The scheduler's metrics under kube-scheduler's names, labels and buckets, so that existing dashboards work.
 
 `measuring` and `timed_ingest` write them while the scheduler works; `exposition` adds what can be read off its state, and
-renders. A metric with labels is a `Children`: `metrics.attempts["scheduled", profile].inc()`.
+renders. Not here, because there is nothing to measure: batching of equal pods and its caches (upstream's own mechanism), pod
+groups, device allocation, and asynchronous API calls, whose feature gate is off.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, ProcessCollector
+from prometheus_client import CollectorRegistry, ProcessCollector
 
-from steersman.observe.children import Children
-from steersman.observe.histogram import Histogram, HistogramFamily
-
-PREFIX: Final = "scheduler"
+from steersman.config import GATES, FeatureGates
+from steersman.config.feature_gates import Stage
+from steersman.observe.declaring import MetricSet
 
 #: Values of the label `result` of attempts.
 SCHEDULED: Final = "scheduled"
@@ -35,11 +35,11 @@ _PLUGIN_SECONDS: Final = exponential(0.00001, 1.5, 20)
 _LONG_SECONDS: Final = exponential(0.01, 2, 20)
 
 
-class Metrics:
+class Metrics(MetricSet):
     """One set of metrics in a registry of its own, with those of the process (CPU, memory, files)."""
 
     def __init__(self) -> None:
-        self.registry = CollectorRegistry()
+        super().__init__(CollectorRegistry())
         self._attempt_metrics()
         self._pod_metrics()
         self._plugin_metrics()
@@ -50,99 +50,115 @@ class Metrics:
 
     def _attempt_metrics(self) -> None:
         by_result = "result", "profile"
-        self.attempts = self._counters(
-            "schedule_attempts_total",
+        self.attempts = self.counters(
+            "scheduler_schedule_attempts_total",
             "Attempts to schedule a pod by result; 'error' is a problem of the scheduler, 'unschedulable' one of the pod.",
             *by_result,
         )
-        self.attempt_seconds = self._histograms(
-            "scheduling_attempt_duration_seconds", "Scheduling cycle and binding.", _ATTEMPT_SECONDS, *by_result
+        self.attempt_seconds = self.histograms(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Scheduling cycle and binding.",
+            _ATTEMPT_SECONDS,
+            *by_result,
         )
-        self.algorithm_seconds = self._histogram(
-            "scheduling_algorithm_duration_seconds", "Filtering, scoring and making room.", _ATTEMPT_SECONDS
+        self.algorithm_seconds = self.histogram(
+            "scheduler_scheduling_algorithm_duration_seconds", "Filtering, scoring and making room.", _ATTEMPT_SECONDS
         )
-        self.event_seconds = self._histograms(
-            "event_handling_duration_seconds", "Taking in an event of the cluster.", _POINT_SECONDS, "event"
+        self.event_seconds = self.histograms(
+            "scheduler_event_handling_duration_seconds", "Taking in an event of the cluster.", _POINT_SECONDS, "event"
         )
 
     def _pod_metrics(self) -> None:
-        self.pod_seconds = self._histograms(
-            "pod_scheduling_sli_duration_seconds",
+        self.pod_seconds = self.histograms(
+            "scheduler_pod_scheduling_sli_duration_seconds",
             "From the first time in the active queue to the binding, over all attempts.",
             _LONG_SECONDS,
             "attempts",
         )
-        self.pod_attempts = self._histogram(
-            "pod_scheduling_attempts", "Attempts until a pod was bound.", exponential(1, 2, 5)
+        self.pod_attempts = self.histogram(
+            "scheduler_pod_scheduling_attempts", "Attempts until a pod was bound.", exponential(1, 2, 5)
         )
-        self.scheduled_after_flush = self._counter(
-            "pod_scheduled_after_flush_total",
+        self.scheduled_after_flush = self.counter(
+            "scheduler_pod_scheduled_after_flush_total",
             "Pods that fitted after they had been unschedulable for too long without any event that promised to help.",
         )
 
     def _plugin_metrics(self) -> None:
-        self.point_seconds = self._histograms(
-            "framework_extension_point_duration_seconds",
+        self.point_seconds = self.histograms(
+            "scheduler_framework_extension_point_duration_seconds",
             "All plugins of an extension point.",
             _POINT_SECONDS,
             "extension_point",
             "status",
             "profile",
         )
-        self.plugin_seconds = self._histograms(
-            "plugin_execution_duration_seconds",
+        self.plugin_seconds = self.histograms(
+            "scheduler_plugin_execution_duration_seconds",
             "One plugin at an extension point; a tenth of the calls.",
             _PLUGIN_SECONDS,
             "plugin",
             "extension_point",
             "status",
         )
-        self.permit_wait_seconds = self._histograms(
-            "permit_wait_duration_seconds", "Waiting for permission.", _ATTEMPT_SECONDS, "result"
+        self.evaluations = self.counters(
+            "scheduler_plugin_evaluation_total",
+            "How often plugins were asked: PreFilter once per attempt, Filter once per attempt and node.",
+            "plugin",
+            "extension_point",
+            "profile",
+        )
+        self.permit_wait_seconds = self.histograms(
+            "scheduler_permit_wait_duration_seconds", "Waiting for permission.", _ATTEMPT_SECONDS, "result"
         )
 
     def _queue_metrics(self) -> None:
-        self.pending_pods = self._gauges("pending_pods", "Pods that wait, by sub-queue.", "queue")
-        self.incoming_pods = self._counters(
-            "queue_incoming_pods_total",
+        self.pending_pods = self.gauges("scheduler_pending_pods", "Pods that wait, by sub-queue.", "queue")
+        self.incoming_pods = self.counters(
+            "scheduler_queue_incoming_pods_total",
             "Pods that entered a sub-queue, by the event that brought them.",
             "queue",
             "event",
         )
-        self.unschedulable_pods = self._gauges(
-            "unschedulable_pods",
+        self.unschedulable_pods = self.gauges(
+            "scheduler_unschedulable_pods",
             "Waiting pods that a plugin stands in the way of; a pod counts for each of them.",
             "plugin",
             "profile",
         )
 
-    def _preemption_metrics(self) -> None:
-        self.preemption_victims = self._histogram(
-            "preemption_victims", "Pods chosen to make room for another one.", exponential(1, 2, 7)
+        self.hint_seconds = self.histograms(
+            "scheduler_queueing_hint_execution_duration_seconds",
+            "One queueing hint of a plugin.",
+            _PLUGIN_SECONDS,
+            "plugin",
+            "event",
+            "hint",
         )
-        self.preemption_attempts = self._counter("preemption_attempts_total", "Attempts to make room by preemption.")
+        self.in_flight_events = self.gauges(
+            "scheduler_inflight_events", "Events, and pods, that the queue keeps for pods in flight.", "event"
+        )
+
+    def _preemption_metrics(self) -> None:
+        self.preemption_victims = self.histogram(
+            "scheduler_preemption_victims", "Pods chosen to make room for another one.", exponential(1, 2, 7)
+        )
+        self.preemption_tasks = self.counters(
+            "scheduler_preemption_goroutines_execution_total", "Preemptions that were carried out.", "result"
+        )
+        self.preemption_task_seconds = self.histograms(
+            "scheduler_preemption_goroutines_duration_seconds", "Carrying a preemption out.", _LONG_SECONDS, "result"
+        )
+        self.preemption_attempts = self.counter(
+            "scheduler_preemption_attempts_total", "Attempts to make room by preemption."
+        )
 
     def _state_metrics(self) -> None:
-        self.tasks = self._gauges("goroutines", "Concurrent tasks by the work they do.", "operation")
-        self.cache_size = self._gauges("cache_size", "Nodes, pods and assumed pods in the cache.", "type")
+        self.tasks = self.gauges("scheduler_goroutines", "Concurrent tasks by the work they do.", "operation")
+        self.cache_size = self.gauges("scheduler_cache_size", "Nodes, pods and assumed pods in the cache.", "type")
 
-    # -- declaring ---------------------------------------------------------------------------------------------------
-
-    def _counter(self, name: str, text: str) -> Counter:
-        return Counter(f"{PREFIX}_{name}", text, registry=self.registry)
-
-    def _counters(self, name: str, text: str, *labels: str) -> Children[Counter]:
-        counter = Counter(f"{PREFIX}_{name}", text, labels, registry=self.registry)
-        return Children(f"{PREFIX}_{name}", labels, lambda values: counter.labels(*values))
-
-    def _gauges(self, name: str, text: str, *labels: str) -> Children[Gauge]:
-        gauge = Gauge(f"{PREFIX}_{name}", text, labels, registry=self.registry)
-        return Children(f"{PREFIX}_{name}", labels, lambda values: gauge.labels(*values))
-
-    def _histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
-        return self._histograms(name, text, buckets)[()]
-
-    def _histograms(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Children[Histogram]:
-        family = HistogramFamily(f"{PREFIX}_{name}", text, buckets, labels)
-        self.registry.register(family)
-        return family.children
+    def show_gates(self, gates: FeatureGates) -> None:
+        """Which features are on, with their stages; upstream leaves the stage of a settled feature empty."""
+        enabled = self.gauges("kubernetes_feature_enabled", "Whether a feature gate is on.", "name", "stage")
+        for name, spec in GATES.items():
+            stage = "" if spec.stage is Stage.GA else spec.stage.name
+            enabled[name, stage].set(gates.enabled(name))

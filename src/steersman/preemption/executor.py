@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from steersman.api import Condition, Pod, key
 from steersman.framework.handle import PostFilterHandle
@@ -40,6 +40,8 @@ class Executor:
         self._under_way: set[str] = set()
         #: By preemptor: the key of its last victim, once only that one is left.
         self._last_victims: dict[str, str] = {}
+        #: Told of every preemption that has ended: whether it succeeded, and the seconds it took.
+        self.on_end: Callable[[bool, float], None] | None = None
 
     def __len__(self) -> int:
         """How many preemptions are under way."""
@@ -63,7 +65,7 @@ class Executor:
         return victim is not None and victim.metadata.deletion_timestamp is None
 
     async def _run(self, preemptor: PodInfo, node: str, victims: Sequence[PodInfo]) -> None:
-        succeeded = False
+        succeeded, began = False, self._handle.clock.monotonic()
         try:
             async with asyncio.timeout(DEADLINE_SECONDS):
                 succeeded = await self._clear_nominations(preemptor, node)
@@ -74,6 +76,8 @@ class Executor:
         finally:
             self._under_way.discard(preemptor.uid)
             self._last_victims.pop(preemptor.uid, None)
+            if self.on_end is not None:
+                self.on_end(succeeded, self._handle.clock.monotonic() - began)
         if not succeeded:
             self._handle.pods.activate([preemptor.pod])
 

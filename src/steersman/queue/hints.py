@@ -14,6 +14,7 @@ from enum import IntEnum
 from steersman import api
 from steersman.framework.events import ClusterEvent, HintFn, QueueingHint
 from steersman.queue.in_flight import RecordedEvent
+from steersman.queue.metrics import QueueMetrics
 from steersman.queue.profile import QueueProfile
 from steersman.queue.queued_pod import QueuedPodInfo
 
@@ -62,8 +63,9 @@ class Interest:
 class HintTable:
     """The registrations of all profiles."""
 
-    def __init__(self, profiles: Mapping[str, QueueProfile]) -> None:
+    def __init__(self, profiles: Mapping[str, QueueProfile], metrics: QueueMetrics) -> None:
         self._profiles = {name: tuple(profile.hints) for name, profile in profiles.items()}
+        self._metrics = metrics
         self._interests: dict[ClusterEvent, Interest] = {}
 
     def interest(self, event: ClusterEvent) -> Interest:
@@ -74,7 +76,11 @@ class HintTable:
 
     def _work_out_interest(self, event: ClusterEvent) -> Interest:
         rows = {
-            profile: tuple((plugin, row.hint) for plugin, row in registered if row.event.matches(event))
+            profile: tuple(
+                (plugin, None if row.hint is None else self._metrics.measured_hint(plugin, event, row.hint))
+                for plugin, row in registered
+                if row.event.matches(event)
+            )
             for profile, registered in self._profiles.items()
         }
         plugins = frozenset(plugin for matching in rows.values() for plugin, _ in matching)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from steersman.framework.events import ClusterEvent, HintFn
+
 
 class QueueMetrics(Protocol):
     """Receives the queue's counts; `observe` exports them under upstream's names."""
@@ -13,6 +15,9 @@ class QueueMetrics(Protocol):
 
     def rejection_changed(self, plugin: str, profile: str, by: int, /) -> None:
         """The number of waiting pods that a plugin stands in the way of changed (unschedulable_pods)."""
+
+    def measured_hint(self, plugin: str, event: ClusterEvent, hint: HintFn, /) -> HintFn:
+        """A plugin's hint for a kind of event, as it is to be called; asked once per kind of event."""
 
 
 class CountingQueueMetrics:
@@ -31,3 +36,6 @@ class CountingQueueMetrics:
     def rejection_changed(self, plugin: str, profile: str, by: int, /) -> None:
         key = plugin, profile
         self.rejections[key] = self.rejections.get(key, 0) + by
+
+    def measured_hint(self, plugin: str, event: ClusterEvent, hint: HintFn, /) -> HintFn:
+        return hint

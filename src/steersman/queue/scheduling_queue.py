@@ -34,6 +34,7 @@ from steersman.queue.contents import PendingPods, QueueContents, QueueStatistics
 from steersman.queue.cross_topology import may_be_helped
 from steersman.queue.heap import SortKey
 from steersman.queue.hints import HintTable
+from steersman.queue.in_flight import RecordedEvent
 from steersman.queue.metrics import CountingQueueMetrics, QueueMetrics
 from steersman.queue.nominator import Nominator, PodLookup
 from steersman.queue.pre_enqueue import PreEnqueueGate
@@ -90,7 +91,7 @@ class SchedulingQueue:
             BackoffQueue(initial, maximum, sort_key, self.metrics),
             UnschedulablePods(_microseconds(settings.max_in_unschedulable), profiles.keys(), self.metrics),
         )
-        hints = HintTable(profiles)
+        hints = HintTable(profiles, self.metrics)
         self._attempts = Attempts(self._queues, hints, self.metrics, self._serials)
         self._requeuer = Requeuer(self._queues, PreEnqueueGate(profiles, self.metrics), self.nominator)
         self._waker = Waker(self._queues, hints, self._requeuer, self._now)
@@ -265,6 +266,10 @@ class SchedulingQueue:
     def in_flight_pods(self) -> list[api.Pod]:
         """The pods being tried, oldest pop first."""
         return [queued.pod for queued in self._queues.in_flight]
+
+    def in_flight_log(self) -> list[QueuedPodInfo | RecordedEvent]:
+        """Pops of the pods being tried, and the events kept for them, as they happened."""
+        return self._queues.in_flight.log()
 
     def pending_pods(self) -> PendingPods:
         """Every pod that waits for an attempt, and how many wait where."""

@@ -1,0 +1,36 @@
+"""How often plugins were asked."""
+
+from __future__ import annotations
+
+from tests.observe.measured_cluster import MeasuredCluster
+
+from steersman.testing import make_node, make_pod
+
+
+def asked(cluster: MeasuredCluster, plugin: str, point: str) -> float | None:
+    return cluster.value("plugin_evaluation_total", plugin=plugin, extension_point=point, profile="default-scheduler")
+
+
+def test_pre_filters_are_asked_once_per_attempt_and_filters_once_per_node(cluster: MeasuredCluster) -> None:
+    cluster.store.create(make_node("n2").capacity(cpu="4", memory="8Gi", pods=20).obj())
+    for index in range(3):
+        cluster.add_pod(f"web-{index}")
+    cluster.run()
+    assert asked(cluster, "NodeResourcesFit", "PreFilter") == 3
+    assert asked(cluster, "NodeResourcesFit", "Filter") == 6
+
+
+def test_plugins_with_nothing_to_do_do_not_count(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("plain")
+    cluster.run()
+    assert asked(cluster, "NodePorts", "PreFilter") is None
+    cluster.store.create(make_pod("port").host_port(80).obj())
+    cluster.run()
+    assert asked(cluster, "NodePorts", "PreFilter") == 1
+
+
+def test_counts_go_on_from_scrape_to_scrape(cluster: MeasuredCluster) -> None:
+    for index in range(2):
+        cluster.add_pod(f"web-{index}")
+        cluster.run()
+        assert asked(cluster, "NodeResourcesFit", "PreFilter") == index + 1
