@@ -32,6 +32,7 @@ UPSTREAM_LABELS = {
     "scheduler_preemption_attempts": (),
     "scheduler_goroutines": ("operation",),
     "scheduler_cache_size": ("type",),
+    "leader_election_master_status": ("name",),
 }
 """Counters without the `_total` that Prometheus' client adds."""
 

@@ -34,8 +34,13 @@ def endpoints() -> Endpoints:
     async def metrics() -> bytes:
         return b"scheduler_pending_pods 1\n"
 
+    async def resources() -> bytes:
+        return b"kube_pod_resource_request 1\n"
+
     return Endpoints(
         metrics=metrics,
+        resources=resources,
+        health=lambda: b"kubernetes_healthcheck 1\n",
         configuration=lambda: {"kind": "KubeSchedulerConfiguration"},
         cache=lambda: "Node name: n1\n",
         queue=lambda: "activeQ:0\n",

@@ -44,3 +44,11 @@ def test_a_single_check_tells_its_reason() -> None:
     assert answer is not None
     assert answer.text == f"internal server error: {HANDLERS_NOT_SYNCED}\n"
     assert health.single("nothing") is None
+
+
+def test_whoever_counts_is_told_of_every_check_of_a_summary() -> None:
+    told: list[tuple[str, str, bool]] = []
+    health = Health("readyz", [PING, failing("sync")], lambda *result: told.append(result))
+    health.summary()
+    health.single("sync")
+    assert told == [("readyz", "ping", False), ("readyz", "sync", True)]

@@ -56,6 +56,23 @@ def test_metrics_tell_of_the_scheduler(cluster: MeasuredCluster) -> None:
     assert 'scheduler_cache_size{type="pods"} 1.0' in text
 
 
+def test_resources_of_pods_are_metrics_of_their_own(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("web", cpu="1500m")
+    text = get(endpoints(cluster), "/metrics/resources")
+    labels = 'namespace="default",node="n1",pod="web",priority="0",resource="cpu",scheduler="",unit="cores"'
+    assert f"kube_pod_resource_request{{{labels}}} 1.5" in text
+    assert "scheduler_" not in text
+
+
+def test_health_checks_count_when_they_are_looked_at(cluster: MeasuredCluster) -> None:
+    served = endpoints(cluster)
+    assert "kubernetes_healthcheck{" not in get(served, "/metrics/slis")
+    get(served, "/livez")
+    text = get(served, "/metrics/slis")
+    assert 'kubernetes_healthcheck{name="ping",type="livez"} 1.0' in text
+    assert 'kubernetes_healthchecks_total{name="ping",status="success",type="livez"} 1.0' in text
+
+
 def test_dumps_show_cache_and_queue(cluster: MeasuredCluster) -> None:
     cluster.add_pod("web")
     cluster.add_pod("big", cpu="9")

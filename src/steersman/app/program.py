@@ -72,13 +72,15 @@ class Program:
         control: Control,
         timing: Timing,
         log: Log | Silence,
+        metrics: Metrics,
     ) -> None:
         self._configuration = settings.configuration
         self._channels = channels
         self._bindings = bindings
         self._control = control
         self._timing = timing
-        self._metrics = Metrics()
+        self._metrics = metrics
+        metrics.show_gates(settings.gates)
         self._dispatcher = Dispatcher(
             channels.cluster, EventRecorder(channels.events, timing, socket.gethostname()), timing
         )
@@ -194,8 +196,13 @@ class Program:
         healthz = self._leading_checks()
         stopping = endpoints.shutdown_check(self._control.stop.is_set)
         readyz = (*healthz, stopping, *self._synced_checks())
-        exposition = Exposition(self._metrics, self._scheduler)
+        exposition = Exposition(self._metrics, self._scheduler, (self._show_leading,))
         return scheduler_endpoints(self._scheduler, exposition, self._decisions, self._listers, healthz, readyz)
+
+    def _show_leading(self) -> None:
+        if self._election is not None:
+            lease = self._configuration.leader_election.resource_name
+            self._metrics.leading[(lease,)].set(self._election.is_leading)
 
     def _synced_checks(self) -> tuple[Check, ...]:
         """A lean standby is ready although it knows nothing yet."""

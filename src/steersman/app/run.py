@@ -23,7 +23,7 @@ from steersman.app.transports import transports
 from steersman.client import Choice, Connection, Timing, connect, http_extenders
 from steersman.config import dump_yaml
 from steersman.errors import InputError, SteersmanError
-from steersman.observe import Log, set_up
+from steersman.observe import ClientMetrics, Log, Metrics, set_up
 from steersman.observe.logs import SILENCE, Silence
 
 logger = logging.getLogger(__name__)
@@ -85,13 +85,14 @@ async def _run(
     timing: Timing,
     log: Log | Silence,
 ) -> int:
-    configuration = settings.configuration
+    configuration, metrics = settings.configuration, Metrics()
+    requests = ClientMetrics(metrics.registry)
     async with (
-        transports(connection, configuration.client_connection, timing) as channels,
+        transports(connection, configuration.client_connection, timing, requests) as channels,
         http_extenders(configuration) as extenders,
         Bindings() as bindings,
     ):
-        program = Program(settings, channels, extenders, bindings, control, timing, log)
+        program = Program(settings, channels, extenders, bindings, control, timing, log, metrics)
         return await program.run(options.serving)
 
 

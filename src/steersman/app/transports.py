@@ -1,6 +1,7 @@
 """The connections of a running scheduler. What is urgent must not queue behind what is plentiful.
 
 Objects and bindings share the configured limits; events have limits of their own; the lease and access reviews have none.
+All requests count in the metrics.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import dataclass
 
 from steersman.client import Connection, RateLimited, Timing, TokenBucket, Transport, http_transport
 from steersman.config import ClientConnection
+from steersman.observe import ClientMetrics, MeasuredTransport
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +24,17 @@ class Transports:
 
 
 @asynccontextmanager
-async def transports(connection: Connection, limits: ClientConnection, timing: Timing) -> AsyncIterator[Transports]:
+async def transports(
+    connection: Connection, limits: ClientConnection, timing: Timing, metrics: ClientMetrics
+) -> AsyncIterator[Transports]:
     """Closed at the end."""
 
+    def measured(transport: Transport) -> MeasuredTransport:
+        return MeasuredTransport(transport, metrics, connection.server)
+
     def limited(transport: Transport) -> Transport:
-        return RateLimited(transport, TokenBucket(limits.qps, limits.burst, timing))
+        below = measured(transport)
+        return RateLimited(below, TokenBucket(limits.qps, limits.burst, timing), below.waited)
 
     async with (
         http_transport(connection) as cluster,
@@ -34,4 +42,4 @@ async def transports(connection: Connection, limits: ClientConnection, timing: T
         http_transport(connection) as lease,
         http_transport(connection) as reviews,
     ):
-        yield Transports(limited(cluster), limited(events), lease, reviews)
+        yield Transports(limited(cluster), limited(events), measured(lease), measured(reviews))

@@ -1,27 +1,35 @@
 """What operators see of a running scheduler: metrics, logs, decision records, dumps.
 
-`MeasuredScheduler` is `assembly.Scheduler` with `Metrics`; `Exposition` renders them. `DecisionLog` keeps the last decisions.
+`MeasuredScheduler` is `assembly.Scheduler` with `Metrics`, `MeasuredTransport` a `client.Transport` with `ClientMetrics`;
+`Exposition` renders them. `HealthMetrics` and `pod_resources` stand for themselves. `DecisionLog` keeps the last decisions.
 `debugger` shows cache and queue and compares them with the listers; `logs` sets up logging. `serving` puts all of it on
 HTTPS.
 """
 
+from steersman.observe.client_metrics import ClientMetrics
 from steersman.observe.debugger import Comparison, Mismatch, compare, dump_cache, dump_queue
 from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
 from steersman.observe.exposition import CONTENT_TYPE, Exposition
+from steersman.observe.health_metrics import HealthMetrics
 from steersman.observe.logs import Format, Log, ObjectRef, set_up
 from steersman.observe.measured_scheduler import MeasuredScheduler
+from steersman.observe.measured_transport import MeasuredTransport
 from steersman.observe.metrics import Metrics
+from steersman.observe.pod_resources import pod_resources
 from steersman.observe.timed_ingest import TimedIngest
 
 __all__ = [
     "CONTENT_TYPE",
+    "ClientMetrics",
     "Comparison",
     "DecisionLog",
     "DecisionRecord",
     "Exposition",
     "Format",
+    "HealthMetrics",
     "Log",
     "MeasuredScheduler",
+    "MeasuredTransport",
     "Metrics",
     "Mismatch",
     "ObjectRef",
@@ -30,5 +38,6 @@ __all__ = [
     "dump_cache",
     "dump_queue",
     "explain_now",
+    "pod_resources",
     "set_up",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter as Counts
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Metric, generate_latest
@@ -28,11 +28,15 @@ _WITH_CREATION_TIMES: Final = ("counter", "histogram", "summary")
 class Exposition:
     """Renders one scheduler's metrics."""
 
-    def __init__(self, metrics: Metrics, scheduler: MeasuredScheduler) -> None:
+    def __init__(
+        self, metrics: Metrics, scheduler: MeasuredScheduler, refreshers: Sequence[Callable[[], None]] = ()
+    ) -> None:
+        """`refreshers` set what the host knows, whenever somebody looks."""
         self._metrics = metrics
         self._scheduler = scheduler
+        self._refreshers = refreshers
         self._incoming = _CountedUp(metrics.incoming_pods)
-        self._rendered = _WithoutCreationTimes(metrics.registry)
+        self._rendered = WithoutCreationTimes(metrics.registry)
 
     async def render(self) -> bytes:
         """To be awaited in the scheduler's own event loop."""
@@ -41,6 +45,8 @@ class Exposition:
 
     def refresh(self) -> None:
         """Copies sizes and counts. Only where nobody changes the scheduler at the same time."""
+        for refresh in self._refreshers:
+            refresh()
         self._refresh_queue()
         self._refresh_in_flight()
         self._refresh_cache()
@@ -93,7 +99,7 @@ class _CountedUp:
                 self._reached[labels] = number
 
 
-class _WithoutCreationTimes(Collector):
+class WithoutCreationTimes(Collector):
     """Prometheus' client adds when each counter was created, as series of their own; upstream does not have these."""
 
     def __init__(self, registry: CollectorRegistry) -> None:

@@ -156,6 +156,10 @@ class Metrics(MetricSet):
         self.tasks = self.gauges("scheduler_goroutines", "Concurrent tasks by the work they do.", "operation")
         self.cache_size = self.gauges("scheduler_cache_size", "Nodes, pods and assumed pods in the cache.", "type")
 
+        self.leading = self.gauges(
+            "leader_election_master_status", "1 for the one who holds the lease of that name.", "name"
+        )
+
     def show_gates(self, gates: FeatureGates) -> None:
         """Which features are on, with their stages; upstream leaves the stage of a settled feature empty."""
         enabled = self.gauges("kubernetes_feature_enabled", "Whether a feature gate is on.", "name", "stage")

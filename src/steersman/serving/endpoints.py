@@ -34,6 +34,10 @@ class Endpoints:
     """Callables are called in the event loop when somebody looks."""
 
     metrics: Callable[[], Awaitable[bytes]]
+    #: `/metrics/resources`: what pods ask for.
+    resources: Callable[[], Awaitable[bytes]]
+    #: `/metrics/slis`: results of health checks.
+    health: Callable[[], bytes]
     #: The configuration in use, as a v1 document.
     configuration: Callable[[], Mapping[str, Any]]
     cache: Callable[[], str]
@@ -53,6 +57,8 @@ def routes(endpoints: Endpoints) -> list[web.RouteDef]:
             for route in _health_routes(health)
         ),
         web.get("/metrics", handlers.metrics),
+        web.get("/metrics/resources", handlers.resources),
+        web.get("/metrics/slis", handlers.health),
         web.get("/configz", handlers.configz),
         web.get("/debug/cache", handlers.cache),
         web.get("/debug/queue", handlers.queue),
@@ -69,6 +75,12 @@ class Handlers:
 
     async def metrics(self, request: web.Request) -> web.Response:
         return web.Response(body=await self._endpoints.metrics(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def resources(self, request: web.Request) -> web.Response:
+        return web.Response(body=await self._endpoints.resources(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def health(self, request: web.Request) -> web.Response:
+        return web.Response(body=self._endpoints.health(), headers={"Content-Type": CONTENT_TYPE})
 
     async def configz(self, request: web.Request) -> web.Response:
         return web.json_response({"componentconfig": self._endpoints.configuration()})

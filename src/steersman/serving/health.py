@@ -27,6 +27,14 @@ class Check:
 PING: Final = Check("ping", lambda: "")
 
 
+#: Told of every check of a summary: the path, the check's name, and whether it failed.
+OnCheck = Callable[[str, str, bool], None]
+
+
+def _ignore(path: str, check: str, failed: bool) -> None:
+    """Nobody counts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An HTTP answer in plain text."""
@@ -40,14 +48,15 @@ class Answer:
 class Health:
     """The checks behind one path. Without any, there is one that always succeeds."""
 
-    def __init__(self, name: str, checks: Iterable[Check] = ()) -> None:
+    def __init__(self, name: str, checks: Iterable[Check] = (), on_check: OnCheck = _ignore) -> None:
         #: As in the path: `readyz`.
         self.name = name
         self.checks = tuple(checks) or (PING,)
+        self._on_check = on_check
 
     def summary(self, verbose: bool = False, excluded: Collection[str] = ()) -> Answer:
         """Of all checks but the excluded ones; a failure is always told with all lines."""
-        failures = {check.name: reason for check in self._asked(excluded) if (reason := check.probe())}
+        failures = {check.name: reason for check in self._asked(excluded) if (reason := self._ask(check))}
         lines = [self._line(check, excluded, failures) for check in self.checks]
         lines += self._unknown(excluded)
         if failures:
@@ -65,6 +74,11 @@ class Health:
         if reason:
             return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal server error: {reason}\n")
         return Answer(HTTPStatus.OK, "ok")
+
+    def _ask(self, check: Check) -> str:
+        reason = check.probe()
+        self._on_check(self.name, check.name, bool(reason))
+        return reason
 
     def _asked(self, excluded: Collection[str]) -> Iterator[Check]:
         return (check for check in self.checks if check.name not in excluded)

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from steersman import api
 from steersman.assembly import Scheduler
 from steersman.config import to_document
-from steersman.observe import Comparison, DecisionLog, Exposition, compare, dump_cache, dump_queue
+from steersman.observe import (
+    Comparison,
+    DecisionLog,
+    Exposition,
+    HealthMetrics,
+    compare,
+    dump_cache,
+    dump_queue,
+    pod_resources,
+)
 from steersman.serving.endpoints import Decisions, Endpoints
 from steersman.serving.health import Check, Health
 
@@ -35,14 +45,18 @@ def scheduler_endpoints(
     healthz: Iterable[Check] = (),
     readyz: Iterable[Check] = (),
 ) -> Endpoints:
+    checks = HealthMetrics()
     return Endpoints(
         metrics=exposition.render,
+        resources=lambda: asyncio.to_thread(pod_resources, list(listers.pods())),
+        health=checks.render,
         configuration=lambda: to_document(scheduler.options.configuration),
         cache=lambda: _cache_text(scheduler, listers),
         queue=lambda: dump_queue(scheduler.queue),
         decisions=Decisions(decisions.recent, decisions.of, decisions.explain),
-        healthz=Health("healthz", healthz),
-        readyz=Health("readyz", readyz),
+        healthz=Health("healthz", healthz, checks.checked),
+        livez=Health("livez", (), checks.checked),
+        readyz=Health("readyz", readyz, checks.checked),
     )
 
 

@@ -1,0 +1,33 @@
+"""Requests to the API server as metrics, under client-go's names. Written by `measured_transport`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry
+
+from steersman.observe.declaring import MetricSet
+
+_SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
+_BYTES: Final = (64.0, 256.0, 512.0, 1024.0, *(4.0**power for power in range(6, 13)))
+
+
+class ClientMetrics(MetricSet):
+    """On the registry of the scheduler's own metrics."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        super().__init__(registry)
+        by_host = "verb", "host"
+        self.requests = self.counters(
+            "rest_client_requests_total", "Requests by status code, method and host.", "code", "method", "host"
+        )
+        self.request_seconds = self.histograms(
+            "rest_client_request_duration_seconds", "From sending a request to its answer.", _SECONDS, *by_host
+        )
+        self.limiter_seconds = self.histograms(
+            "rest_client_rate_limiter_duration_seconds", "Waiting for the client's own limit.", _SECONDS, *by_host
+        )
+        self.request_bytes = self.histograms(
+            "rest_client_request_size_bytes", "Sizes of what is sent.", _BYTES, *by_host
+        )
+        self.response_bytes = self.histograms("rest_client_response_size_bytes", "Sizes of answers.", _BYTES, *by_host)
