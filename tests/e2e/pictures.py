@@ -43,8 +43,8 @@ class Picture:
         return [event for event in self.events if event["regarding"].get("name") == pod]
 
     def decided(self) -> bool:
-        """Every pod has a node or a reason why not."""
-        return all(pod["node"] or pod["conditions"] for pod in self.pods.values())
+        """Every pod has a node, a node that it waits for, or a reason why not."""
+        return all(pod["node"] or pod["nominated"] or pod["conditions"] for pod in self.pods.values())
 
 
 def picture(admin: KubeClient) -> Picture:
