@@ -25,4 +25,11 @@ def render(seconds: float) -> str:
 
 def render_micro(seconds: float) -> str:
     """Microseconds in UTC, as leases and events need them."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    whole, micro = divmod(round(seconds * 1_000_000), 1_000_000)
+    return f"{_second(whole)}.{micro:06d}Z"
+
+
+@lru_cache(maxsize=8)
+def _second(whole: int) -> str:
+    """Without the zone. Many events are of the same second."""
+    return datetime.fromtimestamp(whole, UTC).strftime("%Y-%m-%dT%H:%M:%S")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from steersman.api import Object
@@ -11,12 +12,11 @@ _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX_LENGTH: Final = 5
 
 
-def assigned_uid(obj: Object, version: int) -> str:
+def assigned_uid(kind: type[Object], name: str, namespace: str, version: int) -> str:
     """`uid-pod-default-web-0-17`: `version`, in which the object is created, never comes twice."""
-    meta = obj.metadata
-    if obj.NAMESPACED:
-        return f"uid-{obj.KIND.lower()}-{meta.namespace}-{meta.name}-{version}"
-    return f"uid-{obj.KIND.lower()}-{meta.name}-{version}"
+    if namespace:
+        return f"uid-{_lower(kind.KIND)}-{namespace}-{name}-{version}"
+    return f"uid-{_lower(kind.KIND)}-{name}-{version}"
 
 
 def generated_name(prefix: str, version: int) -> str:
@@ -26,3 +26,8 @@ def generated_name(prefix: str, version: int) -> str:
         version, digit = divmod(version, len(_ALPHABET))
         suffix = _ALPHABET[digit] + suffix
     return prefix + suffix
+
+
+@cache
+def _lower(kind: str) -> str:
+    return kind.lower()

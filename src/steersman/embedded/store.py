@@ -159,25 +159,21 @@ class Store:
 
     def create(self, obj: T) -> T:
         """Stores a new object, completed with name, namespace, uid, version and time; raises `AlreadyExists`."""
-        obj = self._named(obj)
-        name = key(obj)
-        objects = self._of_kind(type(obj))
-        if name in objects:
-            raise AlreadyExists(type(obj), name)
+        name, namespace = self._name_of(obj)
+        kind = type(obj)
+        place = f"{namespace}/{name}" if kind.NAMESPACED else name
+        objects = self._of_kind(kind)
+        if place in objects:
+            raise AlreadyExists(kind, place)
+        stored = self._stamped(obj, name, namespace)
         if self._admission is not None:
-            obj = self._admission(obj, None, self)
-            self._provide_namespace(obj)
-        version = self._version + 1
-        meta = obj.metadata
-        metadata = _replace(
-            meta,
-            uid=meta.uid or assigned_uid(obj, version),
-            resource_version=str(version),
-            generation=meta.generation or int(type(obj) in COUNTED_GENERATIONS),
-            creation_timestamp=meta.creation_timestamp or self.timestamp(),
-        )
-        stored = objects[name] = _replace(obj, metadata=metadata)
-        self._record(type(obj), ADDED, None, stored)
+            stored = self._admission(stored, None, self)
+            if kind.NAMESPACED and namespace not in self._of_kind(Namespace):
+                self.create(Namespace(metadata=ObjectMeta(name=namespace)))
+                as_of_now = _replace(stored.metadata, uid=obj.metadata.uid)
+                stored = self._stamped(_replace(stored, metadata=as_of_now), name, namespace)
+        objects[place] = stored
+        self._record(kind, ADDED, None, stored)
         return stored
 
     def update(self, obj: T) -> T:
@@ -231,26 +227,34 @@ class Store:
         self._history.append(commit)
         self._subscriptions.publish(commit)
 
-    def _named(self, obj: T) -> T:
-        """With the namespace and name under which it is to be stored."""
+    def _name_of(self, obj: Object) -> tuple[str, str]:
+        """Name and namespace under which the object is to be stored."""
         meta = obj.metadata
         name = meta.name
         if not name:
             if not meta.generate_name:
                 raise Invalid(type(obj), name, NO_NAME)
             name = generated_name(meta.generate_name, self._version + 1)
-        namespace = (meta.namespace or DEFAULT_NAMESPACE) if obj.NAMESPACED else ""
-        if name == meta.name and namespace == meta.namespace:
-            return obj
-        return _replace(obj, metadata=_replace(meta, name=name, namespace=namespace))
+        return name, (meta.namespace or DEFAULT_NAMESPACE) if obj.NAMESPACED else ""
 
-    def _provide_namespace(self, obj: Object) -> None:
-        if obj.NAMESPACED and obj.metadata.namespace not in self._of_kind(Namespace):
-            self.create(Namespace(metadata=ObjectMeta(name=obj.metadata.namespace)))
+    def _stamped(self, obj: T, name: str, namespace: str) -> T:
+        """The new object with all that a server adds to its metadata, as of the next version."""
+        meta, version = obj.metadata, self._version + 1
+        metadata = _replace(
+            meta,
+            name=name,
+            namespace=namespace,
+            uid=meta.uid or assigned_uid(type(obj), name, namespace, version),
+            resource_version=str(version),
+            generation=meta.generation or int(type(obj) in COUNTED_GENERATIONS),
+            creation_timestamp=meta.creation_timestamp or self.timestamp(),
+        )
+        return _replace(obj, metadata=metadata)
 
     def _current(self, obj: T) -> T:
         """The stored object that `obj` is to replace, if it is the one that the writer has seen."""
-        old = self.get(type(obj), key(self._named(obj)))
+        name, namespace = self._name_of(obj)
+        old = self.get(type(obj), f"{namespace}/{name}" if obj.NAMESPACED else name)
         check_uid(old, obj.metadata.uid)
         seen = obj.metadata.resource_version
         if seen and seen != old.metadata.resource_version:

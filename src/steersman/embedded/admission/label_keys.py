@@ -39,6 +39,16 @@ def merged(spec: PodSpec, labels: Labels) -> PodSpec:
     return _replace(spec, affinity=affinity, topology_spread_constraints=constraints)
 
 
+def depends_on_labels(spec: PodSpec) -> bool:
+    """Whether pods of this spec may be completed differently because of their labels."""
+    if any(constraint.match_label_keys for constraint in spec.topology_spread_constraints):
+        return True
+    affinity = spec.affinity
+    return affinity is not None and any(
+        any(map(_has_keys, _all_terms(half))) for half in (affinity.pod_affinity, affinity.pod_anti_affinity) if half
+    )
+
+
 def _affinity(affinity: Affinity, labels: Labels) -> Affinity:
     near, apart = affinity.pod_affinity, affinity.pod_anti_affinity
     merged_near = _terms(near, labels) if near is not None else None
@@ -51,13 +61,19 @@ def _affinity(affinity: Affinity, labels: Labels) -> Affinity:
 def _terms(affinity: EitherAffinity, labels: Labels) -> EitherAffinity:
     required: tuple[PodAffinityTerm, ...] = affinity.required_during_scheduling_ignored_during_execution
     preferred: tuple[WeightedPodAffinityTerm, ...] = affinity.preferred_during_scheduling_ignored_during_execution
-    if not any(_has_keys(term) for term in (*required, *(weighted.pod_affinity_term for weighted in preferred))):
+    if not any(map(_has_keys, _all_terms(affinity))):
         return affinity
     return _replace(
         affinity,
         required_during_scheduling_ignored_during_execution=tuple(_term(term, labels) for term in required),
         preferred_during_scheduling_ignored_during_execution=tuple(_weighted(term, labels) for term in preferred),
     )
+
+
+def _all_terms(affinity: PodAffinity | PodAntiAffinity) -> tuple[PodAffinityTerm, ...]:
+    preferred = affinity.preferred_during_scheduling_ignored_during_execution
+    required = affinity.required_during_scheduling_ignored_during_execution
+    return (*required, *(weighted.pod_affinity_term for weighted in preferred))
 
 
 def _has_keys(term: PodAffinityTerm) -> bool:

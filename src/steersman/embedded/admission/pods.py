@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from steersman.api import Condition, Pod, PodSpec, Volume
+from steersman.api import Condition, Pod, PodSpec, PriorityClass, Volume
 from steersman.embedded.admission import label_keys, pod_resources, priority, storage, tolerations
 from steersman.embedded.admission.containers import ContainerDefaults
 from steersman.embedded.kubelet import run_seconds
@@ -23,26 +23,42 @@ RESTART_ALWAYS: Final = "Always"
 GRACE_PERIOD_SECONDS: Final = 30
 SCHEDULING_GATED: Final = "SchedulingGated"
 GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
+_MOST_REMEMBERED: Final = 1024
 
 _replace = msgspec.structs.replace
 
 
 class PodAdmission:
-    """Completes pods. Equal containers that several pods share are shared by the completed pods too."""
+    """Completes pods. What several pods share, containers or the whole spec, is shared by the completed pods too."""
 
     def __init__(self) -> None:
         self._containers = ContainerDefaults()
+        #: By identity: specs that depend on nothing but themselves, completed. They are kept, so that their identity
+        #: stays theirs.
+        self._known: dict[int, tuple[PodSpec, PodSpec]] = {}
 
     def admit(self, pod: Pod, old: Pod | None, view: ClusterView) -> Pod:
         run_seconds(pod)
+        known = self._known.get(id(pod.spec)) if old is None else None
+        if known is not None and not view.objects(PriorityClass):
+            return _with_first_status(_replace(pod, spec=known[1]), view)
+        admitted = self._completed(pod, old, view)
+        if old is None and _depends_on_nothing(pod.spec, view):
+            self._remember(pod.spec, admitted.spec)
+        return _with_first_status(admitted, view) if old is None else admitted
+
+    def _completed(self, pod: Pod, old: Pod | None, view: ClusterView) -> Pod:
         spec = self._with_defaults(pod.spec)
         spec = priority.resolved(pod.metadata.name, spec, old, view)
         spec = tolerations.with_default_tolerations(spec)
         if old is None:
             spec = label_keys.merged(spec, pod.metadata.labels)
-        if spec is not pod.spec:
-            pod = _replace(pod, spec=spec)
-        return _with_first_status(pod, view) if old is None else pod
+        return pod if spec is pod.spec else _replace(pod, spec=spec)
+
+    def _remember(self, spec: PodSpec, completed: PodSpec) -> None:
+        if len(self._known) >= _MOST_REMEMBERED:
+            self._known.clear()
+        self._known[id(spec)] = (spec, completed)
 
     def _with_defaults(self, spec: PodSpec) -> PodSpec:
         spec = self._containers.applied(spec)
@@ -57,6 +73,11 @@ class PodAdmission:
             restart_policy=spec.restart_policy or RESTART_ALWAYS,
             termination_grace_period_seconds=GRACE_PERIOD_SECONDS if period is None else period,
         )
+
+
+def _depends_on_nothing(spec: PodSpec, view: ClusterView) -> bool:
+    """Whether neither a priority class nor the pod's own labels have a say in the completed spec."""
+    return not (spec.priority_class_name or view.objects(PriorityClass) or label_keys.depends_on_labels(spec))
 
 
 def _with_volume_defaults(spec: PodSpec) -> PodSpec:
