@@ -13,6 +13,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from typing import cast
 
 import msgspec
 
@@ -104,10 +105,7 @@ class EmbeddedCluster:
 
         def tell(_: EventType, old: api.Object | None, new: api.Object | None) -> None:
             if is_live:
-                listener(
-                    old if isinstance(old, api.Pod) else None,
-                    new if isinstance(new, api.Pod) else None,
-                )
+                listener(cast("api.Pod | None", old), cast("api.Pod | None", new))
 
         subscription = self.store.subscribe(tell, (api.Pod,))
         is_live = True

@@ -17,6 +17,8 @@ from steersman.observe.histogram import Histogram
 from steersman.perf.fine_metrics import BOUNDS, FineMetrics
 
 PERCENTILES: Final = (50, 90, 95, 99)
+_TAKEN_TOGETHER: Final = ("profile", "status", "attempts", "hint")
+"""Series that differ in nothing but these labels are one."""
 
 Labels = tuple[tuple[str, str], ...]
 
@@ -37,7 +39,13 @@ class Reading:
 
     def __init__(self, metrics: FineMetrics, wanted: Mapping[str, object] | None = None) -> None:
         """`wanted`: only metrics with these names."""
-        families = (metrics.attempt_seconds, metrics.point_seconds, metrics.plugin_seconds, metrics.pod_seconds)
+        families = (
+            metrics.attempt_seconds,
+            metrics.point_seconds,
+            metrics.plugin_seconds,
+            metrics.pod_seconds,
+            metrics.hint_seconds,
+        )
         self._families = [family for family in families if wanted is None or family.name in wanted]
         self._counts = {family.name: _grouped(family) for family in self._families}
 
@@ -65,7 +73,7 @@ def _grouped(family: Children[Histogram]) -> dict[Labels, tuple[list[int], float
     groups: dict[Labels, tuple[list[int], float]] = {}
     for values, series in family.items():
         pairs = zip(family.labels, values, strict=True)
-        labels = tuple((label, value) for label, value in pairs if label not in ("profile", "status", "attempts"))
+        labels = tuple((label, value) for label, value in pairs if label not in _TAKEN_TOGETHER)
         counts, total = groups.get(labels, ([0] * len(series.counts), 0.0))
         groups[labels] = [a + b for a, b in zip(counts, series.counts, strict=True)], total + series.total
     return groups

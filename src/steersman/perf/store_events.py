@@ -80,7 +80,8 @@ class StoreWriter(EmbeddedWriter):
             self._store_event(due)
 
     def _store_event(self, event: Event) -> None:
-        stored = self._store.find(Event, api.key(event))
+        """A series belongs to an event that was stored before, unless that is gone."""
+        stored = None if event.series is None else self._store.find(Event, api.key(event))
         if stored is None:
             self._store.create(event)
         else:

@@ -51,12 +51,14 @@ class Tally:
             stop()
 
     def _on_pod(self, old: api.Pod | None, new: api.Pod | None) -> None:
-        self.count += self._counts(new) - self._counts(old)
-        if self.count >= self.wanted:
-            self._changed.set()
+        difference = self._counts(new) - self._counts(old)
+        if difference:
+            self.count += difference
+            if self.count >= self.wanted:
+                self._changed.set()
 
     def _counts(self, pod: api.Pod | None) -> bool:
-        return pod is not None and self._is_ours(pod) and is_at(pod, self._stage)
+        return pod is not None and is_at(pod, self._stage) and self._is_ours(pod)
 
     def _is_ours(self, pod: api.Pod) -> bool:
         return pod.metadata.namespace == self._namespace and matches(pod, self._selector)
@@ -80,6 +82,8 @@ def is_at(pod: api.Pod, stage: Stage) -> bool:
 
 
 def matches(pod: api.Pod, selector: Mapping[str, str]) -> bool:
+    if not selector:
+        return True
     labels = pod.metadata.labels
     return all(labels.get(name) == value for name, value in selector.items())
 
