@@ -16,6 +16,7 @@ from steersman.testing.control_plane import ControlPlane, JsonObject, KubeClient
 BOUND_ELSEWHERE = "example.com/bound-elsewhere"
 UNREACHABLE = "example.com/unreachable"
 NODES = ("x1", "x2", "x3")
+PER_OBJECT = ("uid", "resourceVersion", "creationTimestamp")
 
 
 def filtered(args: JsonObject) -> Answer:
@@ -63,7 +64,7 @@ def managed(resource: str) -> dict[str, object]:
 
 
 PODS = [
-    make_pod("only-x2").label("ask", "x2"),
+    make_pod("only-x2").label("ask", "x2").annotation("example.com/licence", "gold"),
     make_pod("likes-x3").label("like", "x3"),
     make_pod("refused").label("ask", "none"),
     make_pod("refused-for-good").label("ask", "none-ever"),
@@ -75,7 +76,12 @@ PODS = [
 
 def prepare(admin: KubeClient) -> None:
     admin.create_nodes(*(manifest(make_node(name).capacity(cpu="8", memory="16Gi")) for name in NODES))
-    admin.create_many([manifest(pod) for pod in PODS])
+    pods = [manifest(pod) for pod in PODS]
+    for pod in pods:
+        # Nothing of the scheduler's business, but perhaps of an extender's.
+        pod["spec"]["containers"][0]["env"] = [{"name": "LICENCE", "value": "gold"}]
+        pod["spec"]["serviceAccountName"] = "licensed"
+    admin.create_many(pods)
 
 
 @pytest.fixture(scope="module")
@@ -117,6 +123,25 @@ def test_the_pod_goes_where_the_extender_sends_it(both: Both, pod: str, node: st
 def test_the_pod_waits_and_its_condition_repeats_the_extender(both: Both, pod: str, reason: str, message: str) -> None:
     assert both.steersman.scheduled(pod)["reason"] == reason
     assert message in both.steersman.message(pod)
+
+
+def test_the_extender_is_sent_what_kube_scheduler_sends(both: Both, extender: ExtenderServer) -> None:
+    """Of the nodes it has names only; of the pods everything, whether the scheduler reads it or not."""
+    asked = [body for path, body in extender.requests if path == "/filter" and name_of(body) == "only-x2"]
+    assert comparable(asked[-1]) == comparable(asked[0])
+    assert asked[-1]["Pod"]["spec"]["containers"][0]["env"] == [{"name": "LICENCE", "value": "gold"}]
+
+
+def name_of(args: JsonObject) -> str:
+    name: str = args["Pod"]["metadata"]["name"]
+    return name
+
+
+def comparable(args: JsonObject) -> JsonObject:
+    """Without what differs between any two pods of the same text."""
+    pod = args["Pod"]
+    meta = {field: value for field, value in pod["metadata"].items() if field not in PER_OBJECT}
+    return {**args, "Pod": {**pod, "metadata": meta}, "NodeNames": sorted(args["NodeNames"])}
 
 
 def test_the_extender_binds_in_place_of_the_scheduler(both: Both, extender: ExtenderServer) -> None:

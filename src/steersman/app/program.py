@@ -34,6 +34,7 @@ from steersman.client import (
     Informers,
     LeaderElection,
     LeaseLost,
+    Originals,
     Timing,
 )
 from steersman.framework.extender import Extender
@@ -68,6 +69,7 @@ class Program:
         settings: Effective,
         channels: Transports,
         extenders: Sequence[Extender],
+        originals: Originals,
         bindings: Bindings,
         control: Control,
         timing: Timing,
@@ -92,7 +94,9 @@ class Program:
             bindings.spawn,
             SchedulerOptions(settings.configuration, settings.gates, settings.registry, extenders),
         )
-        self._informers = Informers(channels.cluster, TimedIngest(self._scheduler, self._metrics), timing)
+        self._informers = Informers(
+            channels.cluster, TimedIngest(self._scheduler, self._metrics), timing, originals=originals
+        )
         self._listers = endpoints.listers_of(self._informers)
         self._decisions = DecisionLog(self._scheduler)
         lines = DecisionLines(log)

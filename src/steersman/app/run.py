@@ -20,7 +20,7 @@ from steersman.app.program import Program
 from steersman.app.settings import RunOptions
 from steersman.app.signals import ENDING, handled
 from steersman.app.transports import transports
-from steersman.client import Choice, Connection, Timing, connect, http_extenders
+from steersman.client import Choice, Connection, Originals, Timing, connect, http_extenders
 from steersman.config import dump_yaml
 from steersman.errors import InputError, SteersmanError
 from steersman.observe import ClientMetrics, Log, Metrics, set_up
@@ -87,12 +87,13 @@ async def _run(
 ) -> int:
     configuration, metrics = settings.configuration, Metrics()
     requests = ClientMetrics(metrics.registry)
+    originals = Originals(configuration.extenders)
     async with (
         transports(connection, configuration.client_connection, timing, requests) as channels,
-        http_extenders(configuration) as extenders,
+        http_extenders(configuration, originals) as extenders,
         Bindings() as bindings,
     ):
-        program = Program(settings, channels, extenders, bindings, control, timing, log, metrics)
+        program = Program(settings, channels, extenders, originals, bindings, control, timing, log, metrics)
         return await program.run(options.serving)
 
 

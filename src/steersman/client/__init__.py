@@ -4,7 +4,7 @@ connect(Choice(kubeconfig=…), os.environ) ─► Connection ─► http_transp
 Informers(transport, scheduler.ingest, timing).run()       what the cluster has, kept up to date
 Dispatcher(transport, events, timing).run()                what the scheduler writes (`assembly.ApiWriter`)
 LeaderElection(HttpLease(…), settings, timing).run(lead)   one leader at a time
-http_extenders(configuration)                              the scheduler knows them as `framework.extender.Extender`
+http_extenders(configuration, Originals(…))                the scheduler knows them as `framework.extender.Extender`
 """
 
 from steersman.client.connection import Connection
@@ -17,6 +17,7 @@ from steersman.client.kubeconfig import Choice, Target, connect
 from steersman.client.lease import ElectionSettings, LeaderElection, LeaseLost
 from steersman.client.lease_api import HttpLease
 from steersman.client.list_watch import ListWatch
+from steersman.client.originals import Originals
 from steersman.client.rate_limit import RateLimited, TokenBucket
 from steersman.client.reflector import Reflector
 from steersman.client.retry import RetryPolicy
@@ -40,6 +41,7 @@ __all__ = [
     "LeaderElection",
     "LeaseLost",
     "ListWatch",
+    "Originals",
     "RateLimited",
     "Reflector",
     "Response",

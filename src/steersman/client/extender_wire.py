@@ -6,30 +6,31 @@ extenders answer `nodeNames` or `nodenames` as well.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from steersman import api
-from steersman.api import codec
 from steersman.framework.extender import ExtenderError, NodeVictims
 from steersman.framework.pod_info import PodInfo
 
 T = TypeVar("T")
+Shown = Callable[[api.Object], msgspec.Raw]
+"""An object as an extender is to see it."""
 Fields = Mapping[str, Any]
 """The fields of a JSON object by name in lower case."""
 
 UNREADABLE = "cannot read the extender's answer: {}"
 
 
-def node_args(pod: PodInfo, nodes: Sequence[api.Node], names_only: bool) -> bytes:
+def node_args(pod: PodInfo, nodes: Sequence[api.Node], names_only: bool, shown: Shown) -> bytes:
     """ExtenderArgs: for filter and prioritize."""
     names = [node.metadata.name for node in nodes]
     return _encode(
         {
-            "Pod": _raw(pod.pod),
-            "Nodes": None if names_only else {"metadata": {}, "items": [_raw(node) for node in nodes]},
+            "Pod": shown(pod.pod),
+            "Nodes": None if names_only else {"metadata": {}, "items": [shown(node) for node in nodes]},
             "NodeNames": names if names_only else None,
         }
     )
@@ -41,20 +42,20 @@ def binding_args(pod: PodInfo, node_name: str) -> bytes:
     return _encode({"PodName": meta.name, "PodNamespace": meta.namespace, "PodUID": meta.uid, "Node": node_name})
 
 
-def preemption_args(pod: PodInfo, victims: Mapping[str, NodeVictims], uids_only: bool) -> bytes:
+def preemption_args(pod: PodInfo, victims: Mapping[str, NodeVictims], uids_only: bool, shown: Shown) -> bytes:
     """ExtenderPreemptionArgs."""
-    shown = {
+    by_node = {
         node: {
-            "Pods": [{"UID": victim.uid} if uids_only else _raw(victim.pod) for victim in its.pods],
+            "Pods": [{"UID": victim.uid} if uids_only else shown(victim.pod) for victim in its.pods],
             "NumPDBViolations": its.pdb_violations,
         }
         for node, its in victims.items()
     }
     return _encode(
         {
-            "Pod": _raw(pod.pod),
-            "NodeNameToVictims": None if uids_only else shown,
-            "NodeNameToMetaVictims": shown if uids_only else None,
+            "Pod": shown(pod.pod),
+            "NodeNameToVictims": None if uids_only else by_node,
+            "NodeNameToMetaVictims": by_node if uids_only else None,
         }
     )
 
@@ -112,7 +113,3 @@ def _decode(answer: bytes) -> object:
 
 def _encode(document: dict[str, Any]) -> bytes:
     return msgspec.json.encode(document)
-
-
-def _raw(obj: api.Object) -> msgspec.Raw:
-    return msgspec.Raw(codec.encode(obj))

@@ -15,6 +15,7 @@ from steersman import api, config
 from steersman.api import Container
 from steersman.client import extender_wire as wire
 from steersman.client.extender_tls import context_for
+from steersman.client.originals import Originals
 from steersman.config.extenders import in_call_order, timeout
 from steersman.framework.extender import ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn
 from steersman.framework.pod_info import PodInfo
@@ -31,8 +32,9 @@ _OK = 200
 class HttpExtender:
     """Implements `framework.extender.Extender`. Connects when it is first asked; `close` ends that."""
 
-    def __init__(self, settings: config.Extender) -> None:
+    def __init__(self, settings: config.Extender, originals: Originals) -> None:
         self._settings = settings
+        self._originals = originals
         self._managed = {resource.name for resource in settings.managed_resources}
         self._tls = context_for(settings) if settings.url_prefix.startswith("https:") else None
         self._server_name = settings.tls_config.server_name or None if settings.tls_config is not None else None
@@ -54,7 +56,8 @@ class HttpExtender:
 
     async def filter(self, pod: PodInfo, nodes: Sequence[api.Node]) -> ExtenderFilterOutcome:
         names_only = self._settings.node_cache_capable
-        answer = wire.fields(await self._send(self._settings.filter_verb, wire.node_args(pod, nodes, names_only)))
+        args = wire.node_args(pod, nodes, names_only, self._originals.shown)
+        answer = wire.fields(await self._send(self._settings.filter_verb, args))
         _require_no_error(answer)
         left = _nodes_left(answer, names_only)
         shown = {node.metadata.name for node in nodes}
@@ -68,7 +71,7 @@ class HttpExtender:
         )
 
     async def prioritize(self, pod: PodInfo, nodes: Sequence[api.Node]) -> Mapping[str, int]:
-        args = wire.node_args(pod, nodes, self._settings.node_cache_capable)
+        args = wire.node_args(pod, nodes, self._settings.node_cache_capable, self._originals.shown)
         return wire.priorities(await self._send(self._settings.prioritize_verb, args))
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
@@ -78,7 +81,7 @@ class HttpExtender:
     async def process_preemption(
         self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
     ) -> Mapping[str, NodeVictims]:
-        args = wire.preemption_args(pod, victims, self._settings.node_cache_capable)
+        args = wire.preemption_args(pod, victims, self._settings.node_cache_capable, self._originals.shown)
         answer = wire.fields(await self._send(self._settings.preempt_verb, args))
         chosen = wire.map_of(answer.get("nodenametometavictims"))
         return {node: self._victims(node, wire.fields_of(its), pods_on) for node, its in chosen.items()}
@@ -130,12 +133,14 @@ class HttpExtender:
 
 
 @asynccontextmanager
-async def http_extenders(configuration: config.SchedulerConfiguration) -> AsyncIterator[tuple[HttpExtender, ...]]:
+async def http_extenders(
+    configuration: config.SchedulerConfiguration, originals: Originals
+) -> AsyncIterator[tuple[HttpExtender, ...]]:
     """The extenders of a configuration in the order in which they are called: those that may fail come last.
 
-    ExtenderError when the certificates of one cannot be used.
+    They are shown the originals as far as there are any. ExtenderError when the certificates of one cannot be used.
     """
-    extenders = tuple(HttpExtender(settings) for settings in in_call_order(configuration.extenders))
+    extenders = tuple(HttpExtender(settings, originals) for settings in in_call_order(configuration.extenders))
     try:
         yield extenders
     finally:

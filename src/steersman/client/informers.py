@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from steersman import api
 from steersman.client.list_watch import ListWatch
+from steersman.client.originals import Originals
 from steersman.client.reflector import Reflector
 from steersman.client.timing import Timing
 from steersman.client.transport import Transport
@@ -25,11 +26,15 @@ class Informers:
     """The reflectors of all kinds."""
 
     def __init__(
-        self, transport: Transport, ear: Ear, timing: Timing, kinds: Iterable[type[api.Object]] = WATCHED_KINDS
+        self,
+        transport: Transport,
+        ear: Ear,
+        timing: Timing,
+        kinds: Iterable[type[api.Object]] = WATCHED_KINDS,
+        originals: Originals | None = None,
     ) -> None:
-        self.reflectors: Sequence[Reflector[Any]] = [
-            Reflector(ListWatch(transport, kind, timing, _SELECTORS.get(kind, "")), ear, timing) for kind in kinds
-        ]
+        sources = (ListWatch(transport, kind, timing, _SELECTORS.get(kind, ""), originals) for kind in kinds)
+        self.reflectors: Sequence[Reflector[Any]] = [Reflector(source, ear, timing) for source in sources]
         self._synced = asyncio.Event()
 
     @property

@@ -14,6 +14,7 @@ from steersman import api
 from steersman.api import codec
 from steersman.client import paths
 from steersman.client.errors import ApiError, ConnectionFailed, from_status
+from steersman.client.originals import Originals
 from steersman.client.timing import Timing
 from steersman.client.transport import Transport
 from steersman.errors import InputError
@@ -69,8 +70,16 @@ class Change(Generic[T]):
 class ListWatch(Generic[T]):
     """All objects of a kind, or those that a field selector leaves."""
 
-    def __init__(self, transport: Transport, kind: type[T], timing: Timing, field_selector: str = "") -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        kind: type[T],
+        timing: Timing,
+        field_selector: str = "",
+        originals: Originals | None = None,
+    ) -> None:
         self.kind = kind
+        self._originals = originals if originals is not None and originals.keeps(kind) else None
         self._transport = transport
         self._timing = timing
         self._path = paths.collection(kind)
@@ -103,6 +112,8 @@ class ListWatch(Generic[T]):
 
     async def _list(self, page: int) -> Listing[T]:
         listing: Listing[T] = Listing()
+        if self._originals is not None:
+            self._originals.forget_all(self.kind)
         query = {**self._selection, "limit": str(page)} if page else dict(self._selection)
         while True:
             answer = await self._transport.request("GET", self._path, query, timeout=LIST_SECONDS)
@@ -133,11 +144,18 @@ class ListWatch(Generic[T]):
         if event.type == ERROR:
             raise from_status(event.object)
         obj = self._object(event.object)
-        return None if obj is None else Change(event.type, obj)
+        if obj is None:
+            return None
+        if event.type == DELETED and self._originals is not None:
+            self._originals.forget(obj)
+        return Change(event.type, obj)
 
     def _object(self, raw: msgspec.Raw) -> T | None:
         try:
-            return codec.decode(raw, self.kind)
+            obj = codec.decode(raw, self.kind)
         except InputError as cause:
             logger.error(UNREADABLE, self.kind.KIND, cause)
             return None
+        if self._originals is not None:
+            self._originals.remember(obj, raw)
+        return obj
