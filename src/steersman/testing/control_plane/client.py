@@ -5,6 +5,7 @@ Kinds are written `Pod`, or with their group where two have the same name: `even
 
 from __future__ import annotations
 
+import http.client
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -32,6 +33,7 @@ PATCH_TYPES: Final = {
 }
 CONNECTIONS: Final = 6
 """Requests under way at once in the calls for many objects: more do not make a small machine faster."""
+_CHUNK_BYTES: Final = 1 << 16
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 
 
@@ -90,6 +92,14 @@ class KubeClient:
         self, kind: str, namespace: str = "", *, resource_version: str = "", timeout: float = 300.0
     ) -> Iterator[tuple[str, JsonObject]]:
         """(type of the event, object), over a connection of its own, until the server or the timeout ends it."""
+        for line in self.watch_lines(kind, namespace, resource_version=resource_version, timeout=timeout):
+            event = msgspec.json.decode(line)
+            yield event["type"], event["object"]
+
+    def watch_lines(
+        self, kind: str, namespace: str = "", *, resource_version: str = "", timeout: float = 300.0
+    ) -> Iterator[bytes]:
+        """The same, undecoded."""
         query = {"watch": "1", "resourceVersion": resource_version, "timeoutSeconds": str(int(timeout))}
         connection = self._connections.new(timeout + 5)
         try:
@@ -98,9 +108,7 @@ class KubeClient:
             response = connection.getresponse()
             if response.status != 200:
                 raise _refused("GET", path, Response(response.status, response.read()))
-            for line in response:
-                event = msgspec.json.decode(line)
-                yield event["type"], event["object"]
+            yield from _lines(response)
         finally:
             connection.close()
 
@@ -239,6 +247,14 @@ class KubeClient:
         self._resources  # noqa: B018 asked once, before threads would all ask
         with ThreadPoolExecutor(min(connections, len(objects))) as pool:
             return list(pool.map(act, objects))
+
+
+def _lines(response: http.client.HTTPResponse) -> Iterator[bytes]:
+    """As they come. The response's own `readline` may wait for more although it has a whole line."""
+    rest = b""
+    while chunk := response.read1(_CHUNK_BYTES):
+        *lines, rest = (rest + chunk).split(b"\n")
+        yield from lines
 
 
 def _with_query(path: str, query: Mapping[str, str] | None) -> str:

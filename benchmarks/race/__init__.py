@@ -1,0 +1,1 @@
+"""kube-scheduler and Steersman in turn on one real API server: the same nodes, the same pods waiting."""
