@@ -16,7 +16,8 @@ from steersman.testing.control_plane import ControlPlane, JsonObject, KubeClient
 BOUND_ELSEWHERE = "example.com/bound-elsewhere"
 UNREACHABLE = "example.com/unreachable"
 NODES = ("x1", "x2", "x3")
-PER_OBJECT = ("uid", "resourceVersion", "creationTimestamp")
+PER_OBJECT = ("uid", "resourceVersion", "creationTimestamp", "managedFields")
+"""Differ between any two objects; who wrote which field is of no use to an extender, and we do not pass it on."""
 
 
 def filtered(args: JsonObject) -> Answer:
@@ -172,3 +173,25 @@ def test_the_extender_chooses_among_the_victims(shared_plane: ControlPlane) -> N
 
     assert both.steersman == both.upstream
     assert {name for name, pod in both.steersman.pods.items() if pod["deleted"]} == {"x2-0", "x2-1"}
+
+
+def test_an_extender_without_a_cache_is_sent_whole_nodes(shared_plane: ControlPlane) -> None:
+    def all_pass(args: JsonObject) -> Answer:
+        return {"Nodes": args["Nodes"]}
+
+    def prepare_one(admin: KubeClient) -> None:
+        admin.create_nodes(manifest(make_node("x1").capacity(cpu="8", memory="16Gi").label("rack", "r1")))
+        admin.patch("Node", "x1", {"status": {"nodeInfo": {"kernelVersion": "6.1"}}}, subresource="status")
+        admin.create(manifest(make_pod("web")))
+
+    with ExtenderServer({"/filter": all_pass}) as server:
+        run_both(shared_plane, prepare_one, config={"extenders": [{"urlPrefix": server.url, "filterVerb": "filter"}]})
+        upstream, ours = (only_node(body) for _, body in server.requests)
+
+    assert ours == upstream
+    assert ours["status"]["nodeInfo"]["kernelVersion"] == "6.1"
+
+
+def only_node(args: JsonObject) -> JsonObject:
+    [node] = args["Nodes"]["items"]
+    return {**node, "metadata": {field: value for field, value in node["metadata"].items() if field not in PER_OBJECT}}

@@ -15,7 +15,7 @@ from steersman.api import codec
 
 
 class Originals:
-    """By kind and uid, without what kube-scheduler does not send either: managed fields, and the kind that is known."""
+    """By kind and uid, without managed fields, which are most of the text, and without the kind, which is known."""
 
     def __init__(self, extenders: Sequence[config.Extender] = ()) -> None:
         shown_pods = [e for e in extenders if e.filter_verb or e.prioritize_verb or e.preempt_verb]
