@@ -9,7 +9,8 @@ from typing import Any
 
 from steersman import api
 from steersman.assembly import SchedulerOptions
-from steersman.perf.embedded_host import Host, embedded_host
+from steersman.perf.embedded_host import EmbeddedCluster, embedded_host
+from steersman.perf.host import Host
 from steersman.perf.operations import CreateNodes, Operation
 from steersman.perf.running import Run
 from steersman.perf.scheduling_loop import Tasks
@@ -23,7 +24,9 @@ class Stage:
 
     def __init__(self, host: Host, run: Run) -> None:
         self.host = host
+        assert isinstance(host.cluster, EmbeddedCluster)
         self.cluster = host.cluster
+        self.store = host.cluster.store
         self.run = run
         self._place = 0
 

@@ -7,7 +7,6 @@ from tests.perf.clusters import Stage, play
 
 from steersman.client.event_types import Event
 from steersman.errors import InputError
-from steersman.perf.embedded_host import EmbeddedCluster
 from steersman.perf.operations import CreatePods, StartCollectingMetrics, StopCollectingMetrics
 
 START = StartCollectingMetrics(opcode="startCollectingMetrics", name="some", namespaces=("a",))
@@ -69,8 +68,7 @@ def test_a_collection_that_was_not_started_cannot_be_stopped() -> None:
 def test_every_binding_is_an_event_in_the_store() -> None:
     async def act(stage: Stage) -> None:
         await stage.do(pods(4, "a"))
-        assert isinstance(stage.cluster, EmbeddedCluster)
-        events = stage.cluster.store.objects(Event).values()
+        events = stage.store.objects(Event).values()
         assert {event.reason for event in events} == {"Scheduled"}
         assert {event.regarding.name for event in events} == {pod.metadata.name for pod in stage.pods("a")}
 

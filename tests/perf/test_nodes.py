@@ -18,7 +18,7 @@ status: {capacity: {cpu: "8"}}
 
 
 def made(operation: CreateNodes) -> list[api.Object]:
-    return list(nodes(operation, "node-0-", Templates()))
+    return [draft.object for group in nodes(operation, "node-0-", Templates()) for draft in group]
 
 
 def made_nodes(operation: CreateNodes) -> list[api.Node]:

@@ -17,7 +17,8 @@ AWS_VOLUME = "apiVersion: v1\nkind: PersistentVolume\nspec: {awsElasticBlockStor
 
 
 def made(operation: CreatePods, default: str | None = None) -> list[tuple[api.Object, ...]]:
-    return list(pods(operation, "ns", default, Templates()))
+    groups = pods(operation, "ns", default, Templates())
+    return [tuple(draft.object for draft in group) for group in groups]
 
 
 def test_the_usual_pod_asks_for_a_tenth_of_a_core() -> None:

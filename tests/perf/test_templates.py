@@ -64,3 +64,8 @@ def test_another_kind_than_the_operation_needs_is_refused(tmp_path: Path) -> Non
 def test_a_kind_that_nobody_reads_is_told_apart(tmp_path: Path) -> None:
     with pytest.raises(UnknownKind, match="Gadget"):
         template(tmp_path, "apiVersion: v1\nkind: Gadget").make()
+
+
+def test_a_draft_keeps_what_steersman_does_not_read(tmp_path: Path) -> None:
+    draft = template(tmp_path, pod("hostname: web")).draft()
+    assert draft.document["spec"]["hostname"] == "web"

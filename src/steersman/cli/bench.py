@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ import click
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from steersman.client import Connection
     from steersman.perf import BenchOptions, Outcome, Progress, Selected
     from steersman.perf.workloads import OnProgress
 
@@ -37,6 +39,9 @@ NO: Final = 1
 )
 @click.option("--config", "config_file", default="", metavar="FILE", help="A KubeSchedulerConfiguration (v1) for all.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
+@click.option(
+    "--kubeconfig", metavar="FILE", help="Run on the API server of this kubeconfig instead of the embedded cluster."
+)
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--latencies", is_flag=True, help="Also print what attempts and extension points took.")
 @click.option("--data-items", metavar="DIR", help="Write the JSON files that upstream's dashboard reads.")
@@ -60,6 +65,7 @@ def bench(
     labels: str,
     config_file: str,
     seed: int,
+    kubeconfig: str | None,
     output: str,
     latencies: bool,
     data_items: str | None,
@@ -69,8 +75,9 @@ def bench(
 ) -> None:
     """Measure the scheduler with scheduler_perf workload files.
 
-    FILEs are in the format of Kubernetes' test/integration/scheduler_perf. The whole scheduler runs in real time on the
-    embedded cluster. Workloads that need what Steersman does not have are listed as unsupported.
+    FILEs are in the format of Kubernetes' test/integration/scheduler_perf. The whole scheduler runs in real time, on the
+    embedded cluster or on a real API server that has no other scheduler. Workloads that need what Steersman does not have
+    are listed as unsupported.
     """
     from steersman.perf import BenchOptions, load, select
 
@@ -78,11 +85,19 @@ def bench(
     if only_list:
         _print_list(selected)
         return
-    outcomes = _run(selected, BenchOptions(config_file, seed, check_every or 0))
+    outcomes = _run(selected, BenchOptions(config_file, seed, check_every or 0, _connection(kubeconfig)))
     _print(outcomes, output, latencies)
     if data_items is not None:
         _write(outcomes, data_items)
     _conclude(outcomes, require)
+
+
+def _connection(kubeconfig: str | None) -> Connection | None:
+    if kubeconfig is None:
+        return None
+    from steersman.client import Choice, connect
+
+    return connect(Choice(kubeconfig), os.environ).connection
 
 
 def _run(selected: list[Selected], options: BenchOptions) -> list[Outcome]:

@@ -11,7 +11,7 @@ from steersman import api
 from steersman.errors import SteersmanError
 from steersman.perf.cluster import Cluster
 from steersman.perf.operations import Churn, ChurnMode
-from steersman.perf.templates import Templates, named
+from steersman.perf.templates import Draft, Templates, named
 
 DEFAULT_INTERVAL_SECONDS = 0.5
 
@@ -28,7 +28,7 @@ async def ticks(seconds: float) -> AsyncIterator[int]:
 
 async def churn(operation: Churn, namespace: str, cluster: Cluster, templates: Templates) -> None:
     """Until it is cancelled, or has created as many objects as it is to create."""
-    made = [_in_namespace(templates(file).make(), namespace) for file in operation.template_paths]
+    made = [_in_namespace(templates(file).draft(), namespace) for file in operation.template_paths]
     interval = operation.interval_milliseconds / 1000 or DEFAULT_INTERVAL_SECONDS
     if operation.mode == ChurnMode.CREATE:
         await _create(made, operation.number, interval, cluster)
@@ -36,30 +36,30 @@ async def churn(operation: Churn, namespace: str, cluster: Cluster, templates: T
         await _recreate(made, operation.number, interval, cluster)
 
 
-async def _create(objects: list[api.Object], number: int, interval: float, cluster: Cluster) -> None:
+async def _create(drafts: list[Draft], number: int, interval: float, cluster: Cluster) -> None:
     async for tick in ticks(interval):
-        for obj in objects:
-            await _created(obj, cluster)
+        for draft in drafts:
+            await _created(draft, cluster)
         if number and tick + 1 >= number:
             return
 
 
-async def _recreate(objects: list[api.Object], number: int, interval: float, cluster: Cluster) -> None:
+async def _recreate(drafts: list[Draft], number: int, interval: float, cluster: Cluster) -> None:
     """So many of each, created one after the other, then deleted, then created again."""
     alive: dict[tuple[int, int], str] = {}
     async for tick in ticks(interval):
-        for position, obj in enumerate(objects):
+        for position, draft in enumerate(drafts):
             place = position, tick % number
             if place in alive:
-                await cluster.delete(type(obj), alive.pop(place))
-            elif key := await _created(obj, cluster):
+                await cluster.delete(type(draft.object), alive.pop(place))
+            elif key := await _created(draft, cluster):
                 alive[place] = key
 
 
-async def _created(obj: api.Object, cluster: Cluster) -> str:
+async def _created(draft: Draft, cluster: Cluster) -> str:
     """The key; "" when the server refuses, which is nobody's concern here, as upstream."""
     with suppress(SteersmanError):
-        return api.key(await cluster.create(obj))
+        return await cluster.create(draft)
     return ""
 
 
@@ -76,5 +76,6 @@ async def delete_pods(keys: Iterable[str], per_second: int, cluster: Cluster) ->
         await cluster.delete(api.Pod, remaining[number])
 
 
-def _in_namespace(obj: api.Object, namespace: str) -> api.Object:
-    return named(obj, namespace=namespace) if obj.NAMESPACED else obj
+def _in_namespace(draft: Draft, namespace: str) -> Draft:
+    obj = draft.object
+    return Draft(named(obj, namespace=namespace), draft.document) if obj.NAMESPACED else draft

@@ -1,17 +1,16 @@
 """The cluster that workloads are run on, as its users see it: the seam between the operations and the API server.
 
-`running` and its neighbours know nothing else. `embedded_host` implements it in the process; an API server behind HTTP is
-reached through the same five methods.
+`running` and its neighbours know nothing else. `embedded_host` implements it in the process, `api_server_cluster` on an API
+server behind HTTP.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 from steersman import api
-
-T = TypeVar("T", bound=api.Object)
+from steersman.perf.templates import Draft
 
 PodListener: TypeAlias = Callable[[api.Pod | None, api.Pod | None], None]
 """Called with a pod as it was and as it is: None before it came, and after it went."""
@@ -20,16 +19,20 @@ PodListener: TypeAlias = Callable[[api.Pod | None, api.Pod | None], None]
 class Cluster(Protocol):
     """Refusals of the API server are raised as `SteersmanError`."""
 
-    async def create(self, obj: T) -> T:
-        """The object as stored, with the status that it came with."""
+    async def create(self, draft: Draft) -> str:
+        """The key of the new object, which has the status that it came with."""
 
-    async def update(self, obj: api.Object) -> None:
-        """Writes what the object says to the one of its name; the status too, if it has any."""
+    async def create_all(self, groups: Iterable[Sequence[Draft]]) -> None:
+        """Group after group, or several of them at the same time; within a group one after the other."""
+
+    async def provide_namespace(self, namespace: api.Namespace) -> None:
+        """Creates it unless it exists."""
+
+    async def update(self, draft: Draft, subresources: Sequence[str] = ()) -> None:
+        """Writes what the draft says to the object of its name, or to its subresources; the status too, if it has any."""
 
     async def delete(self, kind: type[api.Object], key: str, *, grace_period_seconds: int | None = None) -> None:
         """None is the object's own period. What is gone already is no error."""
-
-    def has(self, kind: type[api.Object], key: str) -> bool: ...
 
     def pods(self) -> Mapping[str, api.Pod]:
         """All pods by key, as last seen."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from steersman import api
-from steersman.perf.embedded_host import Host
+from steersman.perf.host import Host
 from steersman.perf.latencies import Latency, Reading
 from steersman.perf.memory import SAMPLE_SECONDS, Memory, resident_mib
 from steersman.perf.throughput import Throughput, throughput

@@ -10,9 +10,8 @@ claims that only the volume knows of.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from typing import cast
 
 import msgspec
@@ -23,23 +22,16 @@ from steersman.assembly import SchedulerOptions
 from steersman.clock import RealClock
 from steersman.embedded import EventType, KubeAdmission, NotFound, Pods, Store, feed
 from steersman.observe import MeasuredScheduler
-from steersman.perf.cluster import Cluster, PodListener, T
+from steersman.perf.cluster import PodListener
 from steersman.perf.fine_metrics import FineMetrics
-from steersman.perf.scheduling_loop import BACKOFF_SECONDS, UNSCHEDULABLE_SECONDS, Tasks, every, schedule
+from steersman.perf.host import Host
+from steersman.perf.scheduling_loop import BACKOFF_SECONDS, SLICE, UNSCHEDULABLE_SECONDS, Tasks, every, schedule
 from steersman.perf.store_events import SETTLE_SECONDS, StoreWriter
+from steersman.perf.templates import Draft
 from steersman.rng import SeededRng
 from steersman.state.allocator import keep_freed_memory
 
 _replace = msgspec.structs.replace
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """A cluster and the scheduler that works on it."""
-
-    cluster: Cluster
-    scheduler: MeasuredScheduler
-    metrics: FineMetrics
 
 
 @asynccontextmanager
@@ -71,11 +63,24 @@ class EmbeddedCluster:
         self.store = store
         self._pods = Pods(store)
 
-    async def create(self, obj: T) -> T:
-        return self.store.create(obj)
+    async def create(self, draft: Draft) -> str:
+        return api.key(self.store.create(draft.object))
 
-    async def update(self, obj: api.Object) -> None:
-        store = self.store
+    async def create_all(self, groups: Iterable[Sequence[Draft]]) -> None:
+        """A slice at a time, so that the scheduler works meanwhile."""
+        create = self.store.create
+        for number, group in enumerate(groups, start=1):
+            for draft in group:
+                create(draft.object)
+            if number % SLICE == 0:
+                await asyncio.sleep(0)
+
+    async def provide_namespace(self, namespace: api.Namespace) -> None:
+        if self.store.find(api.Namespace, namespace.metadata.name) is None:
+            self.store.create(namespace)
+
+    async def update(self, draft: Draft, subresources: Sequence[str] = ()) -> None:
+        store, obj = self.store, draft.object
         old = store.get(type(obj), api.key(obj))
         if isinstance(obj, api.Pod) and isinstance(old, api.Pod) and not obj.spec.node_name:
             obj = _replace(obj, spec=_replace(obj.spec, node_name=old.spec.node_name))
@@ -93,9 +98,6 @@ class EmbeddedCluster:
                 self.store.delete(kind, key)
         except NotFound:
             return
-
-    def has(self, kind: type[api.Object], key: str) -> bool:
-        return self.store.find(kind, key) is not None
 
     def pods(self) -> Mapping[str, api.Pod]:
         return self.store.objects(api.Pod)

@@ -13,7 +13,7 @@ import msgspec
 
 from steersman import api
 from steersman.perf.operations import CreateNodes, NodeAllocatable
-from steersman.perf.templates import Templates, named
+from steersman.perf.templates import Draft, Templates, named, of_kind
 
 HOSTNAME: Final = "kubernetes.io/hostname"
 MIGRATED_PLUGINS: Final = "storage.alpha.kubernetes.io/migrated-plugins"
@@ -27,20 +27,21 @@ _USUAL: Final = api.Node(
 _replace = msgspec.structs.replace
 
 
-def nodes(operation: CreateNodes, prefix: str, templates: Templates) -> Iterator[api.Object]:
-    """Every node, each followed by its CSINode if it has one. `prefix` begins the names of usual nodes."""
+def nodes(operation: CreateNodes, prefix: str, templates: Templates) -> Iterator[tuple[Draft, ...]]:
+    """Every node, each with its CSINode if it has one. `prefix` begins the names of usual nodes."""
     file = operation.node_template_path
     template = None if file is None else templates(file)
     for index in range(operation.count):
-        node = _USUAL if template is None else template.make_a(api.Node, index, operation.count)
+        draft = Draft(_USUAL) if template is None else template.draft(index, operation.count)
+        node = of_kind(api.Node, draft, file)
         node = _named(node, prefix if template is None else node.metadata.generate_name, index)
         node = _labelled(node, operation, index)
         allocatable = operation.node_allocatable_strategy
         if allocatable is None:
-            yield node
+            yield (Draft(node, draft.document),)
         else:
-            yield _with_allocatable(node, allocatable)
-            yield _csi_node(node.metadata.name, allocatable)
+            csi_node = _csi_node(node.metadata.name, allocatable)
+            yield Draft(_with_allocatable(node, allocatable), draft.document), Draft(csi_node)
 
 
 def _named(node: api.Node, prefix: str, index: int) -> api.Node:

@@ -17,7 +17,7 @@ from steersman import api
 from steersman.errors import InputError
 from steersman.perf import background, node_making, pod_making
 from steersman.perf.collecting import Collection, Measurement
-from steersman.perf.embedded_host import Host
+from steersman.perf.host import Host
 from steersman.perf.operations import (
     Barrier,
     Churn,
@@ -34,9 +34,9 @@ from steersman.perf.operations import (
     UpdateAny,
     seconds_of,
 )
-from steersman.perf.scheduling_loop import SLICE, Tasks
+from steersman.perf.scheduling_loop import Tasks
 from steersman.perf.steady_state import keep_steady
-from steersman.perf.templates import Templates, named
+from steersman.perf.templates import Draft, Templates, named
 from steersman.perf.waiting import Tally, WorkloadError, matches
 
 OVERLAPPING: Final = "metrics are being collected already; stop that first"
@@ -103,10 +103,7 @@ class Run:
     # -- nodes and namespaces ----------------------------------------------------------------------------------------
 
     async def _create_nodes(self, place: int, operation: CreateNodes) -> None:
-        for number, obj in enumerate(node_making.nodes(operation, f"node-{place}-", self._templates)):
-            await self._cluster.create(obj)
-            if number % SLICE == 0:
-                await asyncio.sleep(0)
+        await self._cluster.create_all(node_making.nodes(operation, f"node-{place}-", self._templates))
 
     async def _create_namespaces(self, operation: CreateNamespaces) -> None:
         file = operation.namespace_template_path
@@ -116,8 +113,7 @@ class Run:
 
     async def _provide_namespace(self, name: str, base: api.Namespace | None = None) -> None:
         self._unawaited.setdefault(name, 0)
-        if not self._cluster.has(api.Namespace, name):
-            await self._cluster.create(named(base or api.Namespace(), name=name))
+        await self._cluster.provide_namespace(named(base or api.Namespace(), name=name))
 
     # -- pods --------------------------------------------------------------------------------------------------------
 
@@ -125,27 +121,24 @@ class Run:
         namespace = operation.namespace or f"namespace-{place}"
         await self._provide_namespace(namespace)
         # Reading templates is not what is measured.
-        objects = list(pod_making.pods(operation, namespace, self._default_pod_file, self._templates))
+        drafts = list(pod_making.pods(operation, namespace, self._default_pod_file, self._templates))
         if operation.collect_metrics:
             self._start(namespace, (namespace,), {})
         if operation.steady_state:
-            await keep_steady(self._cluster, objects, namespace, seconds_of(operation.duration, "duration"))
+            await keep_steady(self._cluster, drafts, namespace, seconds_of(operation.duration, "duration"))
         else:
-            await self._create_all(objects)
-            if operation.skip_wait_to_completion:
-                self._unawaited[namespace] += operation.count
-            else:
-                await self._wait(namespace, operation.count)
+            await self._create_and_wait(operation, namespace, drafts)
         if operation.collect_metrics:
             self._finish()
 
-    async def _create_all(self, objects: Sequence[Sequence[api.Object]]) -> None:
-        """A slice at a time, so that the scheduler works meanwhile."""
-        for start in range(0, len(objects), SLICE):
-            for together in objects[start : start + SLICE]:
-                for obj in together:
-                    await self._cluster.create(obj)
-            await asyncio.sleep(0)
+    async def _create_and_wait(self, operation: CreatePods, namespace: str, drafts: Sequence[Sequence[Draft]]) -> None:
+        if operation.skip_wait_to_completion:
+            self._unawaited[namespace] += operation.count
+            await self._cluster.create_all(drafts)
+            return
+        earlier = Tally(self._cluster, namespace, {}, Stage.SCHEDULED).count
+        await self._cluster.create_all(drafts)
+        await self._wait(namespace, earlier + operation.count)
 
     async def _delete_pods(self, operation: DeletePods) -> None:
         keys = [
@@ -163,8 +156,7 @@ class Run:
 
     async def _churn(self, place: int, operation: Churn) -> None:
         namespace = operation.namespace or f"namespace-{place}"
-        if not self._cluster.has(api.Namespace, namespace):
-            await self._cluster.create(named(api.Namespace(), name=namespace))
+        await self._cluster.provide_namespace(named(api.Namespace(), name=namespace))
         self._tasks.spawn(background.churn(operation, namespace, self._cluster, self._templates))
 
     async def _create_any(self, operation: CreateAny) -> None:
@@ -174,23 +166,24 @@ class Run:
     async def _update_any(self, operation: UpdateAny) -> None:
         if not operation.update_per_second:
             for index in range(operation.count):
-                await self._cluster.update(await self._placed(operation, index))
+                await self._cluster.update(await self._placed(operation, index), operation.subresources)
             return
         async for index in background.ticks(1 / operation.update_per_second):
             if index >= operation.count:
                 return
-            await self._cluster.update(await self._placed(operation, index))
+            await self._cluster.update(await self._placed(operation, index), operation.subresources)
 
-    async def _placed(self, operation: CreateAny, index: int) -> api.Object:
+    async def _placed(self, operation: CreateAny, index: int) -> Draft:
         """The object of a template in the operation's namespace, which exists then."""
-        obj = self._templates(operation.template_path).make(index, operation.count)
+        draft = self._templates(operation.template_path).draft(index, operation.count)
+        obj = draft.object
         if obj.NAMESPACED is not bool(operation.namespace):
             needs = "needs a namespace" if obj.NAMESPACED else "belongs to no namespace"
             raise InputError(f"{obj.KIND} {needs}", file=operation.template_path, field="namespace")
         if not obj.NAMESPACED:
-            return obj
+            return draft
         await self._provide_namespace(operation.namespace)
-        return named(obj, namespace=operation.namespace)
+        return Draft(named(obj, namespace=operation.namespace), draft.document)
 
     # -- waiting and measuring ---------------------------------------------------------------------------------------
 

@@ -6,8 +6,9 @@ expressions is read and decoded once, and its objects share everything but their
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -20,6 +21,15 @@ from steersman.perf.go_templates import has_expressions, rendered
 T = TypeVar("T", bound=api.Object)
 
 ONE_DOCUMENT: Final = "a template file holds exactly one object"
+
+
+class Draft(NamedTuple):
+    """An object that is to be created."""
+
+    object: api.Object
+    #: The same as its template has it, with fields that Steersman does not read and an API server does; {} for an
+    #: object that was made without a template.
+    document: Mapping[str, Any] = {}
 
 
 class UnknownKind(InputError):
@@ -37,7 +47,7 @@ class Template:
             raise InputError(f"cannot be read: {error.strerror}", file=file) from error
         except UnicodeDecodeError as error:
             raise InputError("is not UTF-8 text", file=file) from error
-        self._only: api.Object | None = None
+        self._only: Draft | None = None
 
     @property
     def varies(self) -> bool:
@@ -45,7 +55,11 @@ class Template:
         return has_expressions(self._text)
 
     def make(self, index: int = 0, count: int = 1) -> api.Object:
-        """The object with that index of so many; may lack a name, but not both name and generateName."""
+        """The object with that index of so many."""
+        return self.draft(index, count).object
+
+    def draft(self, index: int = 0, count: int = 1) -> Draft:
+        """The same, with its document."""
         if not self.varies:
             if self._only is None:
                 self._only = self._decoded(self._text)
@@ -57,16 +71,12 @@ class Template:
 
     def make_a(self, kind: type[T], index: int = 0, count: int = 1) -> T:
         """The same, of one kind."""
-        made = self.make(index, count)
-        if not isinstance(made, kind):
-            raise InputError(
-                "is of the wrong kind", file=self.file, field="kind", value=made.KIND, hint=f"use a {kind.KIND}"
-            )
-        return made
+        return of_kind(kind, self.draft(index, count), self.file)
 
-    def _decoded(self, text: str) -> api.Object:
+    def _decoded(self, text: str) -> Draft:
         try:
-            return _object(_document(text))
+            document = _document(text)
+            return Draft(_object(document), document)
         except InputError as error:
             raise error.located(file=self.file) from error
 
@@ -87,6 +97,14 @@ class Templates:
 def named(obj: T, **changes: Any) -> T:
     """The object with other metadata."""
     return msgspec.structs.replace(obj, metadata=msgspec.structs.replace(obj.metadata, **changes))
+
+
+def of_kind(kind: type[T], draft: Draft, file: str | None) -> T:
+    """The drafted object if it is of the kind that an operation needs."""
+    made = draft.object
+    if not isinstance(made, kind):
+        raise InputError("is of the wrong kind", file=file, field="kind", value=made.KIND, hint=f"use a {kind.KIND}")
+    return made
 
 
 def _document(text: str) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
@@ -16,9 +17,12 @@ import msgspec
 
 from steersman import config
 from steersman.assembly import SchedulerOptions
+from steersman.client import Connection
 from steersman.config import GATES, FeatureGates, SchedulerConfiguration
 from steersman.errors import InputError, SteersmanError
+from steersman.perf.api_server_host import api_server_host
 from steersman.perf.embedded_host import embedded_host
+from steersman.perf.host import Host
 from steersman.perf.operations import Operation, Unsupported
 from steersman.perf.outcomes import Outcome, Verdict
 from steersman.perf.parameters import Parameters, unrolled
@@ -55,6 +59,8 @@ class BenchOptions:
     seed: int = 0
     #: Of so many evaluations one is computed anew without anything kept, and compared; 0: none.
     check_every: int = 0
+    #: The API server to run on; None: the embedded cluster.
+    connection: Connection | None = None
 
 
 def run(selected: Selected, options: BenchOptions, on_progress: OnProgress | None = None) -> Outcome:
@@ -101,7 +107,7 @@ async def _measured(
 ) -> Outcome:
     case = selected.case
     try:
-        async with embedded_host(scheduler_options, options.seed) as host, asyncio.TaskGroup() as group:
+        async with _host(scheduler_options, options) as host, asyncio.TaskGroup() as group:
             tasks = Tasks(group)
             check = UncachedCheck(host.scheduler, options.check_every) if options.check_every else None
             wanted = None if case.metrics is None else case.metrics.metrics
@@ -120,6 +126,12 @@ async def _measured(
         check.finish()
         notes = (*notes, f"{check.compared} evaluations are the same when nothing is kept")
     return _replace(bare, measurements=tuple(run.measurements), notes=notes)
+
+
+def _host(scheduler_options: SchedulerOptions, options: BenchOptions) -> AbstractAsyncContextManager[Host]:
+    if options.connection is None:
+        return embedded_host(scheduler_options, options.seed)
+    return api_server_host(scheduler_options, options.seed, options.connection)
 
 
 async def _report(selected: Selected, operation: Operation, run: Run, on_progress: OnProgress) -> None:
