@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
 import json
 import ssl
 from dataclasses import dataclass
@@ -14,7 +15,19 @@ from tests.serving.reviews import Reviews
 from steersman.clock import ManualClock
 from steersman.explain import Explanation, Outcome, without_cycle
 from steersman.observe import DecisionRecord
-from steersman.serving import AccessControl, Check, Decisions, Endpoints, Health, Listen, Server
+from steersman.serving import (
+    AccessControl,
+    CertificateUsers,
+    Check,
+    Decisions,
+    Endpoints,
+    Health,
+    Listen,
+    Server,
+    ServerTls,
+    TlsOptions,
+    self_signed,
+)
 
 RECORD = DecisionRecord("default/web", "u1", "default-scheduler", Outcome.SCHEDULED, 5.0, node="n1")
 
@@ -56,6 +69,31 @@ def get(path: str, token: str = "", *, method: str = "GET", reviews: Reviews | N
 
 def get_over_tls(path: str, server: ssl.SSLContext, client: ssl.SSLContext) -> Received:
     return asyncio.run(_get(path, "", "GET", Reviews(), server, client))
+
+
+def get_with_certificate(
+    path: str,
+    client: ssl.SSLContext,
+    users: CertificateUsers,
+    reviews: Reviews,
+    headers: dict[str, str],
+    trusted: bytes = b"",
+) -> Received:
+    """By a client with a certificate, to a server whose TLS trusts the authorities of `users`, or `trusted`."""
+    own = self_signed(("127.0.0.1",), datetime.datetime.now(datetime.UTC))
+    tls = ServerTls(TlsOptions(), lambda: own)
+    tls.ask_for_certificates(trusted or users.authorities.all)
+
+    async def ask() -> Received:
+        access = AccessControl(reviews, ManualClock())
+        async with (
+            Server(Listen("127.0.0.1", 0, tls.context), endpoints(), access, users) as server,
+            ClientSession(timeout=ClientTimeout(10), headers=headers) as session,
+            session.get(f"https://127.0.0.1:{server.port}{path}", ssl=client) as response,
+        ):
+            return Received(response.status, await response.text(), dict(response.headers))
+
+    return asyncio.run(ask())
 
 
 async def _get(

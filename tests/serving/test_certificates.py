@@ -11,11 +11,19 @@ import pytest
 from tests.serving.running import get_over_tls
 
 from steersman.errors import InputError
-from steersman.serving import Certificate, context_for, from_files, self_signed
+from steersman.serving import Certificate, ServerTls, TlsOptions, self_signed
 
 
 def made(*names: str) -> Certificate:
     return self_signed(names, datetime.datetime.now(datetime.UTC))
+
+
+def context_for(certificate: Certificate) -> ssl.SSLContext:
+    return ServerTls(TlsOptions(), lambda: certificate).context
+
+
+def from_files(chain: str, key: str) -> ssl.SSLContext:
+    return ServerTls(TlsOptions(chain, key), lambda: made("unused")).context
 
 
 def trusting(certificate: Certificate) -> ssl.SSLContext:

@@ -3,12 +3,26 @@
     RunOptions ─► effective (configuration, gates, plugins) ─► run ─► exit code
 
 `program` connects the parts and lives through start, leading and shutdown; `scheduling_loop` drives the scheduler,
-`decision_lines` logs, `bindings` holds what is in flight, `endpoints` serves, `signals` listens to the operating system.
+`decision_lines` logs, `bindings` holds what is in flight, `endpoints` serves (`authorities`: to whom), `signals` listens to
+the operating system.
 """
 
+from steersman.app.authorities import AuthenticationOptions
 from steersman.app.control import Control
 from steersman.app.effective import Effective, effective
 from steersman.app.run import main, run
-from steersman.app.settings import ElectionFlags, RunOptions, ServingOptions
+from steersman.app.settings import ClientFlags, DebuggingFlags, ElectionFlags, RunOptions, ServingOptions
 
-__all__ = ["Control", "Effective", "ElectionFlags", "RunOptions", "ServingOptions", "effective", "main", "run"]
+__all__ = [
+    "AuthenticationOptions",
+    "ClientFlags",
+    "Control",
+    "DebuggingFlags",
+    "Effective",
+    "ElectionFlags",
+    "RunOptions",
+    "ServingOptions",
+    "effective",
+    "main",
+    "run",
+]

@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 
 from steersman import config
-from steersman.app.settings import ElectionFlags, RunOptions, ServingOptions
+from steersman.app.settings import ClientFlags, DebuggingFlags, ElectionFlags, RunOptions, ServingOptions
 from steersman.config import DEFAULT_GATES, FeatureGates, SchedulerConfiguration
 from steersman.errors import InputError
 from steersman.runtime.capabilities import capabilities_of
@@ -38,15 +38,24 @@ def effective(options: RunOptions) -> Effective:
     registry, names = register(options.plugin_files)
     file = options.config_file or None
     loaded = config.load(_text(file), file, gates) if file else config.default_configuration(gates)
-    configuration = with_enabled(_with_flags(loaded, options.election), names)
+    configuration = with_enabled(_with_flags(loaded, options), names)
     config.validate(configuration, gates, file=file)
     config.build(configuration, capabilities_of(registry), gates, file)
     return Effective(configuration, gates, registry)
 
 
-def _with_flags(loaded: SchedulerConfiguration, flags: ElectionFlags) -> SchedulerConfiguration:
-    said = {name: value for name, value in asdict(flags).items() if value is not None}
-    return _replace(loaded, leader_election=_replace(loaded.leader_election, **said))
+def _with_flags(loaded: SchedulerConfiguration, options: RunOptions) -> SchedulerConfiguration:
+    """What is said on the command line goes before the file, whose author may not know this process."""
+    return _replace(
+        loaded,
+        leader_election=_replace(loaded.leader_election, **_said(options.election)),
+        client_connection=_replace(loaded.client_connection, **_said(options.client)),
+        **_said(options.debugging),
+    )
+
+
+def _said(flags: ElectionFlags | ClientFlags | DebuggingFlags) -> dict[str, object]:
+    return {name: value for name, value in asdict(flags).items() if value is not None}
 
 
 def _check_serving(serving: ServingOptions) -> None:

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import logging
 import socket
-import ssl
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from typing import Final, TypeVar
 
 from steersman import api
+from steersman.app.authorities import Authorities
 from steersman.app.settings import ServingOptions
-from steersman.client import Informers, LeaderElection, Transport
+from steersman.app.transports import Transports
+from steersman.client import Informers, LeaderElection, Timing
 from steersman.clock import Clock
 from steersman.serving import (
     HANDLERS_NOT_SYNCED,
     SHUTTING_DOWN,
     AccessControl,
     ApiReviews,
+    Certificate,
+    CertificateUsers,
     Check,
     Endpoints,
     Listen,
     Listers,
     Server,
-    context_for,
-    from_files,
+    ServerTls,
+    TlsOptions,
     self_signed,
 )
 
@@ -39,24 +43,40 @@ NOT_SYNCED: Final = "{} informers not started yet: {}"
 
 @asynccontextmanager
 async def served(
-    options: ServingOptions, endpoints: Endpoints, reviews: Transport, clock: Clock
+    options: ServingOptions, endpoints: Endpoints, channels: Transports, timing: Timing
 ) -> AsyncIterator[Server | None]:
-    """None when nothing is to be served."""
+    """None when nothing is to be served. Certificates are kept fresh meanwhile."""
     if options.port == 0:
         yield None
         return
-    access = AccessControl(ApiReviews(reviews), clock, options.access)
-    listen = Listen(options.address, options.port, tls_of(options, clock))
-    async with Server(listen, endpoints, access) as server:
+    tls, users = tls_of(options, timing.clock), CertificateUsers()
+    authorities = Authorities(options.authentication, channels.authentication, users, tls)
+    await authorities.prepare()
+    reviews = ApiReviews(channels.authentication, channels.authorization)
+    access = AccessControl(reviews, timing.clock, options.access)
+    listen = Listen(
+        options.address, options.port, tls.context, options.share_port or None, options.share_address or None
+    )
+    async with Server(listen, endpoints, access, users) as server, asyncio.TaskGroup() as group:
         logger.info("serving on %s:%d", options.address, server.port)
-        yield server
+        keeping = [
+            group.create_task(tls.keep_fresh(timing.sleep), name="certificate"),
+            group.create_task(authorities.keep_fresh(timing), name="client authorities"),
+        ]
+        try:
+            yield server
+        finally:
+            for task in keeping:
+                task.cancel()
 
 
-def tls_of(options: ServingOptions, clock: Clock) -> ssl.SSLContext:
-    if options.certificate_file:
-        return from_files(options.certificate_file, options.key_file)
-    now = datetime.datetime.fromtimestamp(clock.now(), datetime.UTC)
-    return context_for(self_signed(("localhost", socket.gethostname(), "127.0.0.1"), now))
+def tls_of(options: ServingOptions, clock: Clock) -> ServerTls:
+    def own() -> Certificate:
+        now = datetime.datetime.fromtimestamp(clock.now(), datetime.UTC)
+        return self_signed(("localhost", socket.gethostname(), "127.0.0.1"), now)
+
+    chosen = TlsOptions(options.certificate_file, options.key_file, options.min_version, options.cipher_suites)
+    return ServerTls(chosen, own)
 
 
 def listers_of(informers: Informers) -> Listers:

@@ -117,7 +117,7 @@ class Program:
                 group.create_task(self._dump_on_demand(), name="dump"),
             ]
             shown = self._endpoints()
-            async with endpoints.served(serving, shown, self._channels.reviews, self._timing.clock):
+            async with endpoints.served(serving, shown, self._channels, self._timing):
                 code = await self._serve_a_term()
             for task in background:
                 task.cancel()

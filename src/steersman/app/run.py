@@ -19,7 +19,7 @@ from steersman.app.effective import Effective, effective
 from steersman.app.program import Program
 from steersman.app.settings import RunOptions
 from steersman.app.signals import ENDING, handled
-from steersman.app.transports import transports
+from steersman.app.transports import Connections, transports
 from steersman.client import Choice, Connection, Originals, Timing, connect, http_extenders
 from steersman.config import dump_yaml
 from steersman.errors import InputError, SteersmanError
@@ -70,9 +70,9 @@ async def run(
         _write_configuration(settings, options.write_config_to)
         return 0
     timing = Timing()
-    connection = _connection(settings, options, os.environ if environment is None else environment, timing)
+    connections = _connections(settings, options, os.environ if environment is None else environment, timing)
     try:
-        return await _run(settings, options, control, connection, timing, log)
+        return await _run(settings, options, control, connections, timing, log)
     except ExceptionGroup as group:
         raise _most_telling(group) from group
 
@@ -81,7 +81,7 @@ async def _run(
     settings: Effective,
     options: RunOptions,
     control: Control,
-    connection: Connection,
+    connections: Connections,
     timing: Timing,
     log: Log | Silence,
 ) -> int:
@@ -89,7 +89,7 @@ async def _run(
     requests = ClientMetrics(metrics.registry)
     originals = Originals(configuration.extenders)
     async with (
-        transports(connection, configuration.client_connection, timing, requests) as channels,
+        transports(connections, configuration.client_connection, timing, requests) as channels,
         http_extenders(configuration, originals) as extenders,
         Bindings() as bindings,
     ):
@@ -97,9 +97,17 @@ async def _run(
         return await program.run(options.serving)
 
 
-def _connection(settings: Effective, options: RunOptions, environment: Mapping[str, str], timing: Timing) -> Connection:
+def _connections(
+    settings: Effective, options: RunOptions, environment: Mapping[str, str], timing: Timing
+) -> Connections:
     kubeconfig = options.kubeconfig or settings.configuration.client_connection.kubeconfig
-    return connect(Choice(kubeconfig, master=options.master), environment, timing).connection
+    own = connect(Choice(kubeconfig, master=options.master), environment, timing).connection
+
+    def other(file: str) -> Connection:
+        return connect(Choice(file), environment, timing).connection if file else own
+
+    serving = options.serving
+    return Connections(own, other(serving.authentication.kubeconfig), other(serving.authorization_kubeconfig))
 
 
 def _write_configuration(settings: Effective, file: str) -> None:

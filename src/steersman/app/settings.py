@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from steersman.app.authorities import AuthenticationOptions
 from steersman.config import Duration
 from steersman.observe import Format
 from steersman.serving import DEFAULT_PORT, AccessOptions
@@ -22,6 +23,23 @@ class ElectionFlags:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientFlags:
+    """As `ElectionFlags`, for the connection to the API server."""
+
+    qps: float | None = None
+    burst: int | None = None
+    content_type: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DebuggingFlags:
+    """As `ElectionFlags`. Profiling lets `/debug/tasks` be seen; contention profiling has nothing to do here."""
+
+    enable_profiling: bool | None = None
+    enable_contention_profiling: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ServingOptions:
     """The HTTPS endpoints."""
 
@@ -33,6 +51,15 @@ class ServingOptions:
     certificate_file: str = ""
     key_file: str = ""
     access: AccessOptions = field(default_factory=AccessOptions)
+    #: --tls-min-version, --tls-cipher-suites
+    min_version: str = ""
+    cipher_suites: tuple[str, ...] = ()
+    #: --permit-port-sharing, --permit-address-sharing
+    share_port: bool = False
+    share_address: bool = False
+    authentication: AuthenticationOptions = field(default_factory=AuthenticationOptions)
+    #: --authorization-kubeconfig; "": the scheduler's own connection.
+    authorization_kubeconfig: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +73,8 @@ class RunOptions:
     #: As in the flag: "A=true,B=false".
     feature_gates: str = ""
     election: ElectionFlags = field(default_factory=ElectionFlags)
+    client: ClientFlags = field(default_factory=ClientFlags)
+    debugging: DebuggingFlags = field(default_factory=DebuggingFlags)
     serving: ServingOptions = field(default_factory=ServingOptions)
     verbosity: int = 0
     log_format: Format = Format.TEXT

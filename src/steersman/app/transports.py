@@ -10,9 +10,18 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from steersman.client import Connection, RateLimited, Timing, TokenBucket, Transport, http_transport
+from steersman.client import Connection, HttpTransport, RateLimited, Timing, TokenBucket, Transport, http_transport
 from steersman.config import ClientConnection
 from steersman.observe import ClientMetrics, MeasuredTransport
+
+
+@dataclass(frozen=True, slots=True)
+class Connections:
+    """Of the scheduler, and of those who ask on its behalf who a client is and what it may see."""
+
+    cluster: Connection
+    authentication: Connection
+    authorization: Connection
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,26 +29,30 @@ class Transports:
     cluster: Transport
     events: Transport
     lease: Transport
-    reviews: Transport
+    authentication: Transport
+    authorization: Transport
 
 
 @asynccontextmanager
 async def transports(
-    connection: Connection, limits: ClientConnection, timing: Timing, metrics: ClientMetrics
+    connections: Connections, limits: ClientConnection, timing: Timing, metrics: ClientMetrics
 ) -> AsyncIterator[Transports]:
     """Closed at the end."""
 
-    def measured(transport: Transport) -> MeasuredTransport:
-        return MeasuredTransport(transport, metrics, connection.server)
+    def measured(transport: HttpTransport) -> MeasuredTransport:
+        return MeasuredTransport(transport, metrics, transport.server)
 
-    def limited(transport: Transport) -> Transport:
+    def limited(transport: HttpTransport) -> Transport:
         below = measured(transport)
         return RateLimited(below, TokenBucket(limits.qps, limits.burst, timing), below.waited)
 
     async with (
-        http_transport(connection) as cluster,
-        http_transport(connection) as events,
-        http_transport(connection) as lease,
-        http_transport(connection) as reviews,
+        http_transport(connections.cluster) as cluster,
+        http_transport(connections.cluster) as events,
+        http_transport(connections.cluster) as lease,
+        http_transport(connections.authentication) as authentication,
+        http_transport(connections.authorization) as authorization,
     ):
-        yield Transports(limited(cluster), limited(events), measured(lease), measured(reviews))
+        yield Transports(
+            limited(cluster), limited(events), measured(lease), measured(authentication), measured(authorization)
+        )

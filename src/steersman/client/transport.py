@@ -99,6 +99,11 @@ class HttpTransport:
         self._session: aiohttp.ClientSession | None = None
         self._shown: Certificate | None = None
 
+    @property
+    def server(self) -> str:
+        """Its address."""
+        return self._connection.server
+
     async def request(
         self,
         method: str,

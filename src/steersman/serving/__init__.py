@@ -1,16 +1,19 @@
 """The HTTPS server of a running scheduler: health, metrics and debugging, with delegated access control.
 
 `Server` serves `Endpoints`, which `scheduler_endpoints` fills from `observe`. Health is open to all; everything else asks
-`AccessControl`, which asks the API server through `AccessReviews` (`ApiReviews`).
+`AccessControl`, which asks the API server through `AccessReviews` (`ApiReviews`). `ServerTls` keeps the certificate fresh,
+`CertificateUsers` knows clients by theirs.
 """
 
 from steersman.serving.access import Access, AccessControl, AccessOptions, AccessReviews, User
 from steersman.serving.api_reviews import ApiReviews
-from steersman.serving.certificates import Certificate, context_for, from_files, self_signed
+from steersman.serving.certificates import Certificate, self_signed
+from steersman.serving.client_certificates import CertificateUsers, ClientAuthorities, ProxyHeaders
 from steersman.serving.endpoints import Decisions, Endpoints
 from steersman.serving.health import HANDLERS_NOT_SYNCED, PING, SHUTTING_DOWN, Check, Health
 from steersman.serving.of_a_scheduler import Listers, compare_with, scheduler_endpoints
 from steersman.serving.server import DEFAULT_PORT, Listen, Server
+from steersman.serving.server_tls import ServerTls, TlsOptions
 
 __all__ = [
     "DEFAULT_PORT",
@@ -23,17 +26,20 @@ __all__ = [
     "AccessReviews",
     "ApiReviews",
     "Certificate",
+    "CertificateUsers",
     "Check",
+    "ClientAuthorities",
     "Decisions",
     "Endpoints",
     "Health",
     "Listen",
     "Listers",
+    "ProxyHeaders",
     "Server",
+    "ServerTls",
+    "TlsOptions",
     "User",
     "compare_with",
-    "context_for",
-    "from_files",
     "scheduler_endpoints",
     "self_signed",
 ]

@@ -1,7 +1,7 @@
 """Who may see what: delegated to the API server by TokenReview and SubjectAccessReview, with answers kept for a while.
 
-`server` asks `AccessControl` before every request. `AccessReviews` is implemented by the client. A request without a token is
-nobody's: there is no anonymous access beyond the open paths.
+`server` asks `AccessControl` before every request. `AccessReviews` is implemented by the client. A request without a token
+or client certificate is nobody's: there is no anonymous access beyond the open paths.
 """
 
 from __future__ import annotations
@@ -110,10 +110,12 @@ class AccessControl:
         self._users: Kept[User | None] = Kept(clock)
         self._access: Kept[Access] = Kept(clock)
 
-    async def decide(self, method: str, path: str, authorization: str) -> Verdict:
-        """`authorization` is the header, "" when there is none."""
+    async def decide(self, method: str, path: str, authorization: str, known: User | None = None) -> Verdict:
+        """`authorization` is the header, "" when there is none; `known` who it is by a client certificate."""
         if path in self._open:
             return Granted()
+        if known is not None:
+            return await self._authorise(known, method.lower(), path)
         token = bearer_token(authorization)
         if not token:
             return Unauthenticated()

@@ -16,13 +16,14 @@ _ReviewT = TypeVar("_ReviewT", bound=msgspec.Struct)
 
 
 class ApiReviews:
-    """Implements `AccessReviews`; whatever the transport raises goes through."""
+    """Implements `AccessReviews`; whatever the transports raise goes through. One may do for both."""
 
-    def __init__(self, transport: Transport) -> None:
-        self._transport = transport
+    def __init__(self, tokens: Transport, access: Transport | None = None) -> None:
+        self._tokens = tokens
+        self._access = access or tokens
 
     async def review_token(self, token: str) -> User | None:
-        status = (await self._post(TOKEN_REVIEWS, _token_review(token), _TokenReview)).status
+        status = (await _post(self._tokens, TOKEN_REVIEWS, _token_review(token), _TokenReview)).status
         if not status.authenticated:
             return None
         user = status.user
@@ -30,12 +31,14 @@ class ApiReviews:
         return User(user.username, user.uid, tuple(user.groups or ()), extra)
 
     async def review_access(self, user: User, verb: str, path: str) -> Access:
-        status = (await self._post(ACCESS_REVIEWS, _access_review(user, verb, path), _AccessReview)).status
+        document = _access_review(user, verb, path)
+        status = (await _post(self._access, ACCESS_REVIEWS, document, _AccessReview)).status
         return Access(status.allowed and not status.denied, status.reason)
 
-    async def _post(self, path: str, document: dict[str, object], kind: type[_ReviewT]) -> _ReviewT:
-        answer = await self._transport.request("POST", path, body=msgspec.json.encode(document))
-        return msgspec.json.decode(answer.body, type=kind)
+
+async def _post(transport: Transport, path: str, document: dict[str, object], kind: type[_ReviewT]) -> _ReviewT:
+    answer = await transport.request("POST", path, body=msgspec.json.encode(document))
+    return msgspec.json.decode(answer.body, type=kind)
 
 
 class _UserInfo(msgspec.Struct, frozen=True):

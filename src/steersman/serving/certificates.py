@@ -1,4 +1,4 @@
-"""The server's certificate: from files, or a self-signed one that lives as long as the process. Used by `server`."""
+"""The server's certificate: from files, or a self-signed one that lives as long as the process. Used by `server_tls`."""
 
 from __future__ import annotations
 
@@ -28,27 +28,25 @@ class Certificate:
     key: bytes
 
 
-def from_files(certificate_file: str, key_file: str) -> ssl.SSLContext:
-    """--tls-cert-file and --tls-private-key-file."""
-    context = _context()
+def load_files(context: ssl.SSLContext, certificate_file: str, key_file: str) -> None:
+    """--tls-cert-file and --tls-private-key-file. InputError, and everything as before, when they cannot be used."""
     try:
+        # A context that was half changed would show one certificate and sign with the key of another.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate_file, key_file)
         context.load_cert_chain(certificate_file, key_file)
     except (OSError, ssl.SSLError) as cause:
         raise InputError(
             f"cannot be used as certificate and key: {cause}", file=certificate_file, value=key_file
         ) from cause
-    return context
 
 
-def context_for(certificate: Certificate) -> ssl.SSLContext:
+def load_certificate(context: ssl.SSLContext, certificate: Certificate) -> None:
     """The ssl module reads certificates from files only; they pass through files that nobody else can read."""
-    context = _context()
     with tempfile.TemporaryDirectory() as folder:
         chain, key = Path(folder, "chain"), Path(folder, "key")
         chain.write_bytes(certificate.chain)
         key.write_bytes(certificate.key)
         context.load_cert_chain(chain, key)
-    return context
 
 
 def self_signed(names: Sequence[str], now: datetime.datetime) -> Certificate:
@@ -75,12 +73,6 @@ def self_signed(names: Sequence[str], now: datetime.datetime) -> Certificate:
     pem = serialization.Encoding.PEM
     plain, unencrypted = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     return Certificate(signed.public_bytes(pem), key.private_bytes(pem, plain, unencrypted))
-
-
-def _context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    return context
 
 
 def _general_name(name: str) -> x509.GeneralName:

@@ -16,7 +16,8 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from steersman.serving import refusals
-from steersman.serving.access import AccessControl, Forbidden, Granted, Unauthenticated
+from steersman.serving.access import AccessControl, Forbidden, Granted, Unauthenticated, User
+from steersman.serving.client_certificates import CertificateUsers
 from steersman.serving.endpoints import Endpoints, routes
 
 DEFAULT_PORT: Final = 10259
@@ -34,21 +35,27 @@ class Listen:
     port: int = DEFAULT_PORT
     #: None: plain HTTP, for a proxy in the same pod.
     tls: ssl.SSLContext | None = None
+    #: --permit-port-sharing, --permit-address-sharing; None: as the operating system has it.
+    share_port: bool | None = None
+    share_address: bool | None = None
 
 
 class Server:
     """Serves between `__aenter__` and `__aexit__`; `port` is then known."""
 
-    def __init__(self, listen: Listen, endpoints: Endpoints, access: AccessControl) -> None:
+    def __init__(
+        self, listen: Listen, endpoints: Endpoints, access: AccessControl, users: CertificateUsers | None = None
+    ) -> None:
+        """`users` are told by client certificates."""
         self._listen = listen
-        self._runner = web.AppRunner(application(endpoints, access), access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+        app = application(endpoints, access, users or CertificateUsers())
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         self.port = 0
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
         try:
-            site = web.TCPSite(self._runner, self._listen.address, self._listen.port, ssl_context=self._listen.tls)
-            await site.start()
+            await self._site().start()
         except BaseException:
             await self._runner.cleanup()
             raise
@@ -61,17 +68,28 @@ class Server:
         """Requests under way have a few seconds to end."""
         await self._runner.cleanup()
 
+    def _site(self) -> web.TCPSite:
+        listen = self._listen
+        return web.TCPSite(
+            self._runner,
+            listen.address,
+            listen.port,
+            ssl_context=listen.tls,
+            reuse_port=listen.share_port,
+            reuse_address=listen.share_address,
+        )
 
-def application(endpoints: Endpoints, access: AccessControl) -> web.Application:
-    app = web.Application(middlewares=[_guard(access)])
+
+def application(endpoints: Endpoints, access: AccessControl, users: CertificateUsers) -> web.Application:
+    app = web.Application(middlewares=[_guard(access, users)])
     app.add_routes(routes(endpoints))
     return app
 
 
-def _guard(access: AccessControl) -> Middleware:
+def _guard(access: AccessControl, users: CertificateUsers) -> Middleware:
     @web.middleware
     async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        refusal = await _refusal(access, request)
+        refusal = await _refusal(access, request, _by_certificate(users, request))
         response = await _answer(request, handler) if refusal is None else refusal
         response.headers.update(_HEADERS)
         return response
@@ -79,9 +97,15 @@ def _guard(access: AccessControl) -> Middleware:
     return guard
 
 
-async def _refusal(access: AccessControl, request: web.Request) -> web.Response | None:
+def _by_certificate(users: CertificateUsers, request: web.Request) -> User | None:
+    channel = request.get_extra_info("ssl_object")
+    certificate = None if channel is None else channel.getpeercert(binary_form=True)
+    return None if certificate is None else users.identify(certificate, request.headers)
+
+
+async def _refusal(access: AccessControl, request: web.Request, known: User | None) -> web.Response | None:
     """None: go on."""
-    verdict = await access.decide(request.method, request.path, request.headers.get("Authorization", ""))
+    verdict = await access.decide(request.method, request.path, request.headers.get("Authorization", ""), known)
     if isinstance(verdict, Granted):
         return None
     if isinstance(verdict, Unauthenticated):
