@@ -16,6 +16,7 @@ from typing import Final
 from steersman.app.bindings import Bindings
 from steersman.app.control import Control
 from steersman.app.effective import Effective, effective
+from steersman.app.event_loop import new_event_loop
 from steersman.app.program import Program
 from steersman.app.settings import RunOptions
 from steersman.app.signals import ENDING, handled
@@ -35,7 +36,8 @@ def main(options: RunOptions) -> int:
     """Runs until a signal, or the loss of the lease, ends it. 0: ended in order; 1: the lease was lost, or a
     second signal came."""
     log = set_up(options.verbosity, options.log_format)
-    return asyncio.run(until_signalled(options, log))
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
+        return runner.run(until_signalled(options, log))
 
 
 async def until_signalled(options: RunOptions, log: Log | Silence = SILENCE) -> int:

@@ -5,7 +5,6 @@ Raised by `transport`; `retry`, the reflectors and the dispatcher decide by what
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 import msgspec
@@ -87,10 +86,9 @@ class _Status(msgspec.Struct, rename="camel"):
     details: _Details | None = None
 
 
-def from_status(
-    body: bytes | msgspec.Raw, *, code: int = _INTERNAL, headers: Mapping[str, str] | None = None
-) -> ApiError:
-    """The error that an answer, or an ERROR event of a watch, stands for; `code` counts when the body has none.
+def from_status(body: bytes | msgspec.Raw, *, code: int = _INTERNAL, retry_after: str | None = None) -> ApiError:
+    """The error that an answer, or an ERROR event of a watch, stands for; `code` counts when the body has none, `retry_after` is
+    the header of that name.
 
     A body that is no Status (a proxy in between has written it) is shown as it is.
     """
@@ -100,7 +98,7 @@ def from_status(
         text = bytes(body)[:_SHOWN_BODY].decode("utf-8", "replace").strip()
         status = _Status(message=text or None)
     details = status.details or _Details()
-    wait = _seconds((headers or {}).get("Retry-After"))
+    wait = _seconds(retry_after)
     if wait is None and details.retry_after_seconds:
         wait = float(details.retry_after_seconds)
     return ApiError(status.code or code, status.reason or "", status.message or "", wait)

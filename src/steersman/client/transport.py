@@ -14,6 +14,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final, Protocol
+from urllib.parse import urlencode
 
 import aiohttp
 from yarl import URL
@@ -21,8 +22,10 @@ from yarl import URL
 from steersman.client.auth.credentials import Credential
 from steersman.client.connection import Connection
 from steersman.client.errors import ApiError, ConnectionFailed, from_status
+from steersman.client.keep_alive import ChannelPool, NotSent
 from steersman.client.lines import LineAssembler
 from steersman.client.tls import Certificate, context_for
+from steersman.errors import InputError
 
 Query = Mapping[str, str]
 NO_QUERY: Final[Query] = MappingProxyType({})
@@ -89,14 +92,18 @@ class _Call:
 
 
 class HttpTransport:
-    """A transport over aiohttp. Connects when it is first used; `close` ends that."""
+    """Requests over `keep_alive`, streams and whatever needs a proxy over aiohttp. Connects when it is first used; `close`
+    ends that."""
 
     def __init__(self, connection: Connection, *, user_agent: str = "steersman", idle: float = IDLE_SECONDS) -> None:
         self._connection = connection
         self._base = URL(connection.server.rstrip("/"))
         self._user_agent = user_agent
+        self._common_headers = f"Host: {self._base.authority}\r\nUser-Agent: {user_agent}\r\nAccept: {JSON}"
         self._idle = idle
         self._session: aiohttp.ClientSession | None = None
+        self._pool: ChannelPool | None = None
+        #: The certificate that the connections show.
         self._shown: Certificate | None = None
 
     @property
@@ -139,15 +146,56 @@ class HttpTransport:
 
     async def close(self) -> None:
         session, self._session = self._session, None
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
         if session is not None:
             await session.close()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
     async def _granted(self, call: _Call, shown: Credential) -> Response:
+        if not self._connection.proxy:
+            return await self._exchanged(call, shown)
         async with self._answer(call, shown) as response:
             await _require_success(response)
             return Response(response.status, await response.read(), response.headers.get("Date", ""))
+
+    async def _exchanged(self, call: _Call, shown: Credential) -> Response:
+        await self._keep_to(shown)
+        if self._pool is None:
+            self._pool = self._make_pool(shown)
+        timeout = call.limits.total or REQUEST_SECONDS
+        try:
+            answer = await self._pool.exchange(self._head(call, shown) + (call.body or b""), timeout, CONNECT_SECONDS)
+        except NotSent as cause:
+            message = f"{call}: Cannot connect to {self._base.host}:{self._base.port}: {cause}"
+            raise ConnectionFailed(message, may_have_arrived=False) from cause
+        except TimeoutError as cause:
+            raise ConnectionFailed(f"{call}: no answer in time", may_have_arrived=True) from cause
+        except OSError as cause:
+            raise ConnectionFailed(f"{call}: {cause}", may_have_arrived=True) from cause
+        if answer.status >= _FIRST_FAILURE:
+            raise from_status(answer.body, code=answer.status, retry_after=answer.headers.get("retry-after"))
+        return Response(answer.status, answer.body, answer.headers.get("date", ""))
+
+    def _head(self, call: _Call, shown: Credential) -> bytes:
+        target = self._base.raw_path.rstrip("/") + call.path
+        if call.query:
+            target = f"{target}?{urlencode(call.query)}"
+        lines = [f"{call.method} {target} HTTP/1.1", self._common_headers]
+        lines += [f"{name}: {_clean(value)}" for name, value in shown.headers]
+        if call.body is not None:
+            lines.append(f"Content-Type: {call.content_type}\r\nContent-Length: {len(call.body)}")
+        lines.append("\r\n")
+        return "\r\n".join(lines).encode("latin-1")
+
+    def _make_pool(self, credential: Credential) -> ChannelPool:
+        self._shown = credential.certificate
+        secure = self._base.scheme == "https"
+        tls = context_for(self._connection.tls, credential.certificate) if secure else None
+        host, port = self._base.host or "", self._base.port or 0
+        return ChannelPool(host, port, tls, self._connection.tls.server_name)
 
     async def _require_accepted(self, response: aiohttp.ClientResponse, shown: Credential) -> None:
         """A stream is not tried again here; its reader does that, by then with new credentials."""
@@ -184,9 +232,7 @@ class HttpTransport:
         return self._base.joinpath(path.lstrip("/"), encoded=True).with_query(dict(query))
 
     async def _connected(self, credential: Credential) -> aiohttp.ClientSession:
-        """A new certificate needs new connections; those that show the old one are closed."""
-        if self._session is not None and credential.certificate != self._shown:
-            await self.close()
+        await self._keep_to(credential)
         if self._session is None:
             self._shown = credential.certificate
             self._session = aiohttp.ClientSession(
@@ -196,6 +242,12 @@ class HttpTransport:
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session
+
+    async def _keep_to(self, credential: Credential) -> None:
+        """A new certificate needs new connections; those that show the old one are closed."""
+        is_connected = self._session is not None or self._pool is not None
+        if is_connected and credential.certificate != self._shown:
+            await self.close()
 
     def _tls(self, credential: Credential) -> bool | ssl.SSLContext:
         if self._base.scheme != "https":
@@ -217,7 +269,15 @@ async def http_transport(
 
 async def _require_success(response: aiohttp.ClientResponse) -> None:
     if response.status >= _FIRST_FAILURE:
-        raise from_status(await response.read(), code=response.status, headers=response.headers)
+        retry_after = response.headers.get("Retry-After")
+        raise from_status(await response.read(), code=response.status, retry_after=retry_after)
+
+
+def _clean(value: str) -> str:
+    """A line end in a header would begin another one."""
+    if "\r" in value or "\n" in value:
+        raise InputError("contains a line end", field="credentials")
+    return value
 
 
 def _probe_when_silent(response: aiohttp.ClientResponse) -> None:
