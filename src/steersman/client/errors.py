@@ -87,8 +87,8 @@ class _Status(msgspec.Struct, rename="camel"):
 
 
 def from_status(body: bytes | msgspec.Raw, *, code: int = _INTERNAL, retry_after: str | None = None) -> ApiError:
-    """The error that an answer, or an ERROR event of a watch, stands for; `code` counts when the body has none, `retry_after` is
-    the header of that name.
+    """The error that an answer, or an ERROR event of a watch, stands for; `code` counts when the body has none,
+    `retry_after` is the header of that name.
 
     A body that is no Status (a proxy in between has written it) is shown as it is.
     """

@@ -11,7 +11,7 @@ import asyncio
 import ssl
 from collections import deque
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, cast
 
 MOST_CONNECTIONS: Final = 32
 """More requests at once only wait for each other in the server, and every connection costs it a handshake."""
@@ -59,7 +59,8 @@ class Channel(asyncio.Protocol):
         assert self._transport is not None
         assert self._waiting is None, "one request at a time"
         loop = asyncio.get_running_loop()
-        waiting = self._waiting = loop.create_future()
+        waiting: asyncio.Future[Answer] = loop.create_future()
+        self._waiting = waiting
         timer = loop.call_later(timeout, self._time_out)
         self._transport.write(request)
         try:
@@ -77,8 +78,8 @@ class Channel(asyncio.Protocol):
     # -- called by the event loop ------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        # Not isinstance: uvloop's transports are none of asyncio's classes.
+        self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         try:
