@@ -146,13 +146,15 @@ def test_a_list_that_is_none_is_refused() -> None:
 def test_published_bytes_that_are_no_certificate_leave_all_as_it_was() -> None:
     async def scenario() -> None:
         publisher = full()
-        async with authorities(publisher, AuthenticationOptions()) as (kept, users):
-            async with running(kept.keep_fresh(IMPATIENT)):
-                await until(lambda: users.authorities.users)
-                publisher.data = {"client_ca_file": "nonsense"}
-                asked = publisher.asked
-                await until(lambda: publisher.asked > asked + 2)
-                await asyncio.sleep(0)
-                assert users.authorities.users == USERS.certificate
+        async with (
+            authorities(publisher, AuthenticationOptions()) as (kept, users),
+            running(kept.keep_fresh(IMPATIENT)),
+        ):
+            await until(lambda: users.authorities.users)
+            publisher.data = {"client_ca_file": "nonsense"}
+            asked = publisher.asked
+            await until(lambda: publisher.asked > asked + 2)
+            await asyncio.sleep(0)
+            assert users.authorities.users == USERS.certificate
 
     run(scenario())

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.commands import refused, steersman
 from tests.cli.files import CONFIG, write
 
+from steersman.cli.run_unsupported import UNSUPPORTED
 from steersman.config import load
 
 ELSEWHERE = ("--master", "http://127.0.0.1:1", "--leader-elect=false")
@@ -116,3 +117,42 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
 def test_an_open_path_with_a_star_in_the_middle() -> None:
     line = refused("run", *ELSEWHERE, "--authorization-always-allow-paths", "/healthz,/a*b")
     assert line == 'Error: --authorization-always-allow-paths: may have a * only at its end (got "/a*b")'
+
+
+def test_flags_go_before_the_configuration(tmp_path: Path) -> None:
+    config = write(tmp_path / "config.yaml", CONFIG + "clientConnection: {qps: 7, burst: 8}\nenableProfiling: true\n")
+    file = tmp_path / "written.yaml"
+    flags = ("--kube-api-qps=500", "--profiling=false", "--contention-profiling=false")
+    assert steersman("run", "--config", config, *flags, "--write-config-to", file).exit_code == 0
+    written = load(file.read_text())
+    assert (written.client_connection.qps, written.client_connection.burst) == (500, 8)
+    assert (written.enable_profiling, written.enable_contention_profiling) == (False, False)
+
+
+@pytest.mark.parametrize("flag", sorted(UNSUPPORTED))
+def test_flags_that_cannot_be_supported_say_what_there_is_instead(flag: str) -> None:
+    result = steersman("run", f"{flag}=1")
+    assert result.exit_code == 2
+    assert f"{flag} of kube-scheduler is not supported: {UNSUPPORTED[flag]}" in " ".join(result.stderr.split())
+
+
+def test_names_of_tls_that_do_not_exist() -> None:
+    quiet = (*ELSEWHERE, "--bind-address", "127.0.0.1")
+    assert refused("run", *quiet, "--tls-min-version", "VersionTLS9").startswith(
+        "Error: --tls-min-version: there is no"
+    )
+    assert refused("run", *quiet, "--tls-cipher-suites", "A,B").startswith("Error: --tls-cipher-suites: there is no")
+
+
+def test_authorities_that_cannot_be_used(tmp_path: Path) -> None:
+    quiet = (*ELSEWHERE, "--bind-address", "127.0.0.1")
+    broken = write(tmp_path / "ca.crt", "nonsense")
+    assert "is not a bundle of PEM certificates" in refused("run", *quiet, "--client-ca-file", broken)
+    missing = tmp_path / "missing.crt"
+    assert refused("run", *quiet, "--client-ca-file", missing).startswith(f"Error: {missing}: --client-ca-file: cannot")
+
+
+def test_kubeconfigs_for_reviews_that_cannot_be_used(tmp_path: Path) -> None:
+    missing = tmp_path / "missing"
+    for flag in ("--authentication-kubeconfig", "--authorization-kubeconfig"):
+        assert str(missing) in refused("run", *ELSEWHERE, flag, missing)

@@ -97,3 +97,7 @@ def test_decisions_and_their_explanations_are_shown(cluster: MeasuredCluster) ->
 
 def test_the_configuration_is_shown_with_its_defaults(cluster: MeasuredCluster) -> None:
     assert '"resourceName": "kube-scheduler"' in get(endpoints(cluster), "/configz")
+
+
+def test_profiling_shows_what_tasks_do(cluster: MeasuredCluster) -> None:
+    assert " tasks\n\nTask-" in get(endpoints(cluster), "/debug/tasks")

@@ -29,6 +29,7 @@ class Effective:
     configuration: SchedulerConfiguration
     gates: FeatureGates
     registry: Registry
+    max_in_unschedulable: float
 
 
 def effective(options: RunOptions) -> Effective:
@@ -41,7 +42,7 @@ def effective(options: RunOptions) -> Effective:
     configuration = with_enabled(_with_flags(loaded, options), names)
     config.validate(configuration, gates, file=file)
     config.build(configuration, capabilities_of(registry), gates, file)
-    return Effective(configuration, gates, registry)
+    return Effective(configuration, gates, registry, options.max_in_unschedulable)
 
 
 def _with_flags(loaded: SchedulerConfiguration, options: RunOptions) -> SchedulerConfiguration:

@@ -92,7 +92,9 @@ class Program:
             SeededRng(secrets.randbits(64)),
             self._dispatcher,
             bindings.spawn,
-            SchedulerOptions(settings.configuration, settings.gates, settings.registry, extenders),
+            SchedulerOptions(
+                settings.configuration, settings.gates, settings.registry, extenders, settings.max_in_unschedulable
+            ),
         )
         self._informers = Informers(
             channels.cluster, TimedIngest(self._scheduler, self._metrics), timing, originals=originals

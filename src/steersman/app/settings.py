@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from steersman.app.authorities import AuthenticationOptions
 from steersman.config import Duration
 from steersman.observe import Format
+from steersman.queue import QueueSettings
 from steersman.serving import DEFAULT_PORT, AccessOptions
 
 
@@ -81,3 +82,5 @@ class RunOptions:
     #: The configuration is written to this file, and nothing is run.
     write_config_to: str = ""
     plugin_files: tuple[str, ...] = ()
+    #: --pod-max-in-unschedulable-pods-duration, in seconds.
+    max_in_unschedulable: float = QueueSettings().max_in_unschedulable

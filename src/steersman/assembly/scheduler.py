@@ -66,6 +66,8 @@ class SchedulerOptions:
     #: Services that have a say, in the order in which they are asked; usually `client.http_extenders`. A scheduler with
     #: extenders is driven by `schedule_one_async`.
     extenders: Sequence[Extender] = ()
+    #: A pod that has been unschedulable for so many seconds is tried again without a reason.
+    max_in_unschedulable: float = QueueSettings().max_in_unschedulable
     #: Use the plain engine: slow, for comparisons.
     scalar: bool = False
 
@@ -192,7 +194,11 @@ class Scheduler:
             {name: self._queue_profile(profile) for name, profile in self.profiles.items()},
             sort_key_of(first.queue_sort),
             self.clock,
-            QueueSettings(float(settings.pod_initial_backoff_seconds), float(settings.pod_max_backoff_seconds)),
+            QueueSettings(
+                float(settings.pod_initial_backoff_seconds),
+                float(settings.pod_max_backoff_seconds),
+                self.options.max_in_unschedulable,
+            ),
             pod_lookup=self.pods.get,
             namespace_labels=self.cache.namespace_labels,
             metrics=self._queue_metrics(),

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import click
+
+from steersman.cli.parameters import CommandT, with_options
 
 if TYPE_CHECKING:
     from steersman.client import Choice, Target, Transport
 
 T = TypeVar("T")
-CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 
 
 def cluster_options(command: CommandT) -> CommandT:
     """`--kubeconfig`, `--context`, `--master`, and what the scheduler would be configured with."""
-    for option in (
-        click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates of the scheduler."),
-        click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with plugins."),
-        click.option("--config", "config_file", default="", metavar="FILE", help="A KubeSchedulerConfiguration (v1)."),
-        click.option("--master", default="", metavar="URL", help="Address of the API server."),
-        click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
-        click.option("--kubeconfig", default="", metavar="FILE", help="How to reach the cluster."),
-    ):
-        command = option(command)
-    return command
+    return with_options(
+        command,
+        (
+            click.option("--kubeconfig", default="", metavar="FILE", help="How to reach the cluster."),
+            click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
+            click.option("--master", default="", metavar="URL", help="Address of the API server."),
+            click.option("--config", "config_file", default="", metavar="FILE", help="The scheduler's configuration."),
+            click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with plugins."),
+            click.option(
+                "--feature-gates", default="", metavar="A=true,B=false", help="The scheduler's feature gates."
+            ),
+        ),
+    )
 
 
 def asked(choice: Choice, question: Callable[[Transport, Target], Awaitable[T]]) -> T:

@@ -1,14 +1,48 @@
-"""Values of options that need more than a string: durations, feature gates."""
+"""Options of several commands, and values that need more than a string: durations, switches, lists, feature gates."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 if TYPE_CHECKING:
-    from steersman.config import FeatureGates
+    from steersman.config import Duration, FeatureGates
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+#: The values of a command's options by name.
+Given = Mapping[str, Any]
+
+
+def with_options(command: CommandT, options: Sequence[Callable[[CommandT], CommandT]]) -> CommandT:
+    """The command with these options, in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def switch(name: str, text: str) -> Any:
+    """As Go's flags: `--name`, `--name=true` and `--name=false`; None where nothing is said."""
+    return click.option(name, type=bool, is_flag=False, flag_value="true", metavar="[true|false]", help=text)
+
+
+def parse_list(_: click.Context, __: click.Parameter, text: str) -> tuple[str, ...]:
+    """A callback: parts between commas."""
+    return tuple(part for part in (piece.strip() for piece in text.split(",")) if part)
+
+
+def parse_duration(_: click.Context, __: click.Parameter, text: str | None) -> Duration | None:
+    """A callback: a duration as Go writes it; what a configuration file would take."""
+    if text is None:
+        return None
+    from steersman.config import Duration, DurationError
+
+    try:
+        return Duration.parse(text)
+    except DurationError as error:
+        raise click.BadParameter(f'{text!r} is not a duration; use for example "15s" or "1m30s"') from error
 
 
 def parse_seconds(_: click.Context, __: click.Parameter, text: str | None) -> float | None:

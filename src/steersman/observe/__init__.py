@@ -16,6 +16,7 @@ from steersman.observe.measured_scheduler import MeasuredScheduler
 from steersman.observe.measured_transport import MeasuredTransport
 from steersman.observe.metrics import Metrics
 from steersman.observe.pod_resources import pod_resources
+from steersman.observe.tasks import dump_tasks
 from steersman.observe.timed_ingest import TimedIngest
 
 __all__ = [
@@ -37,6 +38,7 @@ __all__ = [
     "compare",
     "dump_cache",
     "dump_queue",
+    "dump_tasks",
     "explain_now",
     "pod_resources",
     "set_up",

@@ -43,6 +43,8 @@ class Endpoints:
     cache: Callable[[], str]
     queue: Callable[[], str]
     decisions: Decisions
+    #: `/debug/tasks`; None: there is no such path.
+    tasks: Callable[[], str] | None = None
     healthz: Health = field(default_factory=lambda: Health("healthz"))
     livez: Health = field(default_factory=lambda: Health("livez"))
     readyz: Health = field(default_factory=lambda: Health("readyz"))
@@ -62,6 +64,7 @@ def routes(endpoints: Endpoints) -> list[web.RouteDef]:
         web.get("/configz", handlers.configz),
         web.get("/debug/cache", handlers.cache),
         web.get("/debug/queue", handlers.queue),
+        *_task_routes(endpoints.tasks),
         web.get("/debug/decisions", handlers.recent_decisions),
         web.get("/debug/decisions/{namespace}/{name}", handlers.decisions_on_a_pod),
     ]
@@ -112,6 +115,16 @@ class Handlers:
         if explanation is not None:
             body["explanation"] = explanation.to_dict()
         return web.json_response(body)
+
+
+def _task_routes(tasks: Callable[[], str] | None) -> list[web.RouteDef]:
+    if tasks is None:
+        return []
+
+    async def show(request: web.Request) -> web.Response:
+        return web.Response(text=tasks())
+
+    return [web.get("/debug/tasks", show)]
 
 
 def _health_routes(health: Health) -> list[web.RouteDef]:

@@ -17,6 +17,7 @@ from steersman.observe import (
     compare,
     dump_cache,
     dump_queue,
+    dump_tasks,
     pod_resources,
 )
 from steersman.serving.endpoints import Decisions, Endpoints
@@ -54,6 +55,7 @@ def scheduler_endpoints(
         cache=lambda: _cache_text(scheduler, listers),
         queue=lambda: dump_queue(scheduler.queue),
         decisions=Decisions(decisions.recent, decisions.of, decisions.explain),
+        tasks=dump_tasks if scheduler.options.configuration.enable_profiling else None,
         healthz=Health("healthz", healthz, checks.checked),
         livez=Health("livez", (), checks.checked),
         readyz=Health("readyz", readyz, checks.checked),

@@ -1,0 +1,101 @@
+"""The flags of `steersman run` about scheduling: configuration, cluster, lease, logs. Spelt as kube-scheduler spells them.
+
+`scheduling_flags` declares them; the other functions make of the given values what `steersman.app` understands.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steersman.cli.parameters import CommandT, Given, parse_duration, parse_seconds, switch, with_options
+
+if TYPE_CHECKING:
+    from steersman.app import ClientFlags, DebuggingFlags, ElectionFlags
+
+
+def scheduling_flags(command: CommandT) -> CommandT:
+    return with_options(command, (*_CONFIGURATION, *_CLUSTER, *_QUEUE, *_ELECTION, *_LOGS))
+
+
+def election_flags(given: Given) -> ElectionFlags:
+    from steersman.app import ElectionFlags
+
+    return ElectionFlags(
+        given["leader_elect"],
+        given["leader_elect_lease_duration"],
+        given["leader_elect_renew_deadline"],
+        given["leader_elect_retry_period"],
+        given["leader_elect_resource_name"],
+        given["leader_elect_resource_namespace"],
+    )
+
+
+def client_flags(given: Given) -> ClientFlags:
+    from steersman.app import ClientFlags
+
+    return ClientFlags(given["kube_api_qps"], given["kube_api_burst"], given["kube_api_content_type"])
+
+
+def debugging_flags(given: Given) -> DebuggingFlags:
+    from steersman.app import DebuggingFlags
+
+    return DebuggingFlags(given["profiling"], given["contention_profiling"])
+
+
+def _verbosity(_: click.Context, __: click.Parameter, text: str) -> int:
+    """`-v=2` and `-v 2` mean the same, as everywhere in Kubernetes."""
+    number = text.removeprefix("=")
+    if not number.isdecimal():
+        raise click.BadParameter(f"{text!r} is not a number")
+    return int(number)
+
+
+def _duration(name: str, text: str) -> Any:
+    return click.option(name, callback=parse_duration, metavar="DURATION", help=text)
+
+
+_CONFIGURATION = (
+    click.option("--config", "config_file", default="", metavar="FILE", help="A KubeSchedulerConfiguration (v1)."),
+    click.option("--write-config-to", default="", metavar="FILE", help="Write the configuration in force, and exit."),
+    click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates, as kube-scheduler's."),
+    click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with plugins. Repeatable."),
+    switch("--profiling", "Show what every task does at /debug/tasks."),
+    switch("--contention-profiling", "Has no effect: one thread schedules, and nothing contends."),
+)
+_QUEUE = (
+    click.option(
+        "--pod-max-in-unschedulable-pods-duration",
+        "max_in_unschedulable",
+        default="5m",
+        show_default=True,
+        callback=parse_seconds,
+        metavar="DURATION",
+        help="An unschedulable pod is tried again after so long, whatever happens.",
+    ),
+)
+_CLUSTER = (
+    click.option("--kubeconfig", default="", metavar="FILE", help="How to reach the cluster; before the file's."),
+    click.option("--master", default="", metavar="URL", help="Address of the API server, before the kubeconfig's."),
+    click.option("--kube-api-qps", type=float, metavar="NUMBER", help="Requests per second, in the long run."),
+    click.option("--kube-api-burst", type=int, metavar="NUMBER", help="Requests at once."),
+    click.option("--kube-api-content-type", metavar="TYPE", help="Is noted; objects always travel as JSON."),
+)
+_ELECTION = (
+    switch("--leader-elect", "Schedule only while holding the lease."),
+    _duration("--leader-elect-lease-duration", "A lease lasts so long."),
+    _duration("--leader-elect-renew-deadline", "A leader gives up then."),
+    _duration("--leader-elect-retry-period", "Pause between attempts."),
+    click.option(
+        "--leader-elect-resource-lock", type=click.Choice(["leases"]), default="leases", help="Only leases are locks."
+    ),
+    click.option("--leader-elect-resource-name", metavar="NAME", help="Name of the lease."),
+    click.option("--leader-elect-resource-namespace", metavar="NAMESPACE", help="Namespace of the lease."),
+)
+_LOGS = (
+    click.option(
+        "-v", "--v", "verbosity", default="0", callback=_verbosity, metavar="LEVEL", help="How much is logged."
+    ),
+    click.option("--logging-format", type=click.Choice(["text", "json"]), default="text", show_default=True),
+)

@@ -1,0 +1,106 @@
+"""The flags of `steersman run` about its HTTPS endpoints: where, with which certificate, and for whom."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from steersman.cli.parameters import CommandT, Given, parse_list, parse_seconds, switch, with_options
+
+if TYPE_CHECKING:
+    from steersman.app import AuthenticationOptions, ServingOptions
+
+
+def serving_flags(command: CommandT) -> CommandT:
+    return with_options(command, (*_LISTENING, *_AUTHENTICATION, *_PROXY, *_AUTHORIZATION))
+
+
+def serving_options(given: Given) -> ServingOptions:
+    from steersman.app import ServingOptions
+    from steersman.serving import AccessOptions
+
+    return ServingOptions(
+        address=given["bind_address"],
+        port=given["secure_port"],
+        certificate_file=given["tls_cert_file"],
+        key_file=given["tls_private_key_file"],
+        access=AccessOptions(given["open_paths"], given["token_ttl"], given["allowed_ttl"], given["denied_ttl"]),
+        min_version=given["tls_min_version"],
+        cipher_suites=given["tls_cipher_suites"],
+        share_port=bool(given["permit_port_sharing"]),
+        share_address=bool(given["permit_address_sharing"]),
+        authentication=_authentication(given),
+        authorization_kubeconfig=given["authorization_kubeconfig"],
+    )
+
+
+def _authentication(given: Given) -> AuthenticationOptions:
+    from steersman.app import AuthenticationOptions
+    from steersman.serving import ProxyHeaders
+
+    return AuthenticationOptions(
+        kubeconfig=given["authentication_kubeconfig"],
+        skip_lookup=bool(given["authentication_skip_lookup"]),
+        tolerate_lookup_failure=given["authentication_tolerate_lookup_failure"] is not False,
+        client_ca_file=given["client_ca_file"],
+        proxy_ca_file=given["requestheader_client_ca_file"],
+        proxy=ProxyHeaders(
+            allowed_names=given["requestheader_allowed_names"],
+            username=given["requestheader_username_headers"],
+            uid=given["requestheader_uid_headers"],
+            groups=given["requestheader_group_headers"],
+            extra_prefixes=given["requestheader_extra_headers_prefix"],
+        ),
+    )
+
+
+def _file(name: str, text: str) -> Any:
+    return click.option(name, default="", metavar="FILE", help=text)
+
+
+def _list(name: str, default: str, text: str, *names: str) -> Any:
+    return click.option(
+        name, *names, default=default, show_default=bool(default), callback=parse_list, metavar="A,…", help=text
+    )
+
+
+def _ttl(name: str, variable: str, text: str) -> Any:
+    return click.option(
+        name, variable, default="10s", show_default=True, callback=parse_seconds, metavar="DURATION", help=text
+    )
+
+
+_LISTENING = (
+    click.option("--secure-port", type=click.IntRange(0, 65535), default=10259, show_default=True, help="0: no HTTPS."),
+    click.option("--bind-address", default="0.0.0.0", show_default=True, help="Address of the HTTPS endpoints."),
+    switch("--permit-port-sharing", "Let others listen on the same port (SO_REUSEPORT)."),
+    switch("--permit-address-sharing", "Let others listen on the same address (SO_REUSEADDR)."),
+    _file("--tls-cert-file", "Certificate, read again when it changes; without one it is self-signed."),
+    _file("--tls-private-key-file", "Key of the certificate."),
+    click.option(
+        "--tls-min-version", default="", metavar="VERSION", help="VersionTLS12 (the default) or VersionTLS13."
+    ),
+    _list("--tls-cipher-suites", "", "Cipher suites below TLS 1.3, by their names in Kubernetes."),
+)
+_AUTHENTICATION = (
+    _file("--authentication-kubeconfig", "By whom tokens are reviewed; else by the scheduler's own cluster."),
+    switch("--authentication-skip-lookup", "Do not look up in the cluster whom client certificates are believed."),
+    switch("--authentication-tolerate-lookup-failure", "Start even if that cannot be looked up; the default."),
+    _ttl("--authentication-token-webhook-cache-ttl", "token_ttl", "How long it is remembered whose token is whose."),
+    _file("--client-ca-file", "Authorities whose certificates name users; else looked up in the cluster."),
+)
+_PROXY = (
+    _file("--requestheader-client-ca-file", "Authorities of proxies that name users in headers; else looked up."),
+    _list("--requestheader-allowed-names", "", "Common names of such proxies; none: all of those authorities."),
+    _list("--requestheader-username-headers", "x-remote-user", "Headers with the name of the user."),
+    _list("--requestheader-uid-headers", "", "Headers with the uid of the user."),
+    _list("--requestheader-group-headers", "x-remote-group", "Headers with groups of the user."),
+    _list("--requestheader-extra-headers-prefix", "x-remote-extra-", "How headers with more begin."),
+)
+_AUTHORIZATION = (
+    _file("--authorization-kubeconfig", "By whom rights are reviewed; else by the scheduler's own cluster."),
+    _list("--authorization-always-allow-paths", "/healthz,/readyz,/livez", "Paths that need no rights.", "open_paths"),
+    _ttl("--authorization-webhook-cache-authorized-ttl", "allowed_ttl", "How long a granted access is remembered."),
+    _ttl("--authorization-webhook-cache-unauthorized-ttl", "denied_ttl", "How long a refused access is remembered."),
+)
