@@ -10,7 +10,7 @@ from tests.client.serving import run
 from steersman import api
 from steersman.assembly import Failure
 from steersman.client.connection import Connection
-from steersman.client.event_series import FINISHED_SECONDS, REFRESH_SECONDS, EventSeriesBook
+from steersman.client.event_series import FINISHED_SECONDS, MOST_SINGLE, REFRESH_SECONDS, EventSeriesBook
 from steersman.client.event_types import Event
 from steersman.client.events import QUEUE_LENGTH, EventRecorder, truncated
 from steersman.client.timing import Timing
@@ -78,6 +78,22 @@ def test_a_single_event_is_forgotten_without_another_word() -> None:
     book.observe(Event(reason="Scheduled"), 0.0)
     assert book.settle(FINISHED_SECONDS) == []
     assert len(book) == 0
+
+
+def test_of_many_different_events_only_the_latest_are_remembered() -> None:
+    book = EventSeriesBook()
+    often = Event(reason="FailedScheduling")
+    assert [book.observe(often, 0.0) is not None for _ in range(2)] == [True, True]
+    for index in range(MOST_SINGLE + 5):
+        book.observe(Event(reason=f"Scheduled{index}"), 0.0)
+    assert len(book) == MOST_SINGLE + 1
+    latest = book.observe(Event(reason=f"Scheduled{MOST_SINGLE + 4}"), 0.0)
+    assert latest is not None
+    assert latest.series is not None
+    oldest = book.observe(Event(reason="Scheduled0"), 0.0)
+    assert oldest is not None
+    assert oldest.series is None, "as if it were new"
+    assert book.observe(often, 0.0) is None, "a series is not forgotten"
 
 
 def test_a_series_whose_event_the_server_has_forgotten_is_written_anew() -> None:
