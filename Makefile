@@ -6,7 +6,7 @@ BUNDLES := $(or $(wildcard ../shared/golden/*.jsonl.gz),$(wildcard tests/golden/
 # The dra bundles are about resource claims, which this version does not allocate; FILES=… runs any.
 FILES ?= $(filter-out %/dra.jsonl.gz %/dra_adv.jsonl.gz,$(BUNDLES))
 
-.PHONY: run test check bench conformance e2e install clean
+.PHONY: run test check bench race conformance e2e install clean
 
 install: $(STAMP)
 
@@ -28,6 +28,10 @@ check: $(STAMP)
 
 bench: $(STAMP)
 	$(PY) -m benchmarks
+
+# Against kube-scheduler itself, on one real API server; RACE="--rounds 1 basic" runs a part of it.
+race: $(STAMP)
+	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh) $(PY) -m benchmarks.race $(RACE)
 
 conformance: $(STAMP)
 	$(VENV)/bin/steersman conformance $(FILES)

@@ -9,6 +9,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+from benchmarks.race.observing import Stalled
 from benchmarks.race.racing import SCHEDULERS, Result, Track
 from benchmarks.race.workloads import WORKLOADS
 from steersman.errors import SteersmanError
@@ -25,7 +26,7 @@ def main() -> None:
     try:
         with tempfile.TemporaryDirectory(prefix="steersman-race-") as directory:
             results = race(Path(directory), options)
-    except SteersmanError as error:
+    except (SteersmanError, Stalled) as error:
         sys.exit(str(error))
     show(results, options)
 
@@ -47,7 +48,9 @@ def race(directory: Path, options: argparse.Namespace) -> Results:
 
 def show(results: Results, options: argparse.Namespace) -> None:
     print(f"\n{options.nodes:,} nodes, up to {options.pods:,} pods, median of {options.rounds} rounds")
-    print(f"{'workload':20} {'scheduler':15} {'pods/s':>8} {'CPU ms/pod':>11} {'memory MB':>10} {'pods/s ratio':>13} {'CPU ratio':>10}")
+    print(
+        f"{'workload':20} {'scheduler':15} {'pods/s':>8} {'CPU ms/pod':>11} {'memory MB':>10} {'pods/s ratio':>13} {'CPU ratio':>10}"
+    )
     for name in dict.fromkeys(name for name, _ in results):
         reference = _median(results[name, "kube-scheduler"]) if (name, "kube-scheduler") in results else None
         for scheduler in options.schedulers:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
 import threading
 import time
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -61,19 +63,25 @@ class Bindings:
         seen = -1
         while not self._done.wait(_STALLED_SECONDS):
             if len(self.moments) == seen:
-                raise Stalled(f"{seen} of {self._expected} pods were scheduled, and then none for {_STALLED_SECONDS:g} s")
+                raise Stalled(
+                    f"{seen} of {self._expected} pods were scheduled, and then none for {_STALLED_SECONDS:g} s"
+                )
             seen = len(self.moments)
 
     def _watch(self) -> None:
         """The server ends the watch of a reader that is slow for a moment; the next one goes on where it ended."""
         bound: set[str] = set()
         while len(bound) < self._expected:
-            for line in self._client.watch_lines("Pod", self._namespace, resource_version=self._version, timeout=600):
-                pod = msgspec.json.decode(line, type=_Event).object
-                self._version = pod.metadata.resource_version
-                if pod.spec.node_name and pod.metadata.name not in bound:
-                    bound.add(pod.metadata.name)
-                    self.moments.append(time.monotonic())
-                    if len(bound) == self._expected:
-                        break
+            with suppress(http.client.HTTPException, OSError):
+                self._follow(bound)
         self._done.set()
+
+    def _follow(self, bound: set[str]) -> None:
+        for line in self._client.watch_lines("Pod", self._namespace, resource_version=self._version, timeout=600):
+            pod = msgspec.json.decode(line, type=_Event).object
+            self._version = pod.metadata.resource_version
+            if pod.spec.node_name and pod.metadata.name not in bound:
+                bound.add(pod.metadata.name)
+                self.moments.append(time.monotonic())
+                if len(bound) == self._expected:
+                    return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final
@@ -13,7 +14,10 @@ from steersman.testing.control_plane import ControlPlane, KubeScheduler, Schedul
 
 #: Limits that no scheduler reaches here: what is compared is not the client's patience.
 CONFIG: Final = {"clientConnection": {"qps": 5000, "burst": 10000}}
-SCHEDULERS: Final[dict[str, type[KubeScheduler | Steersman]]] = {"kube-scheduler": KubeScheduler, "Steersman": Steersman}
+SCHEDULERS: Final[dict[str, type[KubeScheduler | Steersman]]] = {
+    "kube-scheduler": KubeScheduler,
+    "Steersman": Steersman,
+}
 NAMESPACE: Final = "race"
 _AT_ONCE: Final = 8
 _SETTLE_SECONDS: Final = 1.0
@@ -74,8 +78,8 @@ class Track:
         measured = count - counted_from
         return Result(measured, waiting.moments[-1] - began, cpu, cpu_at_first, process.rss())
 
-    def _create(self, pods: object) -> None:
-        iterator = iter(pods)  # type: ignore[call-overload]
+    def _create(self, pods: Iterable[JsonObject]) -> None:
+        iterator = iter(pods)
         while batch := list(islice(iterator, 1000)):
             self._client.create_many([_placed(pod) for pod in batch], _AT_ONCE)
 

@@ -55,7 +55,9 @@ def priority_classes() -> list[JsonObject]:
     ]
 
 
-def _pod(name: str, labels: dict[str, str] | None = None, cpu: str = "100m", memory: str = "500Mi", **spec: object) -> JsonObject:
+def _pod(
+    name: str, labels: dict[str, str] | None = None, cpu: str = "100m", memory: str = "500Mi", **spec: object
+) -> JsonObject:
     container = {"name": "main", "image": _IMAGE, "resources": {"requests": {"cpu": cpu, "memory": memory}}}
     return {
         "apiVersion": "v1",
@@ -75,7 +77,12 @@ def _basic(index: int) -> JsonObject:
 
 def _spread(index: int) -> JsonObject:
     labels = {"app": "spread"}
-    constraint = {"maxSkew": 5, "topologyKey": ZONE, "whenUnsatisfiable": "DoNotSchedule", "labelSelector": _selector(labels)}
+    constraint = {
+        "maxSkew": 5,
+        "topologyKey": ZONE,
+        "whenUnsatisfiable": "DoNotSchedule",
+        "labelSelector": _selector(labels),
+    }
     return _pod(f"spread-{index}", labels, topologySpreadConstraints=[constraint])
 
 
@@ -89,7 +96,9 @@ def _apart(index: int) -> JsonObject:
 def _near(index: int) -> JsonObject:
     labels = {"color": "red"}
     term = {"labelSelector": _selector(labels), "topologyKey": HOSTNAME}
-    rules = {"podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}]}}
+    rules = {
+        "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}]}
+    }
     return _pod(f"near-{index}", labels, affinity=rules)
 
 
@@ -104,7 +113,12 @@ def _mixed(index: int) -> JsonObject:
     labels = {"app": f"deployment-{number}"}
     spec: JsonObject = {}
     if number % 4 == 1:
-        soft = {"maxSkew": 1, "topologyKey": ZONE, "whenUnsatisfiable": "ScheduleAnyway", "labelSelector": _selector(labels)}
+        soft = {
+            "maxSkew": 1,
+            "topologyKey": ZONE,
+            "whenUnsatisfiable": "ScheduleAnyway",
+            "labelSelector": _selector(labels),
+        }
         spec["topologySpreadConstraints"] = [soft]
     elif number % 4 == 2:
         spec["nodeSelector"] = {"disk": "ssd"}
@@ -128,9 +142,7 @@ def _preemptor(index: int) -> JsonObject:
 def _fillers(nodes: int) -> Iterator[JsonObject]:
     for index in range(0, nodes, _CROWDED_EVERY):
         for part in range(4):
-            yield _pod(
-                f"filler-{index}-{part}", cpu="900m", priorityClassName=LOW, nodeName=node_name(index)
-            )
+            yield _pod(f"filler-{index}-{part}", cpu="900m", priorityClassName=LOW, nodeName=node_name(index))
 
 
 WORKLOADS: Final = {
