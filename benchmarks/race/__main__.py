@@ -48,9 +48,8 @@ def race(directory: Path, options: argparse.Namespace) -> Results:
 
 def show(results: Results, options: argparse.Namespace) -> None:
     print(f"\n{options.nodes:,} nodes, up to {options.pods:,} pods, median of {options.rounds} rounds")
-    print(
-        f"{'workload':20} {'scheduler':15} {'pods/s':>8} {'CPU ms/pod':>11} {'memory MB':>10} {'pods/s ratio':>13} {'CPU ratio':>10}"
-    )
+    columns = f"{'pods/s':>8} {'CPU ms/pod':>11} {'memory MB':>10} {'pods/s ratio':>13} {'CPU ratio':>10}"
+    print(f"{'workload':20} {'scheduler':15} {columns}")
     for name in dict.fromkeys(name for name, _ in results):
         reference = _median(results[name, "kube-scheduler"]) if (name, "kube-scheduler") in results else None
         for scheduler in options.schedulers:
