@@ -54,7 +54,18 @@ def test_kinds_that_nobody_reads_are_unsupported_with_the_reason(tmp_path: Path)
     file = write(tmp_path, test_case(create, MEASURED_PODS), gadget="apiVersion: v1\nkind: Gadget\n")
     outcome = outcome_of(file)
     assert outcome.verdict is Verdict.UNSUPPORTED
+    assert outcome.reason.startswith("createAny (operation 0): ")
     assert "gadget.yaml: kind: is not a kind that Steersman reads" in outcome.reason
+
+
+@pytest.mark.parametrize(
+    "template", ["apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\n", pod("resourceClaims: [{name: gpu}]")]
+)
+def test_templates_that_need_devices_are_unsupported_with_the_reason(tmp_path: Path, template: str) -> None:
+    churn = {"opcode": "churn", "mode": "create", "templatePaths": ["thing.yaml"]}
+    outcome = outcome_of(write(tmp_path, test_case(churn, MEASURED_PODS), thing=template))
+    assert outcome.verdict is Verdict.UNSUPPORTED
+    assert outcome.reason.endswith("thing.yaml: devices of resource claims are not allocated yet")
 
 
 def test_gates_that_are_locked_are_told_and_left_alone(tmp_path: Path) -> None:

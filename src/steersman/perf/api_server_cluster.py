@@ -23,8 +23,8 @@ from steersman.perf.templates import Draft
 WORKERS: Final = 30
 """As upstream: so many requests at a time."""
 NOT_READY: Final = "node.kubernetes.io/not-ready"
-_STATUS_IS_RESET: Final = (api.PersistentVolume, api.PersistentVolumeClaim)
-"""Kinds whose status the server forgets when they are created."""
+_PROTECTED: Final = (api.PersistentVolume, api.PersistentVolumeClaim)
+"""Kinds whose status the server forgets when they are created, and which it protects from being deleted in use."""
 
 
 class Witness:
@@ -74,8 +74,9 @@ class ApiServerCluster:
         self._created[type(obj), key] = None
         if isinstance(stored, api.Node):
             await self._make_ready(stored)
-        elif isinstance(obj, _STATUS_IS_RESET):
-            await self._patch(stored, {"status": codec.to_dict(obj)["status"]}, "status")
+        elif isinstance(obj, _PROTECTED):
+            patch = {"status": codec.to_dict(obj)["status"]}
+            await self._patch(type(obj), stored.metadata.name, stored.metadata.namespace, patch, "status")
         return key
 
     async def create_all(self, groups: Iterable[Sequence[Draft]]) -> None:
@@ -109,6 +110,9 @@ class ApiServerCluster:
             if not refusal.is_not_found:
                 raise
 
+    async def delete_pods(self, keys: Iterable[str], *, grace_period_seconds: int | None = None) -> None:
+        await self._delete_all([(api.Pod, key) for key in keys], grace_period_seconds)
+
     def pods(self) -> Mapping[str, api.Pod]:
         return self._witness.pods
 
@@ -116,12 +120,15 @@ class ApiServerCluster:
         return self._witness.listen(listener)
 
     async def clear(self) -> None:
-        """Deletes what was created here and is still there, pods first; whoever else is in the cluster stays."""
-        doomed = sorted(self._created, key=lambda created: (created[0] is not api.Pod, created[0] is api.Namespace))
-        waiting = iter(doomed)
-        async with asyncio.TaskGroup() as workers:
-            for _ in range(WORKERS):
-                workers.create_task(self._delete_some(waiting))
+        """Deletes what was created here and is still there, pods first. Namespaces stay: the next workload wants the same
+        ones, and a namespace that goes lets nobody in."""
+        await self._delete_all([created for created in self._created if created[0] is api.Pod], 0)
+        rest = [created for created in self._created if created[0] is not api.Namespace]
+        for kind, key in rest:
+            if issubclass(kind, _PROTECTED):
+                namespace, _, name = key.rpartition("/")
+                await self._patch(kind, name, namespace, {"metadata": {"finalizers": None}})
+        await self._delete_all(rest, 0)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -130,18 +137,29 @@ class ApiServerCluster:
             for draft in group:
                 await self.create(draft)
 
-    async def _delete_some(self, waiting: Iterator[tuple[type[api.Object], str]]) -> None:
-        for kind, key in waiting:
-            await self.delete(kind, key, grace_period_seconds=0)
+    async def _delete_all(
+        self, doomed: Iterable[tuple[type[api.Object], str]], grace_period_seconds: int | None
+    ) -> None:
+        waiting = iter(doomed)
+
+        async def delete_some() -> None:
+            for kind, key in waiting:
+                await self.delete(kind, key, grace_period_seconds=grace_period_seconds)
+
+        async with asyncio.TaskGroup() as workers:
+            for _ in range(WORKERS):
+                workers.create_task(delete_some())
 
     async def _make_ready(self, node: api.Node) -> None:
         """A server that taints new nodes expects a controller to look at them, of which there may be none."""
         if any(taint.key == NOT_READY for taint in node.spec.taints):
             kept = [msgspec.to_builtins(taint) for taint in node.spec.taints if taint.key != NOT_READY]
-            await self._patch(node, {"spec": {"taints": kept or None}})
+            await self._patch(api.Node, node.metadata.name, "", {"spec": {"taints": kept or None}})
 
-    async def _patch(self, obj: api.Object, patch: dict[str, Any], subresource: str = "") -> None:
-        await self._send("PATCH", paths.of(obj, subresource), patch, MERGE_PATCH)
+    async def _patch(
+        self, kind: type[api.Object], name: str, namespace: str, patch: dict[str, Any], subresource: str = ""
+    ) -> None:
+        await self._send("PATCH", paths.item(kind, name, namespace, subresource), patch, MERGE_PATCH)
 
     async def _send(
         self, method: str, path: str, body: dict[str, Any], content_type: str = "application/json"

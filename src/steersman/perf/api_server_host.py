@@ -2,7 +2,8 @@
 
     operations ─► ApiServerCluster ─HTTP─► API server ─watch─► Witness ─► ingest ─► queue ─► cycle ─► Dispatcher ─HTTP─► …
 
-No other scheduler may be responsible for the same pods. What the workload created is deleted at the end.
+No other scheduler may be responsible for the same pods. What the workload created is deleted at the
+end, but for namespaces.
 """
 
 from __future__ import annotations

@@ -66,8 +66,7 @@ async def _created(draft: Draft, cluster: Cluster) -> str:
 async def delete_pods(keys: Iterable[str], per_second: int, cluster: Cluster) -> None:
     """All at once, or one after the other so many times a second."""
     if not per_second:
-        for key in keys:
-            await cluster.delete(api.Pod, key)
+        await cluster.delete_pods(keys)
         return
     remaining = list(keys)
     async for number in ticks(1 / per_second):

@@ -34,6 +34,9 @@ class Cluster(Protocol):
     async def delete(self, kind: type[api.Object], key: str, *, grace_period_seconds: int | None = None) -> None:
         """None is the object's own period. What is gone already is no error."""
 
+    async def delete_pods(self, keys: Iterable[str], *, grace_period_seconds: int | None = None) -> None:
+        """All of them, as fast as it goes."""
+
     def pods(self) -> Mapping[str, api.Pod]:
         """All pods by key, as last seen."""
 

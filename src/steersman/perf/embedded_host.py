@@ -99,6 +99,10 @@ class EmbeddedCluster:
         except NotFound:
             return
 
+    async def delete_pods(self, keys: Iterable[str], *, grace_period_seconds: int | None = None) -> None:
+        for key in keys:
+            await self.delete(api.Pod, key, grace_period_seconds=grace_period_seconds)
+
     def pods(self) -> Mapping[str, api.Pod]:
         return self.store.objects(api.Pod)
 

@@ -274,12 +274,12 @@ class Unsupported(msgspec.Struct, frozen=True):
     collects_metrics: bool = False
 
 
-_NO_DEVICES: Final = "devices of resource claims are not allocated yet"
+NO_DEVICES: Final = "devices of resource claims are not allocated yet"
 
 UNSUPPORTED: Final[dict[str, str]] = {
-    "createResourceClaims": _NO_DEVICES,
-    "createResourceDriver": _NO_DEVICES,
-    "allocResourceClaims": _NO_DEVICES,
+    "createResourceClaims": NO_DEVICES,
+    "createResourceDriver": NO_DEVICES,
+    "allocResourceClaims": NO_DEVICES,
 }
 
 OPERATIONS: Final[dict[str, type[Operation]]] = {

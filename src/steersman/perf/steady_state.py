@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from steersman import api
 from steersman.perf.cluster import Cluster
 from steersman.perf.operations import Stage
 from steersman.perf.templates import Draft
@@ -25,8 +24,8 @@ async def keep_steady(cluster: Cluster, drafts: Sequence[Sequence[Draft]], names
                 await cluster.create_all(drafts if batches == 0 else [group[-1:] for group in drafts])
                 await Tally(cluster, namespace, {}, Stage.SCHEDULED).reached(len(drafts))
                 batches += 1
-                for key in [key for key, pod in cluster.pods().items() if pod.metadata.namespace == namespace]:
-                    await cluster.delete(api.Pod, key, grace_period_seconds=0)
+                doomed = [key for key, pod in cluster.pods().items() if pod.metadata.namespace == namespace]
+                await cluster.delete_pods(doomed, grace_period_seconds=0)
                 await asyncio.sleep(0)
     except TimeoutError:
         if not batches and not any(pod.spec.node_name for pod in cluster.pods().values()):

@@ -38,12 +38,13 @@ class UncachedCheck:
         )
         scheduler.observer = self._observe
 
-    def finish(self) -> None:
-        """Also recomputes everything that the columns hold from nodes and pods."""
+    def finish(self) -> tuple[str, ...]:
+        """Also recomputes everything that the columns hold from nodes and pods. Says what was compared."""
         try:
             self._scheduler.cache.validate_state()
         except StateInvariantError as error:
             raise WorkloadError(f"the columns are not what nodes and pods make them: {error}") from error
+        return (f"{self.compared} evaluations are the same when nothing is kept",)
 
     def _observe(self, pod: PodInfo, evaluation: Evaluation) -> None:
         if self._inner is not None:

@@ -21,17 +21,18 @@ from steersman.client import Connection
 from steersman.config import GATES, FeatureGates, SchedulerConfiguration
 from steersman.errors import InputError, SteersmanError
 from steersman.perf.api_server_host import api_server_host
+from steersman.perf.collecting import Measurement
 from steersman.perf.embedded_host import embedded_host
 from steersman.perf.host import Host
 from steersman.perf.operations import Operation, Unsupported
 from steersman.perf.outcomes import Outcome, Verdict
-from steersman.perf.parameters import Parameters, unrolled
+from steersman.perf.parameters import Parameters, Step, unrolled
 from steersman.perf.running import Run
 from steersman.perf.scheduling_loop import Tasks
 from steersman.perf.selection import Selected
-from steersman.perf.templates import Templates, UnknownKind
+from steersman.perf.support import obstacle
+from steersman.perf.templates import Templates
 from steersman.perf.uncached import UncachedCheck
-from steersman.perf.waiting import WorkloadError
 
 PROGRESS_SECONDS: Final = 0.2
 
@@ -83,16 +84,20 @@ def run(selected: Selected, options: BenchOptions, on_progress: OnProgress | Non
 
 
 def _run(selected: Selected, options: BenchOptions, bare: Outcome, on_progress: OnProgress | None) -> Outcome:
-    operations = _operations(selected)
-    if isinstance(operations, str):
-        return _replace(bare, verdict=Verdict.UNSUPPORTED, reason=operations)
+    steps, templates = _steps(selected), Templates()
+    reason = obstacle(steps, selected.case.pod_template_file, templates)
+    if reason:
+        return _replace(bare, verdict=Verdict.UNSUPPORTED, reason=reason)
+    operations = [step for _, step in steps if isinstance(step, Operation)]
     gates, notes = _gates(selected)
     scheduler_options = SchedulerOptions(_configuration(selected, options, gates), gates)
     try:
-        return asyncio.run(_measured(selected, options, operations, scheduler_options, bare, notes, on_progress))
-    except UnknownKind as error:
-        return _replace(bare, verdict=Verdict.UNSUPPORTED, reason=str(error))
-    except WorkloadError as error:
+        work = _measured(selected, options, operations, templates, scheduler_options, on_progress)
+        measurements, check = asyncio.run(work)
+        return _replace(bare, measurements=measurements, notes=(*notes, *check))
+    except InputError:
+        raise
+    except SteersmanError as error:
         return _replace(bare, verdict=Verdict.FAILED, reason=str(error), notes=notes)
 
 
@@ -100,18 +105,18 @@ async def _measured(
     selected: Selected,
     options: BenchOptions,
     operations: Sequence[Operation],
+    templates: Templates,
     scheduler_options: SchedulerOptions,
-    bare: Outcome,
-    notes: tuple[str, ...],
     on_progress: OnProgress | None,
-) -> Outcome:
+) -> tuple[tuple[Measurement, ...], tuple[str, ...]]:
+    """What was measured, and what there is to say about it."""
     case = selected.case
     try:
         async with _host(scheduler_options, options) as host, asyncio.TaskGroup() as group:
             tasks = Tasks(group)
             check = UncachedCheck(host.scheduler, options.check_every) if options.check_every else None
             wanted = None if case.metrics is None else case.metrics.metrics
-            run = Run(host, tasks, Templates(), case.pod_template_file, wanted)
+            run = Run(host, tasks, templates, case.pod_template_file, wanted)
             try:
                 for place, operation in enumerate(operations):
                     watch = tasks.spawn(_report(selected, operation, run, on_progress)) if on_progress else None
@@ -122,10 +127,7 @@ async def _measured(
                 tasks.cancel()
     except ExceptionGroup as group_of_errors:
         raise _most_telling(group_of_errors) from group_of_errors
-    if check is not None:
-        check.finish()
-        notes = (*notes, f"{check.compared} evaluations are the same when nothing is kept")
-    return _replace(bare, measurements=tuple(run.measurements), notes=notes)
+    return tuple(run.measurements), () if check is None else check.finish()
 
 
 def _host(scheduler_options: SchedulerOptions, options: BenchOptions) -> AbstractAsyncContextManager[Host]:
@@ -144,18 +146,14 @@ async def _report(selected: Selected, operation: Operation, run: Run, on_progres
 # -- before the run ----------------------------------------------------------------------------------------------------
 
 
-def _operations(selected: Selected) -> list[Operation] | str:
-    """What is to be done; a text says why it cannot be."""
+def _steps(selected: Selected) -> list[tuple[int, Step]]:
+    """What is to be done, with the places in the file."""
     parameters = Parameters(selected.workload.params)
-    operations: list[Operation] = []
-    for place, step in unrolled(selected.case.operations, parameters):
-        if isinstance(step, Unsupported):
-            return f"{step.opcode} (operation {place}): {step.reason}"
-        operations.append(step)
+    steps = list(unrolled(selected.case.operations, parameters))
     unused = parameters.unused()
-    if unused:
+    if unused and not any(isinstance(step, Unsupported) for _, step in steps):
         raise InputError("is used by no operation", field=f"params.{unused[0]}", hint="remove it, or correct its name")
-    return operations
+    return steps
 
 
 def _gates(selected: Selected) -> tuple[FeatureGates, tuple[str, ...]]:
