@@ -142,7 +142,11 @@ class Component:
         return self.log.read_text(errors="replace") if self.log.exists() else ""
 
     def __enter__(self) -> Self:
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *_: object) -> None:
         if self._process is not None:
