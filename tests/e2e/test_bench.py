@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
-from tests.cli.commands import steersman
 from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, pod, test_case, write
 
 from steersman.testing.control_plane import ControlPlane
@@ -21,9 +22,14 @@ spec: {accessModes: [ReadOnlyMany], resources: {requests: {storage: 1Gi}}}
 POD = pod("hostname: kept").replace("name: main", "name: main\n    image: pause")
 
 
+def bench(plane: ControlPlane, file: str, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "steersman", "bench", file, "--kubeconfig", str(plane.kubeconfig()), *more]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
 def measured(plane: ControlPlane, file: str) -> list[dict[str, Any]]:
-    result = steersman("bench", file, "--kubeconfig", plane.kubeconfig(), "-o", "json")
-    assert result.exit_code == 0, result.output
+    result = bench(plane, file, "-o", "json")
+    assert result.returncode == 0, result.stdout + result.stderr
     documents: list[dict[str, Any]] = json.loads(result.stdout)
     return documents
 
@@ -55,7 +61,7 @@ def test_claims_and_volumes_are_bound_and_removed_again(plane: ControlPlane, tmp
 def test_what_the_server_refuses_is_a_failure_with_its_words(plane: ControlPlane, tmp_path: Path) -> None:
     pods = {**MEASURED_PODS, "podTemplatePath": "pod.yaml"}
     file = write(tmp_path, test_case(CREATE_NODES, pods), pod=pod("priority: 10"))
-    result = steersman("bench", file, "--kubeconfig", plane.kubeconfig())
-    assert result.exit_code == 1
+    result = bench(plane, file)
+    assert result.returncode == 1
     assert "FAILED" in result.stdout
     assert "Case/small: " in result.stdout
