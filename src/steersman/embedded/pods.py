@@ -35,6 +35,8 @@ class Pods:
         self._store = store
         self._topology_labels = topology_labels
         self._pods = store.objects(Pod)
+        #: The last status that became scheduled, when, and what became of it: pods of one template share theirs.
+        self._last: tuple[PodStatus, str, PodStatus] | None = None
 
     def bind(self, namespace: str, name: str, uid: str, node: str) -> Pod:
         """Puts a pod on a node, which need not exist. Raises `NotFound`, or `Conflict` for a pod that may not be bound."""
@@ -86,8 +88,13 @@ class Pods:
             raise Conflict(Pod, pod.metadata.name, why, BINDING)
 
     def _scheduled(self, status: PodStatus) -> PodStatus:
-        conditions = with_condition(status.conditions, _SCHEDULED, self._store.timestamp())
-        return _replace(status, conditions=conditions, nominated_node_name="")
+        now, last = self._store.timestamp(), self._last
+        if last is not None and last[0] is status and last[1] == now:
+            return last[2]
+        conditions = with_condition(status.conditions, _SCHEDULED, now)
+        scheduled = _replace(status, conditions=conditions, nominated_node_name="")
+        self._last = (status, now, scheduled)
+        return scheduled
 
     def _labelled(self, pod: Pod, node_name: str) -> ObjectMeta:
         node = self._store.find(Node, node_name)

@@ -10,7 +10,7 @@ from typing import Final
 
 import msgspec
 
-from steersman.api import Condition, Pod, PodSpec, PriorityClass, Volume
+from steersman.api import Condition, Pod, PodSpec, PodStatus, PriorityClass, Volume
 from steersman.embedded.admission import label_keys, pod_resources, priority, storage, tolerations
 from steersman.embedded.admission.containers import ContainerDefaults
 from steersman.embedded.kubelet import run_seconds
@@ -36,16 +36,18 @@ class PodAdmission:
         #: By identity: specs that depend on nothing but themselves, completed. They are kept, so that their identity
         #: stays theirs.
         self._known: dict[int, tuple[PodSpec, PodSpec]] = {}
+        #: The last status without a phase, and the pending one that it became.
+        self._last_status = (PodStatus(), PodStatus(phase=PENDING))
 
     def admit(self, pod: Pod, old: Pod | None, view: ClusterView) -> Pod:
         run_seconds(pod)
         known = self._known.get(id(pod.spec)) if old is None else None
         if known is not None and not view.objects(PriorityClass):
-            return _with_first_status(_replace(pod, spec=known[1]), view)
+            return self._with_first_status(_replace(pod, spec=known[1]), view)
         admitted = self._completed(pod, old, view)
         if old is None and _depends_on_nothing(pod.spec, view):
             self._remember(pod.spec, admitted.spec)
-        return _with_first_status(admitted, view) if old is None else admitted
+        return self._with_first_status(admitted, view) if old is None else admitted
 
     def _completed(self, pod: Pod, old: Pod | None, view: ClusterView) -> Pod:
         spec = self._with_defaults(pod.spec)
@@ -54,6 +56,17 @@ class PodAdmission:
         if old is None:
             spec = label_keys.merged(spec, pod.metadata.labels)
         return pod if spec is pod.spec else _replace(pod, spec=spec)
+
+    def _with_first_status(self, pod: Pod, view: ClusterView) -> Pod:
+        """Pending, and if the pod is gated, the condition that says so; a status that the pod brings along stays."""
+        status = pod.status
+        if not status.phase:
+            if status is not self._last_status[0]:
+                self._last_status = (status, _replace(status, phase=PENDING))
+            status = self._last_status[1]
+        if pod.spec.scheduling_gates and not any(c.type == POD_SCHEDULED for c in status.conditions):
+            status = _replace(status, conditions=(*status.conditions, _gated(view.timestamp())))
+        return pod if status is pod.status else _replace(pod, status=status)
 
     def _remember(self, spec: PodSpec, completed: PodSpec) -> None:
         if len(self._known) >= _MOST_REMEMBERED:
@@ -100,18 +113,7 @@ def _volume(volume: Volume) -> Volume:
     return _replace(volume, ephemeral=_replace(ephemeral, volume_claim_template=_replace(template, spec=spec)))
 
 
-def _with_first_status(pod: Pod, view: ClusterView) -> Pod:
-    """Pending, and if the pod is gated, the condition that says so; a status that the pod brings along stays."""
-    status = pod.status
-    if not status.phase:
-        status = _replace(status, phase=PENDING)
-    if pod.spec.scheduling_gates and not any(c.type == POD_SCHEDULED for c in status.conditions):
-        gated = Condition(
-            type=POD_SCHEDULED,
-            status="False",
-            reason=SCHEDULING_GATED,
-            message=GATED_MESSAGE,
-            last_transition_time=view.timestamp(),
-        )
-        status = _replace(status, conditions=(*status.conditions, gated))
-    return pod if status is pod.status else _replace(pod, status=status)
+def _gated(now: str) -> Condition:
+    return Condition(
+        type=POD_SCHEDULED, status="False", reason=SCHEDULING_GATED, message=GATED_MESSAGE, last_transition_time=now
+    )
