@@ -75,6 +75,11 @@ class Channel(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
+    def abandon(self) -> None:
+        """Without a farewell to a server that owes nothing: over TLS, that would still be waited for when all else ends."""
+        if self._transport is not None:
+            self._transport.abort()
+
     # -- called by the event loop ------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -275,7 +280,7 @@ class ChannelPool:
         """Of those in use, each when its request is done."""
         self._most = 0
         for channel in self._idle:
-            channel.close()
+            channel.abandon()
         self._idle.clear()
 
     # -- inside ------------------------------------------------------------------------------------------------------
