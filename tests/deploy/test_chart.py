@@ -26,7 +26,9 @@ def test_monitoring_is_added_on_demand() -> None:
 def test_another_release_shares_no_name_with_the_first() -> None:
     first, second = rendered({}), rendered({}, release="night", namespace="batch")
     assert not first.keys() & second.keys()
-    assert {document["metadata"].get("namespace", "batch") for document in second.values()} == {"batch"}
+    elsewhere = {key for key, document in second.items() if document["metadata"].get("namespace", "batch") != "batch"}
+    assert elsewhere == {("Role", "night-authentication"), ("RoleBinding", "night-authentication")}
+    assert second["RoleBinding", "night-authentication"]["subjects"][0]["namespace"] == "batch"
     role = second["Role", "night"]
     election = yaml.safe_load(second["ConfigMap", "night"]["data"]["config.yaml"])["leaderElection"]
     assert role["rules"][1]["resourceNames"] == [election["resourceName"]] == ["night"]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from tests.deploy.shipped import Document, manifests
 
-from steersman.client.rights import Right, cluster_rights, lease_rights
+from steersman.client.rights import LOOKUP, Right, cluster_rights, lease_rights
 
 Rights = dict[tuple[str, str], set[str]]
 
@@ -43,6 +43,13 @@ def test_only_the_own_lease_may_be_read_and_written() -> None:
         assert named == set(rule.get("resourceNames", [""]))
 
 
+def test_who_vouches_for_clients_may_be_looked_up_and_nothing_else_in_that_namespace() -> None:
+    role = manifests("manifests")["Role", "steersman-authentication"]
+    assert role["metadata"]["namespace"] == LOOKUP.namespace
+    assert granted(role) == table([LOOKUP])
+    assert [rule["resourceNames"] for rule in role["rules"]] == [[LOOKUP.name]]
+
+
 def test_no_rule_has_wildcards() -> None:
     for (kind, _), document in manifests("manifests", "monitoring").items():
         if kind in ("Role", "ClusterRole"):
@@ -55,8 +62,12 @@ def test_roles_are_bound_to_the_service_account_of_the_deployment() -> None:
     account = deployment["spec"]["template"]["spec"]["serviceAccountName"]
     namespace = deployment["metadata"]["namespace"]
     assert objects["ServiceAccount", account]["metadata"]["namespace"] == namespace
-    for binding, role in (("ClusterRoleBinding", "ClusterRole"), ("RoleBinding", "Role")):
-        bound = objects[binding, "steersman"]
-        assert (role, bound["roleRef"]["name"]) in objects
+    bindings = [key for key in objects if key[0] in ("ClusterRoleBinding", "RoleBinding")]
+    assert len(bindings) == 3
+    for key in bindings:
+        bound, role = objects[key], key[0].removesuffix("Binding")
+        assert objects[role, bound["roleRef"]["name"]]["metadata"].get("namespace") == bound["metadata"].get(
+            "namespace"
+        )
         assert bound["roleRef"]["kind"] == role
         assert bound["subjects"] == [{"kind": "ServiceAccount", "name": account, "namespace": namespace}]

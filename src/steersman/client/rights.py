@@ -50,9 +50,19 @@ REVIEWS: Final = (
     Right("create", "authorization.k8s.io", "subjectaccessreviews", "knowing who may see metrics"),
 )
 
+LOOKUP: Final = Right(
+    "get",
+    "",
+    "configmaps",
+    "client certificates; without it the scheduler knows its clients by tokens only",
+    "kube-system",
+    "extension-apiserver-authentication",
+)
+"""The only one that it can do without."""
+
 
 def cluster_rights() -> tuple[Right, ...]:
-    """Everything that `steersman run` needs besides its lease."""
+    """Everything that `steersman run` needs besides its lease and the `LOOKUP`."""
     return (*_following(), *WRITING, *REVIEWS)
 
 

@@ -8,7 +8,8 @@ from itertools import groupby
 from typing import Any, Final
 
 from steersman.client import ApiError, Right, cluster_rights, lease_rights
-from steersman.doctor.finding import Finding, fail, ok
+from steersman.client.rights import LOOKUP
+from steersman.doctor.finding import Finding, fail, ok, warn
 from steersman.doctor.patient import Patient
 
 CHECK: Final = "access"
@@ -21,14 +22,22 @@ _ACCOUNT: Final = "system:serviceaccount:"
 async def check_access(patient: Patient) -> list[Finding]:
     """One finding for all that is granted, one for every purpose that is not."""
     rights = _rights(patient)
+    refused = await _refused(patient, rights)
+    granted = f"{len(rights) - len(refused)} of {len(rights)} rights are granted{_to(patient)}"
+    if not refused:
+        return [ok(CHECK, granted)]
+    missing = [right for right in refused if right != LOOKUP]
+    findings = [fail(CHECK, f"{granted}; missing: {text}", ADVICE) for text in _by_purpose(missing)]
+    if LOOKUP in refused:
+        findings.append(warn(CHECK, f"{granted}; missing: {LOOKUP} (for {LOOKUP.purpose})", ADVICE))
+    return findings
+
+
+async def _refused(patient: Patient, rights: Sequence[Right]) -> list[Right]:
     turns = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as group:
         asked = [group.create_task(_is_granted(patient, right, turns)) for right in rights]
-    refused = [right for right, task in zip(rights, asked, strict=True) if not task.result()]
-    granted = f"{len(rights) - len(refused)} of {len(rights)} rights are granted"
-    if not refused:
-        return [ok(CHECK, f"all {len(rights)} rights are granted{_to(patient)}")]
-    return [fail(CHECK, f"{granted}{_to(patient)}; missing: {text}", ADVICE) for text in _by_purpose(refused)]
+    return [right for right, task in zip(rights, asked, strict=True) if not task.result()]
 
 
 def _to(patient: Patient) -> str:
@@ -38,7 +47,7 @@ def _to(patient: Patient) -> str:
 def _rights(patient: Patient) -> Sequence[Right]:
     election = patient.configuration.leader_election
     lease = lease_rights(election.resource_namespace, election.resource_name) if election.leader_elect else ()
-    return (*cluster_rights(), *lease)
+    return (*cluster_rights(), *lease, LOOKUP)
 
 
 def _by_purpose(refused: list[Right]) -> Iterator[str]:

@@ -103,8 +103,10 @@ def _remove_lease(admin: KubeClient) -> None:
 
 
 def shipped_rights(namespace: str) -> Rights:
-    """In a namespace: those of the cluster, and in its own one the lease."""
+    """In a namespace: those of the cluster, and those of its own roles."""
     objects = manifests("manifests")
     rights = granted(objects["ClusterRole", "steersman"])
-    role = objects["Role", "steersman"]
-    return {**rights, **granted(role)} if role["metadata"]["namespace"] == namespace else rights
+    for (kind, _), role in objects.items():
+        if kind == "Role" and role["metadata"]["namespace"] == namespace:
+            rights |= granted(role)
+    return rights
