@@ -1,0 +1,9 @@
+"""The public names of the package."""
+
+from __future__ import annotations
+
+from steersman import perf
+
+
+def test_every_public_name_exists() -> None:
+    assert [name for name in perf.__all__ if not hasattr(perf, name)] == []
