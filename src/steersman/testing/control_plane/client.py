@@ -127,11 +127,9 @@ class KubeClient:
 
     def create_with_status(self, obj: JsonObject) -> JsonObject:
         """For kinds whose status creation ignores: PersistentVolumeClaim, PodDisruptionBudget, Pod."""
-        created = self.create(obj)
-        status = {"status": obj["status"]}
-        return (
-            self.request("PATCH", self._path_of(obj, obj["metadata"]["name"], "status"), status) if created else created
-        )
+        self.create(obj)
+        path = self._path_of(obj, obj["metadata"]["name"], "status")
+        return self.request("PATCH", path, {"status": obj["status"]})
 
     def replace(self, obj: JsonObject, subresource: str = "") -> JsonObject:
         return self.request("PUT", self._path_of(obj, obj["metadata"]["name"], subresource), obj)
