@@ -82,6 +82,20 @@ def test_a_parameter_that_is_not_used_is_refused(tmp_path: Path) -> None:
     assert "test case Case, workload small: params.typo: is used by no operation" in message
 
 
+def test_a_parameter_that_upstream_reads_in_go_makes_a_workload_unsupported(tmp_path: Path) -> None:
+    workloads = [{"name": "small", "params": {"numNodeDeclaredFeatures": 5}}]
+    outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS, workloads=workloads)))
+    assert outcome.verdict is Verdict.UNSUPPORTED
+    assert outcome.reason.startswith("params.numNodeDeclaredFeatures: upstream's harness reads it in Go")
+
+
+def test_what_goes_wrong_while_it_runs_is_an_outcome(tmp_path: Path) -> None:
+    barrier = {"opcode": "barrier", "namespaces": ["ghost"]}
+    outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, barrier, MEASURED_PODS)))
+    assert outcome.verdict is Verdict.FAILED
+    assert "namespaces: has no pods to wait for" in outcome.reason
+
+
 def test_an_error_in_a_template_names_template_and_workload(tmp_path: Path) -> None:
     pods = {**MEASURED_PODS, "podTemplatePath": "pod.yaml"}
     file = write(tmp_path, test_case(CREATE_NODES, pods), pod=pod(metadata="name: {{ .Name }}"))

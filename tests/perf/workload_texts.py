@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from steersman.perf import BenchOptions, Outcome, load, run, select
+from steersman.perf import BenchOptions, Outcome, load, prepare, run, select
 
 CREATE_NODES: dict[str, Any] = {"opcode": "createNodes", "count": 3}
 MEASURED_PODS: dict[str, Any] = {"opcode": "createPods", "count": 4, "collectMetrics": True}
@@ -34,7 +34,7 @@ def write(folder: Path, *cases: dict[str, Any], **templates: str) -> str:
 def outcome_of(file: str, check_every: int = 0) -> Outcome:
     """Of the only workload in the file."""
     (selected,) = select(load(file))
-    return run(selected, BenchOptions(check_every=check_every))
+    return run(prepare(selected, BenchOptions(check_every=check_every)))
 
 
 def pod(spec: str = "", metadata: str = "generateName: pod-") -> str:

@@ -101,10 +101,11 @@ def _connection(kubeconfig: str | None) -> Connection | None:
 
 
 def _run(selected: list[Selected], options: BenchOptions) -> list[Outcome]:
-    from steersman.perf import run
+    from steersman.perf import prepare, run
 
+    prepared = [prepare(one, options) for one in selected]
     with _progress() as show:
-        return [run(one, options, show) for one in selected]
+        return [run(one, show) for one in prepared]
 
 
 def _print_list(selected: list[Selected]) -> None:

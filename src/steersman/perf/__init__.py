@@ -2,23 +2,26 @@
 
     cases = load("performance-config.yaml")
     for selected in select(cases, ["SchedulingBasic/500Nodes"]):
-        outcome = run(selected, BenchOptions(seed=1))
+        outcome = run(prepare(selected, BenchOptions(seed=1)))
 
-The whole scheduler assembly runs in real time on the embedded cluster. `steersman bench` uses nothing else.
+The whole scheduler assembly runs in real time, on the embedded cluster or on a real API server. `steersman bench` uses
+nothing else.
 """
 
 from steersman.perf.collecting import Measurement
 from steersman.perf.outcomes import Comparison, Outcome, Verdict
+from steersman.perf.preparing import BenchOptions, Prepared, prepare
 from steersman.perf.selection import Selected, select
 from steersman.perf.waiting import WorkloadError
 from steersman.perf.workload_files import TestCase, Workload, load
-from steersman.perf.workloads import BenchOptions, Progress, run
+from steersman.perf.workloads import Progress, run
 
 __all__ = [
     "BenchOptions",
     "Comparison",
     "Measurement",
     "Outcome",
+    "Prepared",
     "Progress",
     "Selected",
     "TestCase",
@@ -26,6 +29,7 @@ __all__ = [
     "Workload",
     "WorkloadError",
     "load",
+    "prepare",
     "run",
     "select",
 ]

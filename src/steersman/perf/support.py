@@ -1,6 +1,6 @@
 """What of a workload cannot be run, and why: found before anything is started.
 
-`workloads` asks. Templates are read on the way, so that one that is wrong is found early too.
+`preparing` asks. Templates are read on the way, so that one that is wrong is found early too.
 """
 
 from __future__ import annotations
