@@ -81,13 +81,11 @@ class ColumnarEvaluation(Evaluation):
         self._entry = entry = engine.signatures.of(pod)
         self._nominations = nominations
         self.state = CycleState()
-        if (
-            entry.is_plain
-            and not nominations
-            and not pod.pod.status.nominated_node_name
-            and engine.sampling.looks_at_all
-        ):
+        looks_at_all = not nominations and not pod.pod.status.nominated_node_name and engine.sampling.looks_at_all
+        if looks_at_all and entry.is_plain:
             self._feasible = entry.signature.feasible()
+        elif looks_at_all and entry.is_pinned:
+            self._feasible = entry.signature.feasible_at(self._table.row_of(pod.pinned_to))
         elif self.pre_filter.status is not None:
             self._feasible = Feasible(np.full(self._table.capacity, -1), 0)
         else:
@@ -116,9 +114,10 @@ class ColumnarEvaluation(Evaluation):
         fixed = self._entry.pre_filter_answers.get(name)
         if fixed is not None:
             return fixed
-        for step, part in self._entry.filters:
-            if step.name == name:
-                return None, _status_of_kernel(name, part)
+        if name not in self._entry.pinning:
+            for step, part in self._entry.filters:
+                if step.name == name:
+                    return None, _status_of_kernel(name, part)
         call = next(c for c in self._profile.pre_filter if c.name == name)
         return call.run(self.state, self.pod, self._nodes())
 

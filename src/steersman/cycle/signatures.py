@@ -42,9 +42,11 @@ class SignatureEntry:
 
     __slots__ = (
         "filters",
+        "is_pinned",
         "is_plain",
         "live_filters",
         "live_scores",
+        "pinning",
         "pre_filter_answers",
         "promised_filters",
         "promised_scores",
@@ -59,6 +61,7 @@ class SignatureEntry:
         filters: list[tuple[FilterStep, FilterPart]],
         scores: list[tuple[ScoreStep, ScorePart]],
         pre_filter_answers: dict[str, Answer],
+        pinning: frozenset[str],
         plan: Plan,
     ) -> None:
         self.signature = signature
@@ -71,6 +74,8 @@ class SignatureEntry:
         #: What PreFilter of the columnar plugins says; it depends on the signature alone, except that cluster kernels
         #: may say Skip as well.
         self.pre_filter_answers = pre_filter_answers
+        #: Plugins whose PreFilter restricts each pod to the node that it is pinned to, and says nothing else.
+        self.pinning = pinning
         #: Kernels that may have faults: those of scalar plugins, and some of the cluster kernels.
         self.promised_filters: list[PromisedFilter | ClusterFilterKernel] = [
             *(k for k in _kernels(filters) if isinstance(k, PromisedFilter)),
@@ -82,16 +87,20 @@ class SignatureEntry:
         self.live_filters = [step for step in plan.live_filters if step.name not in skipped]
         scored = {step.name for step, _ in scores}
         self.live_scores = [step for step in plan.live_scores if step.name not in scored]
-        #: Kernels alone decide: PreFilter has nothing against the pod and restricts nothing, and nobody else is asked.
-        self.is_plain = (
+        decided = pinning | pre_filter_answers.keys() | plan.cluster_filters
+        by_kernels = (
             all(
                 result is None and (status is None or is_skip(status)) for result, status in pre_filter_answers.values()
             )
-            and all(c.name in pre_filter_answers or c.name in plan.cluster_filters for c in plan.profile.pre_filter)
+            and all(call.name in decided for call in plan.profile.pre_filter)
             and not any(isinstance(part, ClusterFilterKernel) and _may_refuse(part) for _, part in filters)
             and not self.live_filters
             and not self.promised_filters
         )
+        #: Kernels alone decide: PreFilter has nothing against the pod and restricts nothing, and nobody else is asked.
+        self.is_plain = by_kernels and not pinning
+        #: The same, but only the node that the pod is pinned to counts.
+        self.is_pinned = by_kernels and bool(pinning)
 
 
 def _kernels(parts: Iterable[tuple[object, FilterPart | ScorePart]]) -> Iterator[FilterKernel | ScoreKernel]:
@@ -194,7 +203,7 @@ class Signatures:
         self._label_key_count = table.label_key_count()
 
     def _make(self, pod: PodInfo) -> SignatureEntry:
-        answers = self._pre_filter_answers(pod)
+        answers, pinning = self._pre_filter_answers(pod)
         skipped = {name for name, (_, status) in answers.items() if is_skip(status)}
         filters = [
             (s, self._filter_part(s, pod)) for s in self._plan.filters if not s.is_live and s.name not in skipped
@@ -209,18 +218,24 @@ class Signatures:
             [(s.weight, part) for s, part in scores if isinstance(part, ClusterScoreKernel)],
             self._plan.wide,
         )
-        return SignatureEntry(signature, filters, scores, answers, self._plan)
+        return SignatureEntry(signature, filters, scores, answers, pinning, self._plan)
 
-    def _pre_filter_answers(self, pod: PodInfo) -> dict[str, Answer]:
+    def _pre_filter_answers(self, pod: PodInfo) -> tuple[dict[str, Answer], frozenset[str]]:
         """PreFilter of columnar plugins looks at the pod alone; where it does not, a cluster kernel answers instead. A
-        plugin that the pod does not concern says Skip."""
+        plugin that the pod does not concern says Skip. The second part names those whose answer is different for each pod
+        of the signature, because it is the node that the pod is pinned to."""
         answers: dict[str, Answer] = {}
+        pinning: set[str] = set()
         for call in self._plan.profile.pre_filter:
             if not concerns(call.plugin, pod):
                 answers[call.name] = (None, SKIP)
             elif call.name not in self._plan.live_pre_filters and call.name not in self._plan.cluster_filters:
-                answers[call.name] = call.run(CycleState(), pod, ())
-        return answers
+                result, status = call.run(CycleState(), pod, ())
+                if result is not None and result.node_names == {pod.pinned_to}:
+                    pinning.add(call.name)
+                else:
+                    answers[call.name] = result, status
+        return answers, frozenset(pinning)
 
     def _filter_part(self, step: FilterStep, pod: PodInfo) -> FilterPart:
         fragment = step.fragment(pod)

@@ -216,6 +216,13 @@ class Feasible:
         self._mask: BoolColumn | None = None
         self._rows: NDArray[np.intp] | None = None
 
+    @classmethod
+    def at(cls, row: int, penalty: AnyIntColumn) -> Feasible:
+        """Of one row alone."""
+        feasible = cls(penalty, 1)
+        feasible._rows = np.array([row])
+        return feasible
+
     @property
     def mask(self) -> BoolColumn:
         if self._mask is None:

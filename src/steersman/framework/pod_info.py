@@ -13,6 +13,7 @@ from operator import attrgetter, is_
 import msgspec
 
 from steersman.api import (
+    Affinity,
     Container,
     Pod,
     PodAffinity,
@@ -23,7 +24,8 @@ from steersman.api import (
     WeightedPodAffinityTerm,
 )
 from steersman.api.field_errors import aggregate
-from steersman.api.selectors import Selector, from_label_selector
+from steersman.api.node_selectors import NAME_FIELD
+from steersman.api.selectors import Operator, Selector, from_label_selector
 from steersman.errors import InputError
 from steersman.framework.pod_resources import nonzero_requests, pod_requests
 
@@ -67,6 +69,7 @@ class PodShape:
         "has_affinity",
         "has_claims",
         "host_ports",
+        "is_pinned",
         "nonzero_cpu",
         "nonzero_memory",
         "preferred_affinity",
@@ -82,6 +85,8 @@ class PodShape:
         self.requests: dict[str, int] = pod_requests(pod)
         self.nonzero_cpu, self.nonzero_memory = nonzero_requests(pod)
         self.host_ports: tuple[HostPort, ...] = tuple(host_ports(pod.spec))
+        #: Each of its pods may run on one node only, `PodInfo.pinned_to`.
+        self.is_pinned = bool(pinned_node(pod.spec))
         self.has_affinity = _affinity(pod) is not None or _anti_affinity(pod) is not None
         errors: list[str] = []
         self.required_affinity = _parsed(required_affinity_terms, pod, "requiredAffinityTerms", errors)
@@ -110,7 +115,7 @@ class PodTemplate:
 class PodInfo:
     """One pod with its template. `pod` is replaced when the API object changes; the rest follows from it."""
 
-    __slots__ = ("key", "labels", "name", "namespace", "pod", "priority", "shape", "template", "uid")
+    __slots__ = ("key", "labels", "name", "namespace", "pinned_to", "pod", "priority", "shape", "template", "uid")
 
     def __init__(self, pod: Pod, template: PodTemplate) -> None:
         meta = pod.metadata
@@ -123,6 +128,8 @@ class PodInfo:
         self.uid = meta.uid
         self.labels: Mapping[str, str] = meta.labels
         self.priority: int = pod.spec.priority or 0
+        #: The only node that it may run on, as far as its node affinity goes; "": any.
+        self.pinned_to = pinned_node(pod.spec) if template.shape.is_pinned else ""
 
     @property
     def spec(self) -> PodSpec:
@@ -209,7 +216,7 @@ def controller_of(pod: Pod) -> tuple[str, str, str] | None:
 
 def shape_key(pod: Pod) -> bytes:
     """Equal for pods whose shapes are equal: the namespace and every field of the spec that the scheduler reads,
-    without what differs from replica to replica and decides nothing."""
+    without what differs from replica to replica and decides nothing, or only which node a pod is pinned to."""
     spec = pod.spec
     status = pod.status
     resized = status.container_statuses or status.init_container_statuses or status.resources
@@ -222,7 +229,7 @@ def shape_key(pod: Pod) -> bytes:
             spec.containers,
             spec.init_containers,
             spec.node_selector,
-            spec.affinity,
+            _unpinned(spec.affinity) if pinned_node(spec) else spec.affinity,
             spec.tolerations,
             spec.topology_spread_constraints,
             spec.overhead,
@@ -263,6 +270,41 @@ def _keeps_shape(old: Pod, new: Pod) -> bool:
     if any(_resizing(old.status)) or any(_resizing(new.status)):
         return False
     return old.spec is new.spec or all(map(is_, _shaping(old.spec), _shaping(new.spec)))
+
+
+def pinned_node(spec: PodSpec) -> str:
+    """The node that the pod is pinned to as pods of a DaemonSet are: by the one term of its node affinity, which names it.
+    "" for all others. With spread constraints the node affinity says more than where the pod may run: which nodes count."""
+    affinity = spec.affinity
+    if affinity is None or affinity.node_affinity is None or spec.topology_spread_constraints:
+        return ""
+    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    if required is None or len(required.node_selector_terms) != 1:
+        return ""
+    fields = required.node_selector_terms[0].match_fields
+    if (
+        len(fields) != 1
+        or fields[0].key != NAME_FIELD
+        or fields[0].operator != Operator.IN
+        or len(fields[0].values) != 1
+    ):
+        return ""
+    return fields[0].values[0]
+
+
+def _unpinned(affinity: Affinity | None) -> tuple[object, ...]:
+    """What pods that are pinned to different nodes have in common."""
+    assert affinity is not None
+    assert affinity.node_affinity is not None
+    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+    assert required is not None
+    return (
+        "pinned",
+        required.node_selector_terms[0].match_expressions,
+        affinity.node_affinity.preferred_during_scheduling_ignored_during_execution,
+        affinity.pod_affinity,
+        affinity.pod_anti_affinity,
+    )
 
 
 def _decides(volume: Volume) -> bool:

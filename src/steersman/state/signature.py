@@ -108,6 +108,15 @@ class Signature:
                 rejected = mask if rejected is None else rejected | mask
         return Feasible(self._penalty, self._count) if rejected is None else self.without(rejected)
 
+    def feasible_at(self, row: int | None) -> Feasible:
+        """The same of one row, when no other counts; None: of no row at all."""
+        self._sync()
+        penalty = np.full(self._table.capacity, -PENALTY, self._dtype)
+        if row is None or self._penalty_cell[row] or any(_rejects(kernel, row) for kernel in self._heard_filters):
+            return Feasible(penalty, 0)
+        penalty[row] = 0
+        return Feasible.at(row, penalty)
+
     def without(self, rejected: BoolColumn, feasible: Feasible | None = None) -> Feasible:
         """The feasible rows less the rejected ones."""
         before = Feasible(self._penalty, self._count) if feasible is None else feasible
@@ -283,6 +292,11 @@ class Signature:
         for part, greatest in zip(self._normalised, maxima, strict=True):
             total += (normalise(part.column.values, greatest, part.normalize) * part.weight).astype(self._dtype)
         return total
+
+
+def _rejects(kernel: ClusterFilterKernel, row: int) -> bool:
+    rejected = kernel.rejected()
+    return rejected is not None and bool(rejected[row])
 
 
 def normalise(raw: AnyIntColumn, greatest: int, how: Normalize) -> AnyIntColumn:
