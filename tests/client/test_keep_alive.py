@@ -10,7 +10,7 @@ from typing import TypeVar
 import pytest
 import uvloop
 
-from steersman.client.keep_alive import BadAnswer, ChannelPool, NotSent
+from steersman.client.keep_alive import BadAnswer, Channel, ChannelPool, NotSent
 
 T = TypeVar("T")
 Run = Callable[[Awaitable[T]], T]
@@ -113,6 +113,20 @@ def test_a_connection_that_the_server_closed_is_replaced(run: Runs) -> None:
             assert server.connections == 3
 
     run(work())
+
+
+def test_a_connection_that_breaks_while_it_is_handed_over_is_not_waited_for(run: Runs) -> None:
+    async def scenario() -> None:
+        server = Server()
+        async with serving(server):
+            loop = asyncio.get_running_loop()
+            _, channel = await loop.create_connection(Channel, "127.0.0.1", server.port)
+            assert channel.is_open
+            channel.close()
+            with pytest.raises(NotSent):
+                await channel.exchange(REQUEST, 0.1)
+
+    run(scenario())
 
 
 def test_a_request_without_an_answer_gives_its_connection_up(run: Runs) -> None:

@@ -55,8 +55,12 @@ class Channel(asyncio.Protocol):
         return self._transport is not None and not self._transport.is_closing()
 
     async def exchange(self, request: bytes, timeout: float) -> Answer:
-        """OSError when the connection breaks, TimeoutError when there is no answer in time; it is closed then."""
-        assert self._transport is not None
+        """OSError when the connection breaks, TimeoutError when there is no answer in time; it is closed then.
+
+        NotSent when it broke between being handed over and this: nobody would tell of that any more.
+        """
+        if self._transport is None or self._transport.is_closing():
+            raise NotSent(str(self._failure))
         assert self._waiting is None, "one request at a time"
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[Answer] = loop.create_future()
@@ -69,14 +73,14 @@ class Channel(asyncio.Protocol):
             timer.cancel()
             self._waiting = None
             if waiting.cancelled():
-                self.close()
+                self.abandon()
 
     def close(self) -> None:
         if self._transport is not None:
             self._transport.close()
 
     def abandon(self) -> None:
-        """Without a farewell to a server that owes nothing: over TLS, that would still be waited for when all else ends."""
+        """Without a farewell, which over TLS would still be waited for when all else has ended: nobody wants an answer."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -342,7 +346,7 @@ class ChannelPool:
 
     def _release(self, channel: Channel) -> None:
         if not channel.is_open or self._most == 0:
-            channel.close()
+            channel.abandon()
             self._pass_on(None)
             return
         channel.used = asyncio.get_running_loop().time()
