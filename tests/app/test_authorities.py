@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -88,6 +89,21 @@ def test_it_is_looked_up_again_and_again() -> None:
                 await until(lambda: users.authorities.users == USERS.certificate)
 
     run(scenario())
+
+
+def test_a_failure_that_goes_on_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        publisher = Publisher()
+        publisher.code = 403
+        async with (
+            authorities(publisher, AuthenticationOptions()) as (kept, _),
+            running(kept.keep_fresh(IMPATIENT)),
+        ):
+            await until(lambda: publisher.asked > 5)
+
+    with caplog.at_level(logging.WARNING, "steersman.app"):
+        run(scenario())
+    assert len([message for message in caplog.messages if "cannot be looked up" in message]) == 1
 
 
 def test_a_file_goes_before_the_cluster(tmp_path: Path) -> None:

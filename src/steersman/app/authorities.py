@@ -62,12 +62,16 @@ class Authorities:
             self._apply(await self._current())
 
     async def keep_fresh(self, timing: Timing) -> None:
-        """Until it is cancelled."""
+        """Until it is cancelled. What keeps going wrong is said once."""
+        said = ""
         while True:
             try:
                 self._apply(await self._current())
+                said = ""
             except SteersmanError as failure:
-                logger.warning(NOT_LOOKED_UP, failure)
+                if str(failure) != said:
+                    said = str(failure)
+                    logger.warning(NOT_LOOKED_UP, said)
             await timing.sleep(LOOK_SECONDS)
 
     def _apply(self, authorities: ClientAuthorities) -> None:
