@@ -151,9 +151,8 @@ class ClusterFilterKernel(ABC):
         them, the scalar form is asked."""
         return ()
 
-    def rests(self) -> bool:
-        """Whether it is skipped, and will be until a pod with affinity terms comes or goes (`NodesView.terms_epoch`)."""
-        return False
+    #: What it says changes only when a pod with affinity terms comes or goes, or a node does (`NodesView.terms_epoch`).
+    follows_terms = False
 
     @abstractmethod
     def skipped(self) -> bool:
@@ -240,7 +239,7 @@ class ClusterScoreKernel(ABC):
     """A score that depends on pods anywhere, or on which rows are feasible."""
 
     def rests(self) -> bool:
-        """As in `ClusterFilterKernel`."""
+        """Whether it is skipped, and will be until a pod with affinity terms comes or goes (`NodesView.terms_epoch`)."""
         return False
 
     @abstractmethod

@@ -74,7 +74,6 @@ class Signature:
         self._local_scores = [s for s in plain if s.column.kernel.depends is Depends.NODE_PODS]
         self._relative = [s for s in scores if s.normalize is not Normalize.NONE]
         self._relative_to_pods = any(s.column.kernel.depends is Depends.NODE_PODS for s in self._relative)
-        self._cluster_filters = cluster_filters
         self._cluster_scores = cluster_scores
         self._columns: list[FilterColumn | ScoreColumn] = [*filters, *(s.column for s in scores)]
         self._local_cells = [f.cell for f in self._local_filters]
@@ -84,9 +83,14 @@ class Signature:
             *(s.column for s in self._local_scores),
             *(s.column for s in self._relative if s.column.kernel.depends is Depends.NODE_PODS),
         ]
-        #: The cluster kernels that have something to say at the moment, and the count of terms for which this is so.
-        self._heard_filters = cluster_filters
+        #: Cluster filters that follow the affinity terms of pods, asked when these change; and all others.
+        self._term_filters = [kernel for kernel in cluster_filters if kernel.follows_terms]
+        self._free_filters = [kernel for kernel in cluster_filters if not kernel.follows_terms]
+        #: The rows that the former reject; None: none.
+        self._barred: BoolColumn | None = None
+        #: The cluster scores that are not skipped until the terms change.
         self._heard_scores = cluster_scores
+        #: The epoch of the terms for which this is so.
         self._terms_seen = -1
         #: The best rows of `_total`; None: to be looked for.
         self._best: BestRows | None = None
@@ -102,7 +106,7 @@ class Signature:
         """The rows that pass every columnar filter and are not `excluded`."""
         self._sync()
         rejected = excluded
-        for kernel in self._heard_filters:
+        for kernel in self._free_filters:
             mask = kernel.rejected()
             if mask is not None:
                 rejected = mask if rejected is None else rejected | mask
@@ -112,7 +116,7 @@ class Signature:
         """The same of one row, when no other counts; None: of no row at all."""
         self._sync()
         penalty = np.full(self._table.capacity, -PENALTY, self._dtype)
-        if row is None or self._penalty_cell[row] or any(_rejects(kernel, row) for kernel in self._heard_filters):
+        if row is None or self._penalty_cell[row] or any(_rejects(kernel, row) for kernel in self._free_filters):
             return Feasible(penalty, 0)
         penalty[row] = 0
         return Feasible.at(row, penalty)
@@ -163,11 +167,11 @@ class Signature:
 
     def _sync(self) -> None:
         table = self._table
-        if table.terms_epoch != self._terms_seen:
-            self._listen(table.terms_epoch)
         log = table.log
         if self._node_position != table.node_log.end:
             self._combine_all()
+        elif table.terms_epoch != self._terms_seen and self._listen():
+            self._combine_barred()
         elif self._position != log.end:
             rows = log.since(self._position)
             self._position = log.end
@@ -178,11 +182,35 @@ class Signature:
             else:
                 self._combine_local()
 
-    def _listen(self, terms_epoch: int) -> None:
-        """Most pods have no affinity terms, and none speaks of them: their kernels rest until that changes."""
-        self._terms_seen = terms_epoch
-        self._heard_filters = [kernel for kernel in self._cluster_filters if not kernel.rests()]
+    def _listen(self) -> bool:
+        """Asks those who follow the terms; whether other rows are barred now. Most pods have no affinity terms, and none
+        speaks of them."""
+        self._terms_seen = self._table.terms_epoch
         self._heard_scores = [entry for entry in self._cluster_scores if not entry[1].rests()]
+        before = self._barred
+        barred: BoolColumn | None = None
+        for kernel in self._term_filters:
+            rejected = kernel.rejected()
+            if rejected is not None:
+                barred = rejected if barred is None else barred | rejected
+        self._barred = barred
+        if before is None or barred is None:
+            return before is not barred
+        return not np.array_equal(before, barred)
+
+    def _combine_barred(self) -> None:
+        """Other rows are barred than before."""
+        for column in self._synced_on_change:
+            column.sync()
+        self._position = self._table.log.end
+        self._bar()
+        self._combine_local()
+
+    def _bar(self) -> None:
+        self._static_penalty = self._node_penalty
+        if self._barred is not None:
+            self._static_penalty = np.where(self._barred, self._dtype(-PENALTY), self._node_penalty)
+        self._static_penalty_cell = self._static_penalty.data
 
     def _combine_few(self, rows: Collection[int]) -> None:
         """Single cells: what `_combine_local` does for the given rows."""
@@ -224,12 +252,14 @@ class Signature:
         missed = ~table.alive
         for filter_column in self._static_filters:
             missed |= filter_column.values != 0
-        self._static_penalty = np.multiply(missed, -PENALTY, dtype=self._dtype)
+        #: dtype[capacity]: what the nodes themselves decide.
+        self._node_penalty = np.multiply(missed, -PENALTY, dtype=self._dtype)
         self._static_score = np.zeros(table.capacity, self._dtype)
         for part in self._static_scores:
             self._static_score += (part.column.values * part.weight).astype(self._dtype)
         self._set_aside_constants()
-        self._static_penalty_cell = self._static_penalty.data
+        self._listen()
+        self._bar()
         self._static_score_cell = self._static_score.data
         self._combine_local()
 

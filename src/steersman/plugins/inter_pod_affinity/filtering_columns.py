@@ -41,12 +41,10 @@ class RequiredTermsKernel(ClusterFilterKernel):
         #: Pods that match an anti-affinity term of the pod.
         self._unwanted = [pods_of_term(term, view) for term in pod.shape.required_anti_affinity]
         self._objecting = MatchingTerms(pod, view, TermKind.REQUIRED_ANTI_AFFINITY)
+        self.follows_terms = not (self._affinity.tables or self._unwanted)
         self._reason_far = statuses.id_of(unresolvable(ERR_AFFINITY_RULES_NOT_MATCH))
         self._reason_near = statuses.id_of(unschedulable(ERR_ANTI_AFFINITY_RULES_NOT_MATCH))
         self._reason_objection = statuses.id_of(unschedulable(ERR_EXISTING_ANTI_AFFINITY_RULES_NOT_MATCH))
-
-    def rests(self) -> bool:
-        return self.skipped()
 
     def skipped(self) -> bool:
         return not (self._affinity.tables or self._unwanted or self._objecting.tables())
