@@ -81,3 +81,25 @@ def test_a_choice_among_equals_says_so() -> None:
 def test_columns_are_as_wide_as_their_widest_cell() -> None:
     assert aligned([("a", "bb"), ("ccc", "d")]) == ["a    bb", "ccc  d"]
     assert aligned([("a", "bb"), ("ccc", "d")], right_from=1) == ["a    bb", "ccc   d"]
+
+
+def test_of_many_nodes_only_the_best_are_shown_if_that_is_wanted() -> None:
+    nodes = tuple(scored(f"n{index}", index, 0) for index in range(5))
+    explanation = Explanation("default/web", "p", Outcome.SCHEDULED, node="n4", nodes=nodes)
+    lines = explanation.table(most=2).splitlines()
+    assert [line[4:6] for line in lines[-3:-1]] == ["n4", "n3"]
+    assert lines[-1] == "    and 3 other nodes, down to a total of 0"
+    assert len(explanation.table().splitlines()) == len(lines) + 2
+
+
+def test_of_many_nodes_those_with_the_same_objections_stand_together() -> None:
+    full = Verdict("Fit", "Unschedulable", ("Insufficient cpu",))
+    nodes = (TAINTED, *(NodeExplanation(f"m{index}", False, (full,)) for index in range(6)))
+    explanation = Explanation("default/web", "p", Outcome.UNSCHEDULABLE, "no", nodes=nodes)
+    assert explanation.table(most=3).splitlines()[-4:] == [
+        "Does not fit on 7 nodes:",
+        "    NODES                  REJECTED BY                               ALSO",
+        "    m0, m1, m2 and 3 more  Fit: Insufficient cpu",
+        "    n3                     Taints: node(s) had untolerated taint(s)  Fit: Insufficient cpu, Insufficient memory",
+    ]
+    assert explanation.table(most=1).splitlines()[-1] == "    and 1 node with other objections"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -12,11 +12,15 @@ if TYPE_CHECKING:
     from steersman.client import Target, Transport
     from steersman.live import LiveExplanation
 
+#: Of a table in the text.
+MOST_ROWS: Final = 30
+
 
 @click.command()
 @click.argument("pod")
 @click.option("-n", "--namespace", default="", metavar="NAMESPACE", help="Of the pod; else the context's.")
 @cluster_options
+@click.option("--all-nodes", is_flag=True, help="Show every node in the text, not only the best and the reasons.")
 @click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
 def explain(
     pod: str,
@@ -27,6 +31,7 @@ def explain(
     config_file: str,
     plugins: tuple[str, ...],
     feature_gates: str,
+    all_nodes: bool,
     output: str,
 ) -> None:
     """Say what every node and every plugin think of a pod of a live cluster, now.
@@ -46,12 +51,11 @@ def explain(
         chosen = space or namespace or target.namespace
         return await explain_pod(transport, settings, target.connection.server, chosen, name)
 
-    click.echo(_rendered(asked(Choice(kubeconfig, context, master), question), output))
+    explained = asked(Choice(kubeconfig, context, master), question)
+    click.echo(explained.text(None if all_nodes else MOST_ROWS) if output == "text" else _document(explained, output))
 
 
-def _rendered(explained: LiveExplanation, output: str) -> str:
-    if output == "text":
-        return explained.text()
+def _document(explained: LiveExplanation, output: str) -> str:
     if output == "json":
         import json
 

@@ -145,9 +145,9 @@ class Explanation(_Part, frozen=True):
                 return explained
         raise KeyError(node)
 
-    def table(self) -> str:
-        """For people: the outcome, scores of the nodes that fit, and objections to the others."""
-        return text.table(self)
+    def table(self, most: int | None = None) -> str:
+        """For people: the outcome, scores of the nodes that fit, and objections to the others; `most` rows of each."""
+        return text.table(self, most)
 
     def to_dict(self) -> dict[str, Any]:
         """For programs: plain lists, dicts and values, named as in Kubernetes' JSON."""

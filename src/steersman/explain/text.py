@@ -1,6 +1,7 @@
 """An explanation as text: a few lines on the pod, a table of scores, a list of objections.
 
-A cell of the score table reads `raw/normalised/weighted`.
+A cell of the score table reads `raw/normalised/weighted`. Of a large cluster, only so many nodes are shown as are wanted: the
+best ones, and those that fail for the same reasons together.
 """
 
 from __future__ import annotations
@@ -13,10 +14,13 @@ if TYPE_CHECKING:
 
 #: `explanation.Outcome`, whose module uses this one.
 _UNDECIDED: Final = "undecided"
+#: So many nodes with the same objections are named.
+_NAMED: Final = 3
 
 
-def table(explanation: Explanation) -> str:
-    return "\n".join(_lines(explanation))
+def table(explanation: Explanation, most: int | None = None) -> str:
+    """`most` rows per table; None: as many as there are nodes."""
+    return "\n".join(_lines(explanation, most))
 
 
 def aligned(rows: Sequence[Sequence[str]], right_from: int | None = None) -> list[str]:
@@ -33,7 +37,7 @@ def _line(row: Sequence[str], widths: Sequence[int], right_from: int | None) -> 
     return "  ".join(cells).rstrip()
 
 
-def _lines(explanation: Explanation) -> Iterator[str]:
+def _lines(explanation: Explanation, most: int | None) -> Iterator[str]:
     at = "" if explanation.at is None else f", at {explanation.at:g} s"
     yield f"Pod {explanation.pod} (profile {explanation.profile}{at})"
     yield f"  {_outcome(explanation)}"
@@ -41,14 +45,14 @@ def _lines(explanation: Explanation) -> Iterator[str]:
     fitting = [node for node in explanation.nodes if node.fits]
     if fitting:
         yield ""
-        yield from _fitting(explanation, fitting)
+        yield from _fitting(explanation, fitting, most)
     rejected = [node for node in explanation.nodes if not node.fits]
     if rejected and not explanation.nominated_only:
         yield ""
-        yield from _rejected(rejected)
+        yield from _rejected(rejected) if most is None or len(rejected) <= most else _rejected_together(rejected, most)
     if explanation.preemption is not None:
         yield ""
-        yield from _preemption(explanation.preemption)
+        yield from _preemption(explanation.preemption, most)
 
 
 def _outcome(explanation: Explanation) -> str:
@@ -76,17 +80,19 @@ def _pre_filter(explanation: Explanation) -> Iterator[str]:
         yield f"  Score: nothing to do for {', '.join(explanation.score_skipped)}"
 
 
-def _fitting(explanation: Explanation, nodes: Sequence[NodeExplanation]) -> Iterator[str]:
+def _fitting(explanation: Explanation, nodes: Sequence[NodeExplanation], most: int | None) -> Iterator[str]:
     scored = [node for node in nodes if node.total is not None]
     if not scored:
-        yield f"Fits on {', '.join(node.node for node in nodes)}; nothing was scored."
+        yield f"Fits on {_some([node.node for node in nodes], most)}; nothing was scored."
         return
     plugins = [f"{score.plugin} ×{score.weight}" for score in scored[0].scores]
     yield f"Fits on {len(nodes)} of {len(explanation.nodes)} nodes; scores (raw/normalised/weighted):"
     ranked = sorted(scored, key=lambda node: (-(node.total or 0), node.node != explanation.node, node.node))
     rows = [["NODE", "TOTAL", *plugins]]
-    rows += ([_marked(node.node, explanation), str(node.total), *map(_cell, node.scores)] for node in ranked)
+    rows += ([_marked(node.node, explanation), str(node.total), *map(_cell, node.scores)] for node in ranked[:most])
     yield from _indented(aligned(rows, right_from=1))
+    if most is not None and len(ranked) > most:
+        yield f"    and {_plural(len(ranked) - most, 'other node')}, down to a total of {ranked[-1].total}"
 
 
 def _marked(node: str, explanation: Explanation) -> str:
@@ -106,7 +112,28 @@ def _rejected(nodes: Sequence[NodeExplanation]) -> Iterator[str]:
     yield from _indented(aligned(rows))
 
 
-def _preemption(room: PreemptionExplanation) -> Iterator[str]:
+def _rejected_together(nodes: Sequence[NodeExplanation], most: int) -> Iterator[str]:
+    """A row for every set of objections, the most frequent first."""
+    yield f"Does not fit on {len(nodes)} nodes:"
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for node in nodes:
+        groups.setdefault(tuple(map(str, node.verdicts)) or ("not examined",), []).append(node.node)
+    ranked = sorted(groups.items(), key=lambda group: -len(group[1]))
+    rows = [["  NODES", "REJECTED BY", "ALSO"]]
+    for (first, *others), names in ranked[:most]:
+        rows.append([f"  {_some(names, _NAMED)}", first, "; ".join(others)])
+    yield from _indented(aligned(rows))
+    if len(ranked) > most:
+        yield f"    and {_plural(sum(len(names) for _, names in ranked[most:]), 'node')} with other objections"
+
+
+def _some(names: Sequence[str], most: int | None) -> str:
+    if most is None or len(names) <= most:
+        return ", ".join(names)
+    return f"{', '.join(names[:most])} and {len(names) - most} more"
+
+
+def _preemption(room: PreemptionExplanation, most: int | None) -> Iterator[str]:
     examined = _plural(room.examined_nodes, "node")
     if not room.nominated_node:
         yield f"Preemption would not help; {examined} examined."
@@ -115,11 +142,13 @@ def _preemption(room: PreemptionExplanation) -> Iterator[str]:
     yield f"Preemption on {room.nominated_node}: {found} among {examined} examined; decided by: {room.decided_by}."
     ranked = sorted(room.candidates, key=lambda candidate: (candidate.node != room.nominated_node, candidate.node))
     rows = [["  NODE", "VICTIMS (PRIORITY)", "PDB VIOLATIONS"]]
-    for candidate in ranked:
+    for candidate in ranked[:most]:
         mark = "*" if candidate.node == room.nominated_node else " "
         victims = ", ".join(f"{victim.pod} ({victim.priority})" for victim in candidate.victims)
         rows.append([f"{mark} {candidate.node}", victims, str(candidate.pdb_violations)])
     yield from _indented(aligned(rows))
+    if most is not None and len(ranked) > most:
+        yield f"    and {_plural(len(ranked) - most, 'other candidate')}"
     if room.cleared_nominations:
         yield f"  no longer nominated there: {', '.join(room.cleared_nominations)}"
 

@@ -38,17 +38,18 @@ class LiveExplanation(msgspec.Struct, frozen=True, rename="camel"):
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
-    def text(self) -> str:
-        return "\n".join(self._lines())
+    def text(self, most: int | None = None) -> str:
+        """With `most` rows per table; None: all."""
+        return "\n".join(self._lines(most))
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, most: int | None) -> Iterator[str]:
         where = f"on {self.node}" if self.node else "without a node"
         yield f"Pod {self.pod}, {self.phase or 'Pending'}, {where}; scheduler {self.scheduler_name}"
         yield f"  {self.summary}"
         yield from (f"  note: {note}" for note in self.notes)
         yield from (f"  {_condition(condition)}" for condition in self.conditions)
         yield ""
-        yield self.explanation.table()
+        yield self.explanation.table(most)
         yield from self._waking()
 
     def _waking(self) -> Iterator[str]:
