@@ -1,0 +1,28 @@
+"""Two servers on one port, if both permit it."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.serving.reviews import Reviews
+from tests.serving.running import endpoints
+
+from steersman.clock import ManualClock
+from steersman.serving import AccessControl, Listen, Server
+
+
+async def two_servers(share: bool | None) -> None:
+    access = AccessControl(Reviews(), ManualClock())
+    async with Server(Listen("127.0.0.1", 0, share_port=share), endpoints(), access) as first:
+        async with Server(Listen("127.0.0.1", first.port, share_port=share), endpoints(), access) as second:
+            assert second.port == first.port
+
+
+def test_a_port_may_be_shared() -> None:
+    asyncio.run(two_servers(share=True))
+
+
+def test_otherwise_it_is_taken() -> None:
+    with pytest.raises(OSError, match="address already in use"):
+        asyncio.run(two_servers(share=None))
