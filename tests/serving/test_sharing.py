@@ -14,9 +14,11 @@ from steersman.serving import AccessControl, Listen, Server
 
 async def two_servers(share: bool | None) -> None:
     access = AccessControl(Reviews(), ManualClock())
-    async with Server(Listen("127.0.0.1", 0, share_port=share), endpoints(), access) as first:
-        async with Server(Listen("127.0.0.1", first.port, share_port=share), endpoints(), access) as second:
-            assert second.port == first.port
+    async with (
+        Server(Listen("127.0.0.1", 0, share_port=share), endpoints(), access) as first,
+        Server(Listen("127.0.0.1", first.port, share_port=share), endpoints(), access) as second,
+    ):
+        assert second.port == first.port
 
 
 def test_a_port_may_be_shared() -> None:
