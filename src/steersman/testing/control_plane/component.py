@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
@@ -18,6 +19,15 @@ STOP_SECONDS: Final = 30.0
 _LOG_LINES: Final = 12
 """So many last lines of the log are in the error when a program does not start."""
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+_PARENT_DEATH_SIGNAL: Final = 1
+_LIBC: Final = ctypes.CDLL(None)
+
+
+def _die_with_parent() -> None:
+    """Tests that are killed leave nothing running: the kernel kills this process when the thread that started it ends."""
+    _LIBC.prctl(_PARENT_DEATH_SIGNAL, signal.SIGKILL)
 
 
 class ComponentError(SteersmanError):
@@ -70,6 +80,7 @@ class Component:
                 stderr=subprocess.STDOUT,
                 env=self._environment,
                 start_new_session=True,
+                preexec_fn=_die_with_parent,
             )
         self._paused = False
         if wait:
