@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.observe.measured_cluster import MeasuredCluster
 
+from steersman.observe import evaluations
 from steersman.testing import make_node, make_pod
 
 
@@ -34,3 +36,14 @@ def test_counts_go_on_from_scrape_to_scrape(cluster: MeasuredCluster) -> None:
         cluster.add_pod(f"web-{index}")
         cluster.run()
         assert asked(cluster, "NodeResourcesFit", "PreFilter") == index + 1
+
+
+def test_no_attempt_is_lost_when_there_are_many_templates(
+    cluster: MeasuredCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(evaluations, "MOST_TEMPLATES", 2)
+    monkeypatch.setattr(evaluations, "LOOK_AGAIN", 2)
+    for index in range(12):
+        cluster.add_pod(f"web-{index}", cpu=f"{index % 4 + 1}m")
+    cluster.run()
+    assert asked(cluster, "NodeResourcesFit", "PreFilter") == 12

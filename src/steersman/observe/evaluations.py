@@ -7,7 +7,8 @@ counted: an evaluation does not say cheaply which plugins had nothing to score.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from steersman.cycle.evaluation import Evaluation
@@ -21,7 +22,7 @@ MOST_TEMPLATES: Final = 4096
 
 
 class Tally:
-    """Attempts at pods of one template, that have not been turned into series."""
+    """Attempts at pods of one template, and whom they did not concern."""
 
     __slots__ = ("attempts", "profile", "skipped")
 
@@ -32,11 +33,12 @@ class Tally:
 
 
 class Evaluations:
-    """Of one scheduler."""
+    """Of one scheduler. What it holds is bounded, even if nobody ever looks."""
 
     def __init__(self) -> None:
         self._by_shape: dict[PodShape, Tally] = {}
-        self._counted: list[Tally] = []
+        #: Attempts of templates that are not counted by themselves any more, by profile and skipped plugins.
+        self._others: Counter[tuple[str, frozenset[str]]] = Counter()
 
     def count(self, pod: PodInfo, evaluation: Evaluation) -> None:
         tally = self._by_shape.get(pod.shape)
@@ -46,17 +48,25 @@ class Evaluations:
 
     def _look(self, pod: PodInfo, evaluation: Evaluation) -> Tally:
         if len(self._by_shape) >= MOST_TEMPLATES:
+            self._merge(self._by_shape.values())
             self._by_shape.clear()
+        known = self._by_shape.get(pod.shape)
+        if known is not None:
+            self._merge([known])
         tally = self._by_shape[pod.shape] = Tally(pod.scheduler_name, frozenset(evaluation.pre_filter.skipped))
-        self._counted.append(tally)
         return tally
+
+    def _merge(self, tallies: Iterable[Tally]) -> None:
+        for tally in tallies:
+            self._others[tally.profile, tally.skipped] += tally.attempts
 
     def export(self, metrics: Metrics, profiles: Mapping[str, Profile], nodes: int) -> None:
         """Adds what was counted since the last time, with `nodes` in the cluster."""
-        for tally in self._counted:
-            for plugin, point, times in _asked(profiles[tally.profile], tally.skipped, nodes):
-                metrics.evaluations[plugin, point, tally.profile].inc(times * tally.attempts)
-        self._counted.clear()
+        self._merge(self._by_shape.values())
+        for (profile, skipped), attempts in self._others.items():
+            for plugin, point, times in _asked(profiles[profile], skipped, nodes):
+                metrics.evaluations[plugin, point, profile].inc(times * attempts)
+        self._others.clear()
         self._by_shape.clear()
 
 
