@@ -19,6 +19,8 @@ class DefaultBinder(BindPlugin):
     """Binds every pod that no earlier Bind plugin took."""
 
     name = "DefaultBinder"
+    #: Requests to the API server have a deadline.
+    keeps_time = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._handle = handle

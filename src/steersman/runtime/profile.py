@@ -101,6 +101,8 @@ class RawCall:
     name: str
     plugin: object
     run: Method
+    #: The plugin sees to it itself that its coroutines end.
+    keeps_time: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,12 @@ class _Wiring:
         )
 
     def raw_calls(self, point: str, method: str) -> tuple[RawCall, ...]:
-        return tuple(RawCall(r.name, plugin, find(plugin, r.name, method, 3)) for r, plugin in self.at(point))
+        return tuple(
+            RawCall(
+                r.name, plugin, find(plugin, r.name, method, 3), keeps_time=bool(getattr(plugin, "keeps_time", False))
+            )
+            for r, plugin in self.at(point)
+        )
 
     def hints(self) -> list[HintRow]:
         """Of the plugins that can reject a pod; one that does not say what would help is interested in everything."""
