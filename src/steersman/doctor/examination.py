@@ -57,11 +57,12 @@ async def examine(patient: Patient, server: str, configuration_fault: str = "") 
     for name, check in CHECKS:
         try:
             findings += await check(patient)
-        except ConnectionFailed as failure:
-            findings.append(_unreachable(server, failure))
-            break
-        except (SteersmanError, ExceptionGroup) as failure:
-            findings.append(_not_checked(name, _first(failure)))
+        except (SteersmanError, ExceptionGroup) as raised:
+            failure = _meant_for_users(raised)
+            if isinstance(failure, ConnectionFailed):
+                findings.append(_unreachable(server, failure))
+                break
+            findings.append(_not_checked(name, failure))
     return Report(server, tuple(findings))
 
 
@@ -75,7 +76,7 @@ def _unreachable(server: str, failure: ConnectionFailed) -> Finding:
     return fail("connection", f"cannot reach the API server at {server}: {failure}", "see --kubeconfig and --context")
 
 
-def _not_checked(name: str, failure: Exception) -> Finding:
+def _not_checked(name: str, failure: SteersmanError) -> Finding:
     if isinstance(failure, ApiError) and failure.is_unauthorised:
         return fail(name, f"the API server does not accept the credentials: {failure}", "renew them")
     if isinstance(failure, ApiError) and failure.code == _FORBIDDEN:
@@ -83,7 +84,11 @@ def _not_checked(name: str, failure: Exception) -> Finding:
     return warn(name, f"cannot be checked: {failure}", "ask again")
 
 
-def _first(failure: Exception) -> Exception:
-    while isinstance(failure, ExceptionGroup):
-        failure = failure.exceptions[0]
-    return failure
+def _meant_for_users(failure: Exception) -> SteersmanError:
+    """Of failures at once, the first; a fault of ours goes on as it is."""
+    first = failure
+    while isinstance(first, ExceptionGroup):
+        first = first.exceptions[0]
+    if not isinstance(first, SteersmanError):
+        raise failure
+    return first
