@@ -28,6 +28,10 @@ from steersman.state.node_table import NodeTable
 from steersman.state.signature import FilterColumn, ScoreColumn, Signature, WeightedColumn
 
 _MOST_SIGNATURES = 4096
+#: Rows of all signatures together; each takes some thirty bytes.
+_MOST_ROWS = 1 << 23
+#: However many nodes there are.
+_LEAST_SIGNATURES = 64
 #: Of pods with volume claims: most of those share their signature with nobody, and will not need it again.
 _MOST_PERSONAL = 64
 _MOST_FRAGMENTS = 8192
@@ -173,7 +177,7 @@ class Signatures:
             oldest = next(iter(self._personal))
             del self._personal[oldest]
             self._entries.pop(oldest, None)
-        if len(self._entries) > _MOST_SIGNATURES:
+        if len(self._entries) > min(_MOST_SIGNATURES, max(_LEAST_SIGNATURES, _MOST_ROWS // self._table.capacity)):
             self._drop_unused()
         if len(self._filter_columns) + len(self._score_columns) > _MOST_FRAGMENTS:
             self._forget_columns()

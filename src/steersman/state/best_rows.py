@@ -6,7 +6,9 @@ while. So the best rows are looked for among all rows once, and again only when 
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, insort
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,14 +22,14 @@ class BestRows:
     __slots__ = ("_buckets", "_floor")
 
     def __init__(self, totals: AnyIntColumn) -> None:
-        rows: list[int] = rows_of_greatest(totals).tolist()
+        rows = rows_of_greatest(totals)
         #: The least total that has a bucket.
         self._floor = int(totals[rows[0]])
-        #: Ascending rows by total.
-        self._buckets: dict[int, list[int]] = {self._floor: rows}
+        #: Ascending rows by total. Arrays: there may be thousands of equals, and thousands of signatures.
+        self._buckets: dict[int, array[int]] = {self._floor: array("i", rows.astype(np.intc).tobytes())}
 
     @property
-    def rows(self) -> list[int] | None:
+    def rows(self) -> Sequence[int] | None:
         """Ascending; None when they have to be looked for again. Not to be changed."""
         buckets = self._buckets
         return buckets[max(buckets)] if buckets else None
@@ -43,7 +45,7 @@ class BestRows:
         if now >= self._floor:
             known = self._buckets.get(now)
             if known is None:
-                self._buckets[now] = [row]
+                self._buckets[now] = array("i", (row,))
             else:
                 insort(known, row)
 
