@@ -158,7 +158,8 @@ def _progress() -> Iterator[OnProgress | None]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("loading") as status:
+    # What draws it takes time from what is measured.
+    with Console(stderr=True).status("loading", refresh_per_second=2) as status:
         yield lambda progress: _show(status, progress)
 
 
