@@ -1,22 +1,25 @@
-"""`python -m benchmarks [hot-path|memory|preemption] [workload…]`."""
+"""`python -m benchmarks [hot-path|growth|memory|preemption] [workload…]`."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks import hot_path, memory, preemption
+from benchmarks import growth, hot_path, memory, preemption
 
 
 def main() -> None:
     what, names = (sys.argv[1] if len(sys.argv) > 1 else "all"), sys.argv[2:]
-    if what in ("all", "hot-path"):
-        hot_path.main(names or None)
+    # First: what is measured is the greatest memory that the process ever had.
     if what in ("all", "memory"):
         memory.main()
+    if what in ("all", "hot-path"):
+        hot_path.main(names or None)
+    if what in ("all", "growth"):
+        growth.main(names or None)
     if what in ("all", "preemption"):
         preemption.main()
-    if what not in ("all", "hot-path", "memory", "preemption"):
-        sys.exit(f"unknown benchmark {what!r}; known: hot-path, memory, preemption")
+    if what not in ("all", "hot-path", "growth", "memory", "preemption"):
+        sys.exit(f"unknown benchmark {what!r}; known: hot-path, growth, memory, preemption")
 
 
 if __name__ == "__main__":

@@ -82,18 +82,18 @@ def measure(name: str, node_count: int) -> float:
     gc.freeze()
     for _ in range(WARM_UP):
         scheduler.schedule_one()
-    chunks = [_chunk(scheduler) for _ in range(CHUNKS)]
+    chunks = [microseconds_per_pod(scheduler, CHUNK) for _ in range(CHUNKS)]
     gc.unfreeze()
     if writer.bound != total:
         raise RuntimeError(f"{name}: {writer.bound} of {total} pods were bound; first failure: {writer.failures[:1]}")
     return statistics.median(chunks)
 
 
-def _chunk(scheduler: Scheduler) -> float:
+def microseconds_per_pod(scheduler: Scheduler, count: int) -> float:
     start = time.perf_counter()
-    for _ in range(CHUNK):
+    for _ in range(count):
         scheduler.schedule_one()
-    return (time.perf_counter() - start) / CHUNK * 1e6
+    return (time.perf_counter() - start) / count * 1e6
 
 
 def main(names: list[str] | None = None) -> None:

@@ -34,7 +34,7 @@ def main() -> None:
 def race(directory: Path, options: argparse.Namespace) -> Results:
     results: Results = defaultdict(list)
     with ControlPlane(Binaries.find(), directory, authorization="AlwaysAllow") as plane:
-        track = Track(plane, options.nodes)
+        track = Track(plane, options.nodes, options.existing)
         track.lay()
         for number in range(1, options.rounds + 1):
             for name in options.workloads or WORKLOADS:
@@ -47,7 +47,8 @@ def race(directory: Path, options: argparse.Namespace) -> Results:
 
 
 def show(results: Results, options: argparse.Namespace) -> None:
-    print(f"\n{options.nodes:,} nodes, up to {options.pods:,} pods, median of {options.rounds} rounds")
+    existing = f"{options.existing:,} pods on them, " if options.existing else ""
+    print(f"\n{options.nodes:,} nodes, {existing}up to {options.pods:,} pods, median of {options.rounds} rounds")
     columns = f"{'pods/s':>8} {'CPU ms/pod':>11} {'memory MB':>10} {'pods/s ratio':>13} {'CPU ratio':>10}"
     print(f"{'workload':20} {'scheduler':15} {columns}")
     for name in dict.fromkeys(name for name, _ in results):
@@ -77,6 +78,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.race", description=__doc__)
     parser.add_argument("--nodes", type=int, default=5000)
     parser.add_argument("--pods", type=int, default=1000)
+    parser.add_argument("--existing", type=int, default=0, help="pods that are on nodes before the race")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--scheduler", dest="schedulers", action="append", choices=list(SCHEDULERS))
     parser.add_argument("workloads", nargs="*", metavar="workload")

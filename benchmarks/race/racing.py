@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final
 
 from benchmarks.race.observing import Bindings
-from benchmarks.race.workloads import JsonObject, Workload, node, priority_classes
+from benchmarks.race.workloads import JsonObject, Workload, node, priority_classes, resident
 from steersman.testing.control_plane import ControlPlane, KubeScheduler, SchedulerProcess, Steersman, wait_until
 
 #: Limits that no scheduler reaches here: what is compared is not the client's patience.
@@ -19,6 +19,7 @@ SCHEDULERS: Final[dict[str, type[KubeScheduler | Steersman]]] = {
     "Steersman": Steersman,
 }
 NAMESPACE: Final = "race"
+RESIDENTS: Final = "residents"
 _AT_ONCE: Final = 8
 _SETTLE_SECONDS: Final = 1.0
 
@@ -45,15 +46,19 @@ class Result:
 class Track:
     """The control plane with its nodes."""
 
-    def __init__(self, plane: ControlPlane, nodes: int) -> None:
+    def __init__(self, plane: ControlPlane, nodes: int, existing: int = 0) -> None:
+        """`existing` pods are on the nodes already, and stay there."""
         self._plane = plane
         self._nodes = nodes
+        self._existing = existing
         self._client = plane.admin
 
     def lay(self) -> None:
-        self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
+        for name in (NAMESPACE, RESIDENTS):
+            self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         self._client.create_many(priority_classes())
         self._client.create_nodes(*(node(index) for index in range(self._nodes)), connections=_AT_ONCE)
+        self._create((resident(index, self._nodes) for index in range(self._existing)), RESIDENTS)
 
     def run(self, scheduler: str, workload: Workload, pods: int) -> Result:
         """RuntimeError (`Stalled`) when not all pods get a node."""
@@ -78,10 +83,10 @@ class Track:
         measured = count - counted_from
         return Result(measured, waiting.moments[-1] - began, cpu, cpu_at_first, process.rss())
 
-    def _create(self, pods: Iterable[JsonObject]) -> None:
+    def _create(self, pods: Iterable[JsonObject], namespace: str = NAMESPACE) -> None:
         iterator = iter(pods)
         while batch := list(islice(iterator, 1000)):
-            self._client.create_many([_placed(pod) for pod in batch], _AT_ONCE)
+            self._client.create_many([_placed(pod, namespace) for pod in batch], _AT_ONCE)
 
     def _clear(self) -> None:
         for kind in ("Pod", "events.k8s.io/Event"):
@@ -90,6 +95,6 @@ class Track:
         time.sleep(_SETTLE_SECONDS)
 
 
-def _placed(pod: JsonObject) -> JsonObject:
-    pod["metadata"]["namespace"] = NAMESPACE
+def _placed(pod: JsonObject, namespace: str) -> JsonObject:
+    pod["metadata"]["namespace"] = namespace
     return pod

@@ -67,6 +67,12 @@ def _pod(
     }
 
 
+def resident(index: int, nodes: int) -> JsonObject:
+    """A pod that is on a node when the race begins."""
+    labels = {"app": f"resident-{index % 100}"}
+    return _pod(f"resident-{index}", labels, "50m", "100Mi", nodeName=node_name(index % nodes))
+
+
 def _selector(labels: dict[str, str]) -> JsonObject:
     return {"matchLabels": labels}
 
