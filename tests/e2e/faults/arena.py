@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.e2e.auditing import AuditLog
+from tests.e2e.faults.beliefs import believed, true
 from tests.e2e.faults.following import PodFollower, insistently
 
 from steersman.serving.of_a_scheduler import CLEAN
@@ -64,9 +65,7 @@ class Arena:
     def judge(self, steersman: SchedulerProcess, follower: PodFollower, pods: int) -> list[JsonObject]:
         """Every pod ends bound exactly once, or pending with a reason, and the scheduler believes what is true."""
         wait_until(lambda: all(map(_is_decided, self._pods(pods))), SETTLE_SECONDS, what="an end for every pod")
-        wait_until(
-            lambda: self.cache_of(steersman).startswith(CLEAN), SETTLE_SECONDS, what="a scheduler that knows the truth"
-        )
+        wait_until(lambda: self._knows_the_truth(steersman), SETTLE_SECONDS, what="a scheduler that knows the truth")
         found = {f"{pod['metadata']['namespace']}/{pod['metadata']['name']}": pod for pod in self._pods(pods)}
         bindings = self._bindings()
         # Not equal: a server that is killed takes the last lines of its log with it.
@@ -79,6 +78,11 @@ class Arena:
         """Waits for that, and judges."""
         wait_until(lambda: all(map(bound_to, self._pods(pods))), SETTLE_SECONDS, what="a node for every pod")
         self.judge(steersman, follower, pods)
+
+    def _knows_the_truth(self, steersman: SchedulerProcess) -> bool:
+        """It says so itself, and the API server agrees."""
+        admin, dump = self.plane.admin, self.cache_of(steersman)
+        return dump.startswith(CLEAN) and believed(dump) == true(admin.list("Node"), admin.list("Pod"))
 
     def _bindings(self) -> Counter[str]:
         """How often each pod, by namespace/name, was bound."""

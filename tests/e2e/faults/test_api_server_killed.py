@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 
 from tests.e2e.faults.arena import FAST, Arena
@@ -20,6 +21,8 @@ def test_a_crash_of_the_api_server_during_a_burst_loses_nothing(arena: Arena) ->
         server.start()
         burst.join()
         arena.all_bound(steersman, follower, 1000)
+        steersman.signal(signal.SIGUSR2)
+        wait_until(lambda: "the cache agrees with the API server" in steersman.log_text(), what="a comparison")
         assert steersman.stop() == 0
 
 
