@@ -5,7 +5,7 @@ Comes from a `Profile`; used by the columnar engine to put signatures together.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from steersman.cycle.adapters import PromisedFilter, PromisedScore, fragment, promise
@@ -126,14 +126,16 @@ class Plan:
     def label_part(self, pod: PodInfo) -> tuple[Hashable, ...]:
         return tuple([plugin.pod_fragment(pod) for plugin in self.per_pod])
 
-    def fragment_epoch(self) -> int | None:
-        """As long as it does not change, pods of one template have equal label parts; None: they need not."""
-        total = 0
-        for plugin in self.per_pod:
-            epoch = plugin.fragment_epoch()
-            if epoch is None:
-                return None
-            total += epoch
+    def fragment_epoch(self) -> Callable[[], int | None]:
+        """As long as what this gives does not change, pods of one template have equal label parts; None: they need not."""
+        epochs = [plugin.fragment_epoch for plugin in self.per_pod]
+        if len(epochs) == 1:
+            return epochs[0]
+
+        def total() -> int | None:
+            each = [epoch() for epoch in epochs]
+            return None if None in each else sum(epoch for epoch in each if epoch is not None)
+
         return total
 
 

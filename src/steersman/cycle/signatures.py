@@ -116,6 +116,7 @@ class Signatures:
 
     def __init__(self, plan: Plan, table: NodeTable) -> None:
         self._plan = plan
+        self._fragment_epoch = plan.fragment_epoch()
         self._table = table
         self._entries: OrderedDict[Hashable, SignatureEntry] = OrderedDict()
         #: Which of them are of pods with claims, in the order in which they were made.
@@ -133,7 +134,7 @@ class Signatures:
         table = self._table
         if table.generation != self._generation or table.label_key_count() != self._label_key_count:
             self._start_afresh()
-        epoch = self._plan.fragment_epoch()
+        epoch = self._fragment_epoch()
         if epoch is None or pod.shape.has_claims or pod.pod.spec.node_name:
             return self._look_up(pod)
         if epoch != self._epoch:
@@ -144,7 +145,7 @@ class Signatures:
             known.used = True
             return known
         entry = self._look_up(pod)
-        if epoch == self._plan.fragment_epoch():
+        if epoch == self._fragment_epoch():
             if len(self._of_template) >= _MOST_TEMPLATES:
                 self._of_template.clear()
             self._of_template[pod.template] = entry

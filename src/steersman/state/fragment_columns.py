@@ -26,16 +26,18 @@ KernelT = TypeVar("KernelT", bound=FilterKernel | ScoreKernel)
 class FragmentColumn(Generic[KernelT]):
     """The answers of one kernel for every row. Exact after `sync()` for all rows that have a node."""
 
-    __slots__ = ("_epoch", "_has_epoch", "_log", "_nodes", "_position", "_row", "cell", "kernel", "values")
+    __slots__ = ("_epoch", "_has_epoch", "_log", "_nodes", "answer", "cell", "kernel", "position", "values")
 
     def __init__(self, kernel: KernelT, table: NodeTable) -> None:
         self.kernel = kernel
-        self._row: Callable[[int], int] = kernel.row
+        #: The kernel's answer for one row that has a node.
+        self.answer: Callable[[int], int] = kernel.row
         self._has_epoch = has_epoch(kernel)
         self._nodes = table.nodes
         self._log: DirtyLog = table.log if kernel.depends is Depends.NODE_PODS else table.node_log
-        #: Position in the log and the kernel's epoch at which the column was exact.
-        self._position = self._log.end
+        #: Position in the log and the kernel's epoch at which the column was exact. The signature that goes with the log
+        #: may put in the answer for the next row itself.
+        self.position = self._log.end
         self._epoch = kernel.epoch()
         # A copy: the kernel may have answered with a column that is not ours to write into.
         self.values: AnyIntColumn = np.array(kernel.rows(ALL_ROWS), order="C")
@@ -44,20 +46,20 @@ class FragmentColumn(Generic[KernelT]):
     def sync(self) -> None:
         log = self._log
         end = log.end
-        behind = end - self._position
+        behind = end - self.position
         if behind == 1:
             # The usual case after placing a pod: one row to look at.
             row = log.rows[-1]
             if self._nodes[row] is not None:
-                self.cell[row] = self._row(row)
-            self._position = end
+                self.cell[row] = self.answer(row)
+            self.position = end
         elif behind:
             self._catch_up(log)
         if self._has_epoch and self._epoch != self.kernel.epoch():
             self._recompute()
 
     def _catch_up(self, log: DirtyLog) -> None:
-        rows = log.since(self._position)
+        rows = log.since(self.position)
         if rows is None or len(rows) > len(self.values) // 2:
             self._recompute()
         elif len(rows) <= FEW:
@@ -65,10 +67,10 @@ class FragmentColumn(Generic[KernelT]):
         else:
             index: NDArray[np.intp] = np.fromiter(rows, np.intp, len(rows))
             self.values[index] = self.kernel.rows(index)
-        self._position = log.end
+        self.position = log.end
 
     def _update_few(self, rows: Collection[int]) -> None:
-        nodes, answer, cell = self._nodes, self._row, self.cell
+        nodes, answer, cell = self._nodes, self.answer, self.cell
         for row in rows:
             if nodes[row] is not None:
                 cell[row] = answer(row)

@@ -172,7 +172,9 @@ class Signature:
             self._combine_all()
         elif table.terms_epoch != self._terms_seen and self._listen():
             self._combine_barred()
-        elif self._position != log.end:
+        elif (behind := log.end - self._position) == 1 and table.nodes[log.rows[-1]] is not None:
+            self._follow(log.rows[-1])
+        elif behind:
             rows = log.since(self._position)
             self._position = log.end
             for column in self._synced_on_change:
@@ -181,6 +183,18 @@ class Signature:
                 self._combine_few(rows)
             else:
                 self._combine_local()
+
+    def _follow(self, row: int) -> None:
+        """The usual case: one row changed, because a pod was placed there."""
+        position = self._position
+        for column in self._synced_on_change:
+            if column.position == position:
+                column.cell[row] = column.answer(row)
+                column.position = position + 1
+            else:
+                column.sync()
+        self._position = position + 1
+        self._combine_few((row,))
 
     def _listen(self) -> bool:
         """Asks those who follow the terms; whether other rows are barred now. Most pods have no affinity terms, and none
