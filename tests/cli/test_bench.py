@@ -86,6 +86,13 @@ def test_decisions_are_compared_with_uncached_ones(tmp_path: Path) -> None:
     assert "Note: 4 evaluations are the same when nothing is kept (Case/quick)" in result.stdout
 
 
+def test_workloads_are_told_as_they_end_when_that_is_wanted(tmp_path: Path) -> None:
+    result = steersman("bench", file_of(tmp_path), "-v")
+    quick, slow = result.stderr.splitlines()
+    assert quick.startswith("Case/quick: measured, ")
+    assert slow.endswith(" pods/s")
+
+
 def test_nothing_selected_is_said(tmp_path: Path) -> None:
     assert steersman("bench", file_of(tmp_path), "--labels", "ghost").stdout == "no workload was selected\n"
 

@@ -59,6 +59,7 @@ NO: Final = 1
     metavar="[N]",
     help="Compute every decision (or one in N) anew without anything kept, and fail on a difference. Slow.",
 )
+@click.option("-v", "--verbose", is_flag=True, help="Also print every workload as soon as it has ended, on stderr.")
 def bench(
     files: tuple[str, ...],
     tests: tuple[str, ...],
@@ -72,6 +73,7 @@ def bench(
     only_list: bool,
     require: float | None,
     check_every: int | None,
+    verbose: bool,
 ) -> None:
     """Measure the scheduler with scheduler_perf workload files.
 
@@ -85,7 +87,7 @@ def bench(
     if only_list:
         _print_list(selected)
         return
-    outcomes = _run(selected, BenchOptions(config_file, seed, check_every or 0, _connection(kubeconfig)))
+    outcomes = _run(selected, BenchOptions(config_file, seed, check_every or 0, _connection(kubeconfig)), verbose)
     _print(outcomes, output, latencies)
     if data_items is not None:
         _write(outcomes, data_items)
@@ -100,12 +102,22 @@ def _connection(kubeconfig: str | None) -> Connection | None:
     return connect(Choice(kubeconfig), os.environ).connection
 
 
-def _run(selected: list[Selected], options: BenchOptions) -> list[Outcome]:
+def _run(selected: list[Selected], options: BenchOptions, verbose: bool) -> list[Outcome]:
     from steersman.perf import prepare, run
 
     prepared = [prepare(one, options) for one in selected]
+    outcomes: list[Outcome] = []
     with _progress() as show:
-        return [run(one, show) for one in prepared]
+        for one in prepared:
+            outcomes.append(run(one, show))
+            if verbose:
+                click.echo(_in_short(outcomes[-1]), err=True)
+    return outcomes
+
+
+def _in_short(outcome: Outcome) -> str:
+    rates = ", ".join(f"{measurement.throughput.average:.0f} pods/s" for measurement in outcome.measurements)
+    return f"{outcome.name}: {outcome.verdict}{f', {rates}' if rates else ''}"
 
 
 def _print_list(selected: list[Selected]) -> None:
