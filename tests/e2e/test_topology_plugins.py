@@ -20,6 +20,7 @@ ASSIGNED = [
     make_pod("served-2").label("app", "served").node("a1"),
     make_pod("database").label("app", "database").node("c1"),
     make_pod("loner").label("app", "loner").anti_affinity(HOSTNAME, {"app": "noise"}).node("b1"),
+    *(make_pod(f"everywhere-{node}").label("app", "everywhere").node(node) for node in ("a1", "b1", "c1")),
     make_pod("neighbour").namespace("team").label("app", "neighbour").node("b1"),
 ]
 PODS = [
@@ -27,6 +28,18 @@ PODS = [
     on(make_pod("cannot-spread"), "a1")
     .label("app", "crowd")
     .spread(ZONE, selector={"app": "crowd"}, node_affinity_policy="Ignore"),
+    on(make_pod("needs-more-zones"), "a1")
+    .label("app", "everywhere")
+    .spread(ZONE, selector={"app": "everywhere"}, min_domains=5, node_taints_policy="Honor"),
+    on(make_pod("overlooks-tainted-zones"), "b1")
+    .label("app", "everywhere")
+    .spread(ZONE, selector={"app": "everywhere"}, node_affinity_policy="Ignore", node_taints_policy="Honor"),
+    on(make_pod("sees-tainted-zones"), "b1")
+    .label("app", "everywhere")
+    .spread(ZONE, selector={"app": "everywhere"}, node_affinity_policy="Ignore"),
+    on(make_pod("counts-its-own-version"), "a1")
+    .labels({"app": "crowd", "version": "2"})
+    .spread(ZONE, selector={"app": "crowd"}, match_label_keys=["version"], node_affinity_policy="Ignore"),
     make_pod("spreads-over-racks").spread("rack", selector={"app": "any"}),
     on(make_pod("spreads-softly"), "a1", "b1")
     .label("app", "soft")
@@ -46,6 +59,8 @@ PODS = [
 
 def prepare(admin: KubeClient) -> None:
     admin.create(manifest(make_namespace("team").label("team", "x")))
+    tainted = make_node("d1").capacity(cpu="64", memory="256Gi").labels({ZONE: "d", HOSTNAME: "d1"}).taint("k")
+    admin.create_nodes(manifest(tainted))
     nodes = (make_node(name).capacity(cpu="64", memory="256Gi").label(ZONE, zone) for name, zone in ZONES.items())
     admin.create_nodes(*(manifest(node.label(HOSTNAME, node.obj().metadata.name)) for node in nodes))
     admin.create(headless(make_service("served").selector({"app": "served"})))
@@ -68,6 +83,8 @@ def test_conditions_and_events_are_those_of_kube_scheduler(both: Both, pod: str)
         ("spreads", "b1"),
         ("spreads-softly", "b1"),
         ("spreads-by-default", "b1"),
+        ("counts-its-own-version", "a1"),
+        ("overlooks-tainted-zones", "b1"),
         ("near", "c1"),
         ("pioneer", "c1"),
         ("near-team", "b1"),
@@ -83,6 +100,8 @@ def test_the_pod_goes_where_the_plugin_sends_it(both: Both, pod: str, node: str)
     ("pod", "reason"),
     [
         ("cannot-spread", "1 node(s) didn't match pod topology spread constraints"),
+        ("needs-more-zones", "1 node(s) didn't match pod topology spread constraints"),
+        ("sees-tainted-zones", "1 node(s) didn't match pod topology spread constraints"),
         ("spreads-over-racks", "4 node(s) didn't match pod topology spread constraints (missing required label)"),
         ("near-nothing", "4 node(s) didn't match pod affinity rules"),
         ("apart", "1 node(s) didn't match pod anti-affinity rules"),

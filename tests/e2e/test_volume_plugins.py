@@ -23,6 +23,7 @@ from steersman.testing import (
 )
 from steersman.testing.control_plane import ControlPlane, JsonObject, KubeClient, manifest
 
+SCRATCH_CLAIM = 'waiting for ephemeral volume controller to create the persistentvolumeclaim "scratch-scratch"'
 DRIVER, SMALL_DRIVER = "disk.example.com", "small.example.com"
 STATIC, DYNAMIC, AT_ONCE, SMALL, ELSEWHERE = "static", "dynamic", "at-once", "small", "elsewhere"
 CLASSES = [
@@ -46,7 +47,14 @@ def disk(pod: PodBuilder, name: str) -> PodBuilder:
     return pod.volume(api.Volume(name="disk", gce_persistent_disk=api.GCEPersistentDisk(pd_name=name)))
 
 
+def scratch(name: str) -> api.Volume:
+    """A volume with a claim of its own, which a controller would make."""
+    template = api.PersistentVolumeClaimTemplate(spec=claim(name, DYNAMIC).obj().spec)
+    return api.Volume(name=name, ephemeral=api.EphemeralVolumeSource(volume_claim_template=template))
+
+
 CLAIMS = [
+    claim("leaving", DYNAMIC),
     claim("immediate"),
     claim("far").bound("far"),
     claim("zoned").bound("zoned"),
@@ -75,6 +83,8 @@ ASSIGNED = [
 ]
 PODS = [
     make_pod("without-claim").pvc("missing"),
+    make_pod("scratch").volume(scratch("scratch")),
+    make_pod("leaving").pvc("leaving"),
     make_pod("immediate").pvc("immediate"),
     on(make_pod("far"), "v1").pvc("far"),
     on(make_pod("zoned"), "v1").pvc("zoned"),
@@ -107,6 +117,8 @@ def prepare(admin: KubeClient) -> None:
     admin.create(manifest(make_storage_capacity("little").storage_class(SMALL).capacity("1Gi").on({ZONE: "z1"})))
     for made in [*map(manifest, VOLUMES), *map(manifest, CLAIMS)]:
         admin.create_with_status(made)
+    # Protected as long as a finalizer says so, which nobody takes away here.
+    admin.delete("PersistentVolumeClaim", "leaving")
     admin.create_many([manifest(pod) for pod in [*ASSIGNED, *PODS]])
 
 
@@ -142,6 +154,8 @@ def test_a_waiting_claim_is_provisioned_on_the_node_that_was_chosen(both: Both) 
     ("pod", "reason"),
     [
         ("without-claim", 'persistentvolumeclaim "missing" not found'),
+        ("scratch", SCRATCH_CLAIM),
+        ("leaving", 'persistentvolumeclaim "leaving" is being deleted'),
         ("immediate", "pod has unbound immediate PersistentVolumeClaims"),
         ("dangling", 'persistentvolume "gone" not found'),
         ("far", "1 node(s) didn't match PersistentVolume's node affinity"),
