@@ -11,7 +11,7 @@ from steersman.testing.building import Builder
 JsonObject: TypeAlias = dict[str, Any]
 T = TypeVar("T", bound=api.Object)
 
-IMAGE: Final = "registry.k8s.io/pause:3.10"
+IMAGE: Final = "example.com/pause:1"
 """Of containers that have none: the server insists on one, nothing ever pulls it."""
 
 
