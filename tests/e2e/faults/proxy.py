@@ -38,8 +38,8 @@ from steersman.testing.control_plane import ControlPlane
 from steersman.testing.control_plane.connections import tls_context
 from steersman.testing.control_plane.schedulers import SCHEDULER_USER
 
-NOT_FORWARDED: Final = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
-NOT_RETURNED: Final = frozenset({"content-length", "transfer-encoding", "connection", "content-encoding", "date"})
+NOT_FORWARDED: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+NOT_RETURNED: Final = frozenset({"content-length", "transfer-encoding", "connection", "date"})
 START_SECONDS: Final = 10.0
 GONE: Final = (
     b'{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure",'
@@ -105,8 +105,13 @@ class FaultProxy:
         application = web.Application(client_max_size=1 << 28)
         application.router.add_route("*", "/{path:.*}", self._handle)
         runner = web.AppRunner(application, access_log=None, shutdown_timeout=0.1)
-        connector = aiohttp.TCPConnector(limit=0, ssl=self._to_server)
-        async with aiohttp.ClientSession(connector=connector, auto_decompress=False) as self._client:
+        # Bodies go through as they are: compressed only if the scheduler has asked for that.
+        session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0, ssl=self._to_server),
+            auto_decompress=False,
+            skip_auto_headers=("Accept-Encoding",),
+        )
+        async with session as self._client:
             await runner.setup()
             await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=self._to_client).start()
             self.url = f"https://127.0.0.1:{runner.addresses[0][1]}"

@@ -68,7 +68,7 @@ def test_the_second_replica_takes_over_from_one_that_was_killed(arena: Arena) ->
     assert not released.get("holderIdentity")
 
 
-def test_a_leader_that_was_asleep_for_longer_than_its_lease_binds_nothing_more(arena: Arena) -> None:
+def test_a_leader_that_was_asleep_for_longer_than_its_lease_ends_and_no_pod_is_bound_twice(arena: Arena) -> None:
     arena.create_nodes(50)
     with (
         arena.follower() as follower,
