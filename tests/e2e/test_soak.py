@@ -86,15 +86,13 @@ def soaking(plane: ControlPlane) -> Iterator[Soak]:
 
 
 def test_waves_of_pods_leave_nothing_behind(
-    new_plane: Callable[..., ControlPlane],
-    monkeypatch: pytest.MonkeyPatch,
-    record_property: Callable[[str, object], None],
+    new_plane: Callable[..., ControlPlane], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GOGC", "800")  # the API server would spend a quarter of its time on tidying up
     with soaking(new_plane()) as soak:
         footprints = [soak.wave(number) for number in range(WAVES)]
-        record_property("MiB", [footprint.memory >> 20 for footprint in footprints])
-        record_property("open files", [footprint.files for footprint in footprints])
+        print("MiB after each wave:", [footprint.memory >> 20 for footprint in footprints])
+        print("open files after each wave:", [footprint.files for footprint in footprints])
         _, settled, *later = footprints
         assert max(footprint.memory for footprint in later) <= settled.memory * GROWTH, footprints
         assert later[-1].files <= 2 * settled.files, footprints
