@@ -1,24 +1,47 @@
-"""Signatures of pods with claims come and go: they must not pile up."""
+"""Pods that differ in their volume claims share a signature; what their claims decide is laid on top for each."""
 
 from __future__ import annotations
 
-from unittest.mock import patch
-
+import pytest
 from tests.equivalence.cluster import PROFILE, Cluster
 
 from steersman.cycle.plan import make_plan
 from steersman.cycle.signatures import Signatures
-from steersman.testing import make_node, make_pod
+from steersman.framework.pod_info import PodShapes
+from steersman.testing import make_claim, make_node, make_pod, make_volume
+
+ZONE = "topology.kubernetes.io/zone"
 
 
-def test_only_the_last_few_are_kept_and_others_stay() -> None:
+def test_they_do_not_pile_up() -> None:
     cluster = Cluster()
     cluster.cache.set_node(make_node("n").obj())
     signatures = Signatures(make_plan(cluster.profiles[PROFILE]), cluster.cache.nodes)
-    plain = signatures.of(cluster.pending(make_pod("plain").obj()))
-    with patch("steersman.cycle.signatures._MOST_PERSONAL", 3):
-        made = [signatures.of(cluster.pending(make_pod("p").pvc(f"c{index}").obj())) for index in range(6)]
-    assert len(signatures) == 4
-    assert signatures.of(cluster.pending(make_pod("plain").obj())) is plain
-    assert signatures.of(cluster.pending(make_pod("p").pvc("c5").obj())) is made[5]
-    assert signatures.of(cluster.pending(make_pod("p").pvc("c0").obj())) is not made[0]
+    signatures.of(cluster.pending(make_pod("plain").obj()))
+    for index in range(6):
+        signatures.of(cluster.pending(make_pod(f"p{index}").pvc(f"c{index}").obj()))
+    assert len(signatures) == 2
+
+
+def test_a_shape_does_not_say_which_claims() -> None:
+    shapes = PodShapes()
+    first, second = (shapes.info(make_pod(name).pvc(f"claim-of-{name}").obj()) for name in ("a", "b"))
+    assert first.shape is second.shape
+    assert (first.claims, second.claims) == (("default/claim-of-a",), ("default/claim-of-b",))
+    assert shapes.info(make_pod("two").pvc("x").pvc("y").obj()).shape is not first.shape
+    assert shapes.info(make_pod("none").obj()).shape is not first.shape
+
+
+@pytest.mark.parametrize("name", ["a", "b", "missing"])
+def test_each_goes_where_its_own_volume_is(name: str) -> None:
+    cluster = Cluster()
+    for zone in ("a", "b"):
+        cluster.cache.set_node(make_node(f"n-{zone}").label(ZONE, zone).capacity(cpu="4", memory="8Gi").obj())
+        claim = make_claim(f"claim-{zone}").bound(f"volume-{zone}")
+        cluster.objects.put(claim.obj())
+        cluster.objects.put(make_volume(f"volume-{zone}").label(ZONE, zone).claimed(claim).obj())
+    for other in ("a", "b", name):
+        pod = cluster.pending(make_pod(f"pod-{other}").pvc(f"claim-{other}").obj())
+        assert cluster.everything(cluster.columnar, pod) == cluster.everything(cluster.scalar, pod)
+        placed = cluster.columnar.evaluate(cluster.profiles[PROFILE], pod).feasible()
+        assert list(placed) == ([] if other == "missing" else [f"n-{other}"])

@@ -28,6 +28,10 @@ from steersman.state.signature import PENALTY
 MAX_SCORE = 100
 
 
+def looks_at_claims(plugin: object) -> bool:
+    return isinstance(plugin, ColumnarFilter) and plugin.looks_at_claims
+
+
 class FilterStep:
     """One filter plugin of the profile."""
 
@@ -51,6 +55,10 @@ class FilterStep:
     @property
     def is_cluster(self) -> bool:
         return self._columnar is not None and self._columnar.filters_by_cluster
+
+    def is_personal(self, pod: PodInfo) -> bool:
+        """The kernel is for this pod alone."""
+        return pod.shape.has_claims and looks_at_claims(self.call.plugin)
 
     def fragment(self, pod: PodInfo) -> Hashable:
         """Pods with equal fragments share the kernel; None: this one is not shared."""
@@ -85,6 +93,10 @@ class ScoreStep:
     @property
     def weight(self) -> int:
         return self.call.weight
+
+    def is_personal(self, pod: PodInfo) -> bool:
+        """As of a `FilterStep`."""
+        return pod.shape.has_claims and looks_at_claims(self.call.plugin)
 
     def fragment(self, pod: PodInfo) -> Hashable:
         if self._columnar is not None:

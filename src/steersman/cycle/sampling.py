@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from steersman.framework.columns import Feasible
 from steersman.state.node_table import NodeTable
+from steersman.state.personal_signature import PersonalSignature
 from steersman.state.signature import Signature
 
 MIN_FEASIBLE_NODES = 100
@@ -42,7 +43,7 @@ class Sampling:
             return all_nodes
         return max(MIN_FEASIBLE_NODES, all_nodes * self._percentage // 100)
 
-    def sample(self, feasible: Feasible, table: NodeTable, signature: Signature) -> Feasible:
+    def sample(self, feasible: Feasible, table: NodeTable, signature: Signature | PersonalSignature) -> Feasible:
         """The feasible rows that a search would have found before it stopped."""
         if self.looks_at_all or not table.node_count:
             return feasible

@@ -25,6 +25,7 @@ from steersman.framework.status import SKIP, is_skip
 from steersman.runtime.concerned import concerns
 from steersman.state.fragment_columns import FragmentColumn
 from steersman.state.node_table import NodeTable
+from steersman.state.personal_signature import PersonalSignature
 from steersman.state.signature import FilterColumn, ScoreColumn, Signature, WeightedColumn
 
 _MOST_SIGNATURES = 4096
@@ -32,8 +33,6 @@ _MOST_SIGNATURES = 4096
 _MOST_ROWS = 1 << 23
 #: However many nodes there are.
 _LEAST_SIGNATURES = 64
-#: Of pods with volume claims: most of those share their signature with nobody, and will not need it again.
-_MOST_PERSONAL = 64
 _MOST_FRAGMENTS = 8192
 _MOST_TEMPLATES = 1 << 15
 
@@ -61,7 +60,7 @@ class SignatureEntry:
 
     def __init__(
         self,
-        signature: Signature,
+        signature: Signature | PersonalSignature,
         filters: list[tuple[FilterStep, FilterPart]],
         scores: list[tuple[ScoreStep, ScorePart]],
         pre_filter_answers: dict[str, Answer],
@@ -119,8 +118,6 @@ class Signatures:
         self._fragment_epoch = plan.fragment_epoch()
         self._table = table
         self._entries: OrderedDict[Hashable, SignatureEntry] = OrderedDict()
-        #: Which of them are of pods with claims, in the order in which they were made.
-        self._personal: dict[Hashable, None] = {}
         #: What has been found for the pods of a template, in the current epoch of the plan.
         self._of_template: dict[PodTemplate, SignatureEntry] = {}
         self._epoch = -1
@@ -134,8 +131,13 @@ class Signatures:
         table = self._table
         if table.generation != self._generation or table.label_key_count() != self._label_key_count:
             self._start_afresh()
+        entry = self._shared(pod)
+        return self._personal(entry, pod) if pod.shape.has_claims else entry
+
+    def _shared(self, pod: PodInfo) -> SignatureEntry:
+        """What the pod has in common with others: the same for all pods of its template, most of the time."""
         epoch = self._fragment_epoch()
-        if epoch is None or pod.shape.has_claims or pod.pod.spec.node_name:
+        if epoch is None or pod.pod.spec.node_name:
             return self._look_up(pod)
         if epoch != self._epoch:
             self._epoch = epoch
@@ -151,6 +153,22 @@ class Signatures:
             self._of_template[pod.template] = entry
         return entry
 
+    def _personal(self, shared: SignatureEntry, pod: PodInfo) -> SignatureEntry:
+        """With the kernels that are for this pod alone."""
+        filters = [
+            (step, self._filter_part(step, pod) if step.is_personal(pod) else part) for step, part in shared.filters
+        ]
+        scores = [
+            (step, self._score_part(step, pod) if step.is_personal(pod) else part) for step, part in shared.scores
+        ]
+        assert isinstance(shared.signature, Signature)
+        signature = PersonalSignature(
+            shared.signature,
+            [p for step, p in filters if isinstance(p, ClusterFilterKernel) and step.is_personal(pod)],
+            [(step.weight, p) for step, p in scores if isinstance(p, ClusterScoreKernel) and step.is_personal(pod)],
+        )
+        return SignatureEntry(signature, filters, scores, shared.pre_filter_answers, shared.pinning, self._plan)
+
     def _look_up(self, pod: PodInfo) -> SignatureEntry:
         table = self._table
         keys = self._label_keys
@@ -163,8 +181,6 @@ class Signatures:
                 self._start_afresh()
                 return self._look_up(pod)
             self._entries[identity] = entry
-            if pod.shape.has_claims:
-                self._personal[identity] = None
             self._make_room()
         else:
             entry.used = True
@@ -174,10 +190,6 @@ class Signatures:
         return len(self._entries)
 
     def _make_room(self) -> None:
-        if len(self._personal) > _MOST_PERSONAL:
-            oldest = next(iter(self._personal))
-            del self._personal[oldest]
-            self._entries.pop(oldest, None)
         if len(self._entries) > min(_MOST_SIGNATURES, max(_LEAST_SIGNATURES, _MOST_ROWS // self._table.capacity)):
             self._drop_unused()
         if len(self._filter_columns) + len(self._score_columns) > _MOST_FRAGMENTS:
@@ -200,7 +212,6 @@ class Signatures:
         table = self._table
         self._entries.clear()
         self._of_template.clear()
-        self._personal.clear()
         if table.generation != self._generation:
             self._forget_columns()
         self._generation = table.generation
@@ -211,9 +222,13 @@ class Signatures:
         answers, pinning = self._pre_filter_answers(pod)
         skipped = {name for name, (_, status) in answers.items() if is_skip(status)}
         filters = [
-            (s, self._filter_part(s, pod)) for s in self._plan.filters if not s.is_live and s.name not in skipped
+            (s, None if s.is_personal(pod) else self._filter_part(s, pod))
+            for s in self._plan.filters
+            if not s.is_live and s.name not in skipped
         ]
-        scores = [(s, self._score_part(s, pod)) for s in self._plan.scores if not s.is_live]
+        scores = [
+            (s, None if s.is_personal(pod) else self._score_part(s, pod)) for s in self._plan.scores if not s.is_live
+        ]
         scores += [(s, None) for s in self._plan.live_scores if not concerns(s.call.plugin, pod)]
         signature = Signature(
             self._table,

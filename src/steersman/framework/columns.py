@@ -269,6 +269,9 @@ class ColumnarFilter:
     #: The kernels are cluster kernels, which also say whether PreFilter would say Skip. Otherwise PreFilter must depend
     #: on the pod alone: it is asked once per signature, without nodes.
     filters_by_cluster: ClassVar[bool] = False
+    #: The kernels of pods with volume claims depend on which claims these are, and not on the pod's shape alone. They are
+    #: cluster kernels, made for one pod.
+    looks_at_claims: ClassVar[bool] = False
 
     def filter_fragment(self, pod: PodInfo) -> Hashable:
         """What the filter looks at in the pod; pods with equal fragments share a kernel. None: do not share (cluster

@@ -65,11 +65,11 @@ class PodShape:
 
     __slots__ = (
         "affinity_error",
-        "claims",
         "has_affinity",
         "has_claims",
         "host_ports",
         "is_pinned",
+        "names_claims",
         "nonzero_cpu",
         "nonzero_memory",
         "preferred_affinity",
@@ -95,9 +95,10 @@ class PodShape:
         self.preferred_anti_affinity = _parsed(preferred_anti_affinity_terms, pod, "preferredAntiAffinityTerms", errors)
         #: What is wrong with the pod's affinity terms, "" if nothing is. Terms of a kind with an error are left out.
         self.affinity_error = aggregate(errors) if errors else ""
-        self.claims: tuple[str, ...] = tuple(claim_keys(pod))
-        #: Volume claims of either kind: those that the pod names, and those that are made for it.
-        self.has_claims = bool(self.claims) or has_ephemeral_claims(pod.spec)
+        #: Its pods name volume claims, each its own: `PodInfo.claims`.
+        self.names_claims = any(volume.persistent_volume_claim is not None for volume in pod.spec.volumes)
+        #: Volume claims of either kind: those that pods name, and those that are made for them.
+        self.has_claims = self.names_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
 
 
 class PodTemplate:
@@ -115,7 +116,19 @@ class PodTemplate:
 class PodInfo:
     """One pod with its template. `pod` is replaced when the API object changes; the rest follows from it."""
 
-    __slots__ = ("key", "labels", "name", "namespace", "pinned_to", "pod", "priority", "shape", "template", "uid")
+    __slots__ = (
+        "claims",
+        "key",
+        "labels",
+        "name",
+        "namespace",
+        "pinned_to",
+        "pod",
+        "priority",
+        "shape",
+        "template",
+        "uid",
+    )
 
     def __init__(self, pod: Pod, template: PodTemplate) -> None:
         meta = pod.metadata
@@ -128,6 +141,8 @@ class PodInfo:
         self.uid = meta.uid
         self.labels: Mapping[str, str] = meta.labels
         self.priority: int = pod.spec.priority or 0
+        #: Keys of the volume claims that it names.
+        self.claims: tuple[str, ...] = tuple(claim_keys(pod)) if template.shape.names_claims else ()
         #: The only node that it may run on, as far as its node affinity goes; "": any.
         self.pinned_to = pinned_node(pod.spec) if template.shape.is_pinned else ""
 
@@ -216,16 +231,13 @@ def controller_of(pod: Pod) -> tuple[str, str, str] | None:
 
 def shape_key(pod: Pod) -> bytes:
     """Equal for pods whose shapes are equal: the namespace and every field of the spec that the scheduler reads,
-    without what differs from replica to replica and decides nothing, or only which node a pod is pinned to."""
+    without what differs from replica to replica: what decides nothing, the node that a pod is pinned to, its claims."""
     spec = pod.spec
     status = pod.status
     resized = status.container_statuses or status.init_container_statuses or status.resources
-    # A claim that is made for a pod is known by the pod's name, and must be owned by this very pod.
-    made_for = (pod.metadata.name, pod.metadata.uid) if has_ephemeral_claims(spec) else None
     return _encoder.encode(
         (
             pod.metadata.namespace,
-            made_for,
             spec.containers,
             spec.init_containers,
             spec.node_selector,
@@ -236,7 +248,7 @@ def shape_key(pod: Pod) -> bytes:
             spec.resources,
             spec.host_network,
             spec.host_users,
-            [v for v in spec.volumes if _decides(v)],
+            [_without_claim(v) for v in spec.volumes if _decides(v)],
             spec.resource_claims,
             spec.os,
             (status.container_statuses, status.init_container_statuses, status.resources, status.allocated_resources)
@@ -312,6 +324,12 @@ def _decides(volume: Volume) -> bool:
     return volume != Volume(name=volume.name)
 
 
+def _without_claim(volume: Volume) -> Volume | str:
+    if volume.persistent_volume_claim is not None:
+        return "claim"
+    return "claim made for the pod" if volume.ephemeral is not None else volume
+
+
 def host_ports(spec: PodSpec) -> Iterable[HostPort]:
     """Host ports of the containers and of restartable init containers, in the order of the spec."""
     for container in spec.containers:
@@ -325,10 +343,6 @@ def _container_ports(container: Container) -> Iterable[HostPort]:
     for port in container.ports:
         if port.host_port > 0:
             yield port.host_ip or ANY_ADDRESS, port.protocol or "TCP", port.host_port
-
-
-def has_ephemeral_claims(spec: PodSpec) -> bool:
-    return any(volume.ephemeral is not None for volume in spec.volumes)
 
 
 def claim_keys(pod: Pod) -> Iterable[str]:

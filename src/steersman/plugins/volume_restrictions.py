@@ -53,6 +53,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueE
 
     name = "VolumeRestrictions"
     filters_by_cluster = True
+    looks_at_claims = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._objects = handle.objects
@@ -60,7 +61,7 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueE
         self.statuses = StatusTable()
 
     def concerns(self, pod: PodInfo) -> bool:
-        return bool(pod.shape.claims) or any(map(is_restricted, pod.spec.volumes))
+        return pod.shape.names_claims or any(map(is_restricted, pod.spec.volumes))
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         exclusive: set[str] = set()

@@ -62,13 +62,14 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtension
 
     name = "VolumeZone"
     filters_by_cluster = True
+    looks_at_claims = True
 
     def __init__(self, args: None, handle: Handle) -> None:
         self._objects = handle.objects
         self.statuses = StatusTable()
 
     def concerns(self, pod: PodInfo) -> bool:
-        return bool(pod.shape.claims)
+        return pod.shape.names_claims
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         topologies = self.topologies_of(pod.pod)

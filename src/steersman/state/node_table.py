@@ -237,8 +237,8 @@ class NodeTable:
             self._charge_affinity(pod, row, sign)
         if shape.host_ports:
             _tally(self.used_ports, row, shape.host_ports, sign)
-        if shape.claims:
-            _tally(self.claim_users, row, shape.claims, sign)
+        if pod.claims:
+            _tally(self.claim_users, row, pod.claims, sign)
         self.log.append(row)
 
     def _charge_columns(self, shape: PodShape, row: int, sign: int) -> None:

@@ -71,7 +71,7 @@ class PlainNodeInfo:
         self._nonzero_requested["cpu"] += sign * shape.nonzero_cpu
         self._nonzero_requested["memory"] += sign * shape.nonzero_memory
         _count(self._used_ports, shape.host_ports, sign)
-        _count(self._claim_users, shape.claims, sign)
+        _count(self._claim_users, pod.claims, sign)
 
     @property
     def name(self) -> str:

@@ -201,8 +201,8 @@ def _validate_sparse(table: NodeTable) -> None:
     for row, pod in _pods(table):
         if pod.shape.host_ports:
             ports.setdefault(row, Counter()).update(pod.shape.host_ports)
-        if pod.shape.claims:
-            claims.setdefault(row, Counter()).update(pod.shape.claims)
+        if pod.claims:
+            claims.setdefault(row, Counter()).update(pod.claims)
         if pod.shape.has_affinity:
             affine.setdefault(row, {})[pod.uid] = pod
     _expect("table", "used ports by row", table.used_ports, ports)

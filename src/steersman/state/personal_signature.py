@@ -1,0 +1,61 @@
+"""The signature of a pod with volume claims: what it shares with the others of its shape, and what its claims decide.
+
+Each of its claims is another object; where it may go follows from the volumes behind them. Kernels for that are made for one
+pod and laid on top of a `Signature`, which stays exact from pod to pod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from steersman.framework.columns import ClusterFilterKernel, ClusterScoreKernel, Feasible
+from steersman.framework.nodes_view import BoolColumn
+from steersman.state.best_rows import rows_of_greatest
+from steersman.state.signature import Signature, Totals
+
+
+class PersonalSignature:
+    """Answers like a `Signature`."""
+
+    __slots__ = ("_filters", "_scores", "_shared")
+
+    def __init__(
+        self,
+        shared: Signature,
+        filters: Sequence[ClusterFilterKernel],
+        scores: Sequence[tuple[int, ClusterScoreKernel]],
+    ) -> None:
+        self._shared = shared
+        self._filters = filters
+        self._scores = scores
+
+    def feasible(self, excluded: BoolColumn | None = None) -> Feasible:
+        rejected = excluded
+        for kernel in self._filters:
+            mask = kernel.rejected()
+            if mask is not None:
+                rejected = mask if rejected is None else rejected | mask
+        return self._shared.feasible(rejected)
+
+    def feasible_at(self, row: int | None) -> Feasible:
+        if row is None:
+            return self._shared.feasible_at(None)
+        rejected = any((mask := kernel.rejected()) is not None and mask[row] for kernel in self._filters)
+        return self._shared.feasible_at(None if rejected else row)
+
+    def without(self, rejected: BoolColumn, feasible: Feasible | None = None) -> Feasible:
+        return self._shared.without(rejected, feasible)
+
+    def totals(self, feasible: Feasible) -> Totals:
+        total = self._shared.totals(feasible)
+        for weight, kernel in self._scores:
+            score = None if kernel.skipped(feasible) else kernel.weighted(feasible, weight)
+            if score is not None:
+                total = total + score
+        return total
+
+    def best(self, feasible: Feasible) -> Sequence[int] | NDArray[np.intp]:
+        return rows_of_greatest(self.totals(feasible)) if self._scores else self._shared.best(feasible)
