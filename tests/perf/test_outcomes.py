@@ -68,6 +68,12 @@ def test_templates_that_need_devices_are_unsupported_with_the_reason(tmp_path: P
     assert outcome.reason.endswith("thing.yaml: devices of resource claims are not allocated yet")
 
 
+def test_gates_that_depend_on_one_that_is_turned_off_follow_it(tmp_path: Path) -> None:
+    gates = {"NodeDeclaredFeatures": False}
+    outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS, featureGates=gates)))
+    assert any("InPlacePodLevelResourcesVerticalScaling is off too" in note for note in outcome.notes)
+
+
 def test_gates_that_are_locked_are_told_and_left_alone(tmp_path: Path) -> None:
     gates = {"SchedulerQueueingHints": False, "SchedulerAsyncAPICalls": True}
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS, featureGates=gates)))

@@ -5,6 +5,8 @@ Selected ─► parameters, templates, feature gates, configuration ─► Prepa
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -86,11 +88,23 @@ def _unused(parameters: Parameters) -> str:
 
 
 def _gates(selected: Selected) -> tuple[FeatureGates, tuple[str, ...]]:
-    """The file's gates but for those that v1.36 does not let anybody set, which are told."""
+    """The file's gates but for those that v1.36 does not let anybody set, which are told. What is on by default and cannot
+    be without a gate that the file turns off is turned off as well, as upstream's harness allows."""
     wanted = selected.case.gates_of(selected.workload)
     locked = {name for name, value in wanted.items() if name in GATES and _is_locked(name, value)}
-    notes = tuple(f"{name}={str(wanted[name]).lower()} cannot be set in v1.36" for name in sorted(locked))
-    return FeatureGates({name: value for name, value in wanted.items() if name not in locked}), notes
+    settable = {name: value for name, value in wanted.items() if name not in locked}
+    following = _dependents(settable)
+    notes = [f"{name}={str(wanted[name]).lower()} cannot be set in v1.36" for name in sorted(locked)]
+    notes += [f"{name} is off too: it depends on what the file turns off" for name in sorted(following)]
+    return FeatureGates({**settable, **dict.fromkeys(following, False)}), tuple(notes)
+
+
+def _dependents(chosen: Mapping[str, bool]) -> set[str]:
+    """Gates that nobody chose and that need one which is off."""
+    off = {name for name, value in chosen.items() if not value}
+    while more := {n for n, spec in GATES.items() if spec.default and n not in chosen and off & set(spec.needs)} - off:
+        off |= more
+    return off - chosen.keys()
 
 
 def _is_locked(name: str, value: bool) -> bool:
