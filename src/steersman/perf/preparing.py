@@ -6,7 +6,6 @@ Selected ─► parameters, templates, feature gates, configuration ─► Prepa
 from __future__ import annotations
 
 from collections.abc import Mapping
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
