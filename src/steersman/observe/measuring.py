@@ -48,6 +48,8 @@ class Attempt:
         self.points: dict[str, tuple[float, str]] = {}
 
     def seconds_at(self, *points: str) -> float:
+        if not self.points:
+            return 0.0
         return sum(self.points[point][0] for point in points if point in self.points)
 
 
