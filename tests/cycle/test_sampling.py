@@ -10,7 +10,7 @@ from tests.cycle.scheduling import PROFILE, Cycles
 from steersman.cycle.decision import Scheduled
 from steersman.cycle.sampling import REGION_KEY, ZONE_KEY, Sampling, SearchStart, zone_round_robin
 from steersman.cycle.schedule_one import SchedulingCycle
-from steersman.framework.plugin import FilterPlugin
+from steersman.framework.plugin import FilterPlugin, PreFilterPlugin, PreFilterResult
 from steersman.rng import SeededRng
 from steersman.testing import make_node, make_pod
 
@@ -47,7 +47,29 @@ def test_how_many_feasible_nodes_are_enough(percentage: int | None, nodes: int, 
     assert Sampling(percentage, SearchStart()).enough(nodes) == expected
 
 
+class FirstHundredTwenty(PreFilterPlugin):
+    name = "FirstHundredTwenty"
+
+    def pre_filter(self, pod: object) -> PreFilterResult:
+        return PreFilterResult(frozenset(many(120)))
+
+
+class FirstSixty(PreFilterPlugin):
+    name = "FirstSixty"
+
+    def pre_filter(self, pod: object) -> PreFilterResult:
+        return PreFilterResult(frozenset(many(60)))
+
+
 class TestSearch:
+    def test_only_nodes_that_pre_filter_admits_count(self) -> None:
+        cycles = Cycles(FirstHundredTwenty(), nodes=many(1000), percentage=50)
+        assert cycles.evaluate(POD).feasible_count == 100, "more than half of 120, not half of 1000"
+
+    def test_fewer_than_a_hundred_admitted_nodes_are_all_looked_at(self) -> None:
+        cycles = Cycles(FirstSixty(), nodes=many(500), percentage=10)
+        assert set(cycles.evaluate(POD).feasible()) == set(many(60))
+
     def test_unset_means_all_nodes(self) -> None:
         assert Cycles(nodes=many(250)).evaluate(POD).feasible_count == 250
 

@@ -131,11 +131,12 @@ class ColumnarEvaluation(Evaluation):
             self._feasible = signature.feasible(only)
             return
         self._refused_nomination = nominated
-        feasible = signature.feasible(self._outside())
+        outside = self._outside()
+        feasible = signature.feasible(outside)
         self._ask_again_where_broken()
         feasible = self._without_crowded(feasible)
         feasible = self._without_live_rejections(feasible)
-        self._feasible = self._engine.sampling.sample(feasible, self._table, signature)
+        self._feasible = self._engine.sampling.sample(feasible, self._table, signature, outside)
 
     def _outside(self) -> BoolColumn | None:
         """Rows outside of the restriction of PreFilter."""

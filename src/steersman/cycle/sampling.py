@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steersman.framework.columns import Feasible
+from steersman.framework.nodes_view import BoolColumn
 from steersman.state.node_table import NodeTable
 from steersman.state.personal_signature import PersonalSignature
 from steersman.state.signature import Signature
@@ -43,16 +44,28 @@ class Sampling:
             return all_nodes
         return max(MIN_FEASIBLE_NODES, all_nodes * self._percentage // 100)
 
-    def sample(self, feasible: Feasible, table: NodeTable, signature: Signature | PersonalSignature) -> Feasible:
-        """The feasible rows that a search would have found before it stopped."""
+    def sample(
+        self,
+        feasible: Feasible,
+        table: NodeTable,
+        signature: Signature | PersonalSignature,
+        outside: BoolColumn | None = None,
+    ) -> Feasible:
+        """The feasible rows that a search would have found before it stopped. Rows `outside` of what PreFilter admits are
+        not searched, and do not count among those of which a share is enough."""
         if self.looks_at_all or not table.node_count:
             return feasible
-        order = np.roll(self._search_order(table), -self._start.index)
+        order = self._search_order(table)
+        if outside is not None:
+            order = order[~outside[order]]
+        if not len(order):
+            return feasible
+        order = np.roll(order, -self._start.index)
         found = feasible.mask[order]
         wanted = self.enough(len(order))
         reached = np.cumsum(found)
         looked_at = len(order) if reached[-1] < wanted else int(np.searchsorted(reached, wanted)) + 1
-        self._start.index = (self._start.index + looked_at) % len(order)
+        self._start.index = (self._start.index + looked_at) % table.node_count
         if looked_at == len(order):
             return feasible
         beyond = np.zeros(table.capacity, np.bool_)
