@@ -50,14 +50,14 @@ def test_how_many_feasible_nodes_are_enough(percentage: int | None, nodes: int, 
 class FirstHundredTwenty(PreFilterPlugin):
     name = "FirstHundredTwenty"
 
-    def pre_filter(self, pod: object) -> PreFilterResult:
+    def pre_filter(self, pod: object, nodes: object) -> PreFilterResult:
         return PreFilterResult(frozenset(many(120)))
 
 
 class FirstSixty(PreFilterPlugin):
     name = "FirstSixty"
 
-    def pre_filter(self, pod: object) -> PreFilterResult:
+    def pre_filter(self, pod: object, nodes: object) -> PreFilterResult:
         return PreFilterResult(frozenset(many(60)))
 
 
