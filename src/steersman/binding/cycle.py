@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -26,7 +27,7 @@ from steersman.framework.events import ASSIGNED_POD_DELETE
 from steersman.framework.extender import Extender, ExtenderError
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.pods_to_activate import take_pods_to_activate
-from steersman.framework.status import Status, error
+from steersman.framework.status import Status, error, unschedulable
 from steersman.queue import QueuedPodInfo, SchedulingQueue
 from steersman.runtime.faults import as_fault, fault
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
@@ -39,6 +40,9 @@ logger = logging.getLogger(__name__)
 #: The nomination is a courtesy to others; binding does not wait for it any longer.
 LONGEST_NOMINATION_SECONDS = 30.0
 CANCELLED = "binding cycle cancelled"
+#: More requests at once would only wait for each other in the API server.
+BINDINGS_AT_ONCE = 16
+FILLED = 'node "{}" was filled by others before the pod could be bound to it'
 
 Failure = Unschedulable | Failed
 OnFailure = Callable[[QueuedPodInfo, Failure], None]
@@ -87,6 +91,7 @@ class BindingCycle:
         self._binders = [extender for extender in parts.extenders if extender.is_binder]
         self._on_failure = on_failure
         self._spawn = spawn
+        self._turns = asyncio.Semaphore(BINDINGS_AT_ONCE)
 
     def start(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         """Binds at once where possible, else leaves the rest to a task."""
@@ -100,7 +105,8 @@ class BindingCycle:
         elif not work and not decision.waits and self._binds_at_once(decision, profile):
             self._bind_now(queued, decision, profile)
         else:
-            run = self._run(queued, decision, profile, work)
+            fitted = self._cache.has_room_for(decision.pod, decision.node)
+            run = self._run(queued, decision, profile, work, fitted)
             self._spawn(Guarded(run, lambda: self._cancelled(queued, decision, profile)))
 
     # -- without a task ----------------------------------------------------------------------------------------------
@@ -127,10 +133,11 @@ class BindingCycle:
     # -- in a task ---------------------------------------------------------------------------------------------------
 
     async def _run(
-        self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, work: tuple[RawCall, ...]
+        self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, work: tuple[RawCall, ...], fitted: bool
     ) -> None:
+        """`fitted`: the node had room for the pod when it was chosen."""
         try:
-            failure = await self._phases(decision, profile, work)
+            failure = await self._phases(decision, profile, work, fitted)
         except asyncio.CancelledError:
             self._cancelled(queued, decision, profile)
             raise
@@ -139,7 +146,9 @@ class BindingCycle:
         else:
             self._fail(queued, decision, profile, failure)
 
-    async def _phases(self, decision: Scheduled, profile: Profile, work: tuple[RawCall, ...]) -> Failure | None:
+    async def _phases(
+        self, decision: Scheduled, profile: Profile, work: tuple[RawCall, ...], fitted: bool
+    ) -> Failure | None:
         """Up to and including Bind. Permit is the last point that can make a pod unschedulable: what fails later is
         tried again, so that the events of the meantime need not be kept."""
         pod = decision.pod
@@ -149,7 +158,7 @@ class BindingCycle:
         self._queue.done(pod.uid)
         status = await self._pre_bind(decision, work) if work else None
         if status is None:
-            status = await self._bind(decision, profile)
+            status = await self._bind_in_turn(decision, profile, fitted)
         return None if status is None else Failed(pod, profile.name, status)
 
     async def _nominate_and_wait(self, decision: Scheduled, has_work: bool) -> Status | None:
@@ -188,6 +197,14 @@ class BindingCycle:
             return None if entry.finish() else error(entry.cancelled_by)
         finally:
             self._pods_in_pre_bind.remove(uid)
+
+    async def _bind_in_turn(self, decision: Scheduled, profile: Profile, fitted: bool) -> Status | None:
+        """The API server gets only some at once: who would wait for it waits here, where it can still be noticed that
+        another scheduler has filled the node meanwhile. Other binders take the time that they take."""
+        async with self._turns if profile.binds_by_default and not self._binders else nullcontext():
+            if fitted and not self._cache.has_room_for(decision.pod, decision.node):
+                return unschedulable(FILLED.format(decision.node))
+            return await self._bind(decision, profile)
 
     async def _bind(self, decision: Scheduled, profile: Profile) -> Status | None:
         """By the first extender that binds such pods; without one by the plugins."""

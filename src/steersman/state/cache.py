@@ -123,6 +123,11 @@ class Cache:
     def is_assumed(self, uid: str) -> bool:
         return uid in self._assumed
 
+    def has_room_for(self, pod: PodInfo, node_name: str) -> bool:
+        """Whether the node, with the pod assumed there, has no more pods and no more of what the pod requests than it can
+        take. True of a node that is not known."""
+        return self.nodes.is_within_limits(node_name, pod.shape.requests)
+
     def get(self, uid: str) -> PodRecord | None:
         return self._records.get(uid)
 

@@ -162,6 +162,19 @@ class NodeTable:
         """Changes whenever `referenced_label_keys` does."""
         return len(self.counts.referenced_keys) + len(self._terms.referenced_keys)
 
+    def is_within_limits(self, node_name: str, wanted: Mapping[str, int]) -> bool:
+        """Whether no more pods are there, and no more of what is wanted is requested, than the node can take."""
+        row = self.row_of(node_name)
+        if row is None:
+            return True
+        if self.pod_count.cell[row] > self.allowed_pods.cell[row]:
+            return False
+        offered = self.amounts_offered[row]
+        return all(
+            not amount or self.requested(resource).cell[row] <= offered.get(resource, 0)
+            for resource, amount in wanted.items()
+        )
+
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> None:
