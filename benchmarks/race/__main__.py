@@ -9,6 +9,7 @@ import tempfile
 from collections import defaultdict
 from pathlib import Path
 
+from benchmarks.race.chart import Bar, svg
 from benchmarks.race.observing import Stalled
 from benchmarks.race.racing import SCHEDULERS, Result, Track
 from benchmarks.race.workloads import WORKLOADS
@@ -29,6 +30,9 @@ def main() -> None:
     except (SteersmanError, Stalled) as error:
         sys.exit(str(error))
     show(results, options)
+    if options.chart:
+        bars = [Bar(name, scheduler, _median(runs)[0]) for (name, scheduler), runs in results.items()]
+        options.chart.write_text(svg(_in_order(bars, options.schedulers), _title(options)), encoding="utf-8")
 
 
 def race(directory: Path, options: argparse.Namespace) -> Results:
@@ -47,8 +51,7 @@ def race(directory: Path, options: argparse.Namespace) -> Results:
 
 
 def show(results: Results, options: argparse.Namespace) -> None:
-    existing = f"{options.existing:,} pods on them, " if options.existing else ""
-    print(f"\n{options.nodes:,} nodes, {existing}up to {options.pods:,} pods, median of {options.rounds} rounds")
+    print(f"\n{_title(options)}")
     columns = f"{'pods/s':>8} {'CPU ms/pod':>11} {'memory MB':>10} {'pods/s ratio':>13} {'CPU ratio':>10}"
     print(f"{'workload':20} {'scheduler':15} {columns}")
     for name in dict.fromkeys(name for name, _ in results):
@@ -57,6 +60,16 @@ def show(results: Results, options: argparse.Namespace) -> None:
             rate, cpu, memory = _median(results[name, scheduler])
             ratios = "" if reference is None else f"{rate / reference[0]:12.2f}× {cpu / reference[1]:9.2f}×"
             print(f"{name:20} {scheduler:15} {rate:8.0f} {cpu * 1e3:11.2f} {memory / 1e6:10.0f} {ratios}")
+
+
+def _title(options: argparse.Namespace) -> str:
+    existing = f"{options.existing:,} pods on them, " if options.existing else ""
+    return f"{options.nodes:,} nodes, {existing}up to {options.pods:,} pods, median of {options.rounds} rounds"
+
+
+def _in_order(bars: list[Bar], schedulers: list[str]) -> list[Bar]:
+    workloads = list(dict.fromkeys(bar.workload for bar in bars))
+    return sorted(bars, key=lambda bar: (workloads.index(bar.workload), schedulers.index(bar.scheduler)))
 
 
 def _median(runs: list[Result]) -> tuple[float, float, float]:
@@ -80,6 +93,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--pods", type=int, default=1000)
     parser.add_argument("--existing", type=int, default=0, help="pods that are on nodes before the race")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--chart", type=Path, metavar="FILE", help="also draw the result, as SVG")
     parser.add_argument("--scheduler", dest="schedulers", action="append", choices=list(SCHEDULERS))
     parser.add_argument("workloads", nargs="*", metavar="workload")
     options = parser.parse_args()
