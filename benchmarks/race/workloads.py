@@ -14,7 +14,7 @@ ZONES: Final = 3
 POOL: Final = "pool"
 CROWDED: Final = "crowded"
 LOW, HIGH = "race-low", "race-high"
-_IMAGE: Final = "registry.k8s.io/pause:3.10"
+_IMAGE: Final = "pause:3.10"
 _CROWDED_EVERY: Final = 5
 """One node in so many is in the pool that the preemption workload fills."""
 _DEPLOYMENTS: Final = 20
