@@ -28,6 +28,7 @@ from steersman.framework.pod_resources import node_allocatable
 from steersman.state.dirty_log import DirtyLog
 from steersman.state.images import ImageTable
 from steersman.state.label_columns import LabelColumns, TaintColumn
+from steersman.state.node_differences import same_for_scheduling
 from steersman.state.pod_counts import MatchCountsTable, PodCounts
 from steersman.state.row_info import RowNodeInfo
 from steersman.state.term_tables import AffinityTermTable, TermTables
@@ -181,7 +182,7 @@ class NodeTable:
         """Adds the node, or replaces the object of that name."""
         row = self._row_for(node.metadata.name)
         old = self.nodes[row]
-        if old is not None and _same_for_scheduling(old, node):
+        if old is not None and same_for_scheduling(old, node):
             self.nodes[row] = node
             return
         moves = old is None or old.metadata.labels != node.metadata.labels or old.spec != node.spec
@@ -387,30 +388,6 @@ class NodeTable:
 
     def _zeros(self) -> Column:
         return Column(np.zeros(self.capacity, np.int64))
-
-
-def _same_for_scheduling(old: Node, new: Node) -> bool:
-    """Whether replacing the object changes nothing that a column or a plugin's promise rests on."""
-    before, after = old.status, new.status
-    return (
-        old.metadata.labels == new.metadata.labels
-        and old.metadata.annotations == new.metadata.annotations
-        and old.metadata.deletion_timestamp == new.metadata.deletion_timestamp
-        and old.spec == new.spec
-        and before.allocatable == after.allocatable
-        and before.capacity == after.capacity
-        and before.addresses == after.addresses
-        and before.images == after.images
-        and before.volumes_attached == after.volumes_attached
-        and before.volumes_in_use == after.volumes_in_use
-        and before.declared_features == after.declared_features
-        and _condition_states(old) == _condition_states(new)
-    )
-
-
-def _condition_states(node: Node) -> dict[str, str]:
-    """Without the times, which change with every heartbeat."""
-    return {condition.type: condition.status for condition in node.status.conditions}
 
 
 def _tally(tallies: dict[int, Counter[Key]], row: int, keys: Iterable[Key], sign: int) -> None:
