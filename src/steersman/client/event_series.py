@@ -21,7 +21,7 @@ REFRESH_SECONDS: Final = 1800.0
 MOST_SINGLE: Final = 4096
 """As client-go remembers of the events of the old kind."""
 
-_Key = tuple[str, str, str, str, ObjectReference, ObjectReference | None]
+_Key = tuple[str, str, str, str, str, str, str, str, str, ObjectReference | None]
 
 
 @dataclass(slots=True)
@@ -91,11 +91,17 @@ class EventSeriesBook:
 
 
 def _key(event: Event) -> _Key:
+    """Strings, which know their hashes: this is asked for every event."""
+    regarding = event.regarding
     return (
         event.type,
         event.action,
         event.reason,
         event.reporting_controller,
-        event.regarding,
+        regarding.kind,
+        regarding.namespace,
+        regarding.name,
+        regarding.uid,
+        regarding.resource_version,
         event.related,
     )

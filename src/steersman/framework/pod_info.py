@@ -202,6 +202,13 @@ class PodShapes:
         same = meta.labels == before.labels and meta.owner_references == before.owner_references
         return PodInfo(pod, old.template if same else self._template(pod, old.shape))
 
+    def same_shape(self, old: PodInfo, pod: Pod) -> bool:
+        """Whether a newer version of the pod has the same shape and the same claims, on the same node if it is pinned."""
+        if keeps_shape(old.pod, pod):
+            return True
+        new = self.info(pod)
+        return new.shape is old.shape and new.claims == old.claims and new.pinned_to == old.pinned_to
+
     def _template(self, pod: Pod, shape: PodShape) -> PodTemplate:
         key = (shape, tuple(pod.metadata.labels.items()), controller_of(pod))
         known = self._templates.get(key)

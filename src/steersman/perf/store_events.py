@@ -45,7 +45,7 @@ class StoreWriter(EmbeddedWriter):
         self._patch(pod, condition, None if nomination is None else nomination.node)
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
-        self._write(victim, _scheduler_of(preemptor), NORMAL, "Preempted", "Preempting", message, preemptor)
+        self._write(victim, _scheduler_of(preemptor), NORMAL, "Preempted", "Preempting", message)
 
     def settle(self) -> None:
         """Stores the counts of series that have ended; to be called every `SETTLE_SECONDS`."""
@@ -60,7 +60,6 @@ class StoreWriter(EmbeddedWriter):
         reason: str,
         action: str,
         note: str,
-        related: api.Pod | None = None,
     ) -> None:
         meta = regarding.metadata
         event = Event(
@@ -71,7 +70,6 @@ class StoreWriter(EmbeddedWriter):
             action=action,
             reason=reason,
             regarding=_reference(regarding),
-            related=None if related is None else _reference(related),
             note=note,
             type=type,
         )

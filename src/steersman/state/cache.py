@@ -164,21 +164,23 @@ class Cache:
     def _replace(self, record: PodRecord, pod: Pod) -> None:
         """The pod as the API server has it now; columns are touched only when something that counts has changed."""
         old = record.info
-        new = self.shapes.updated(old, pod)
+        before = old.pod
         node_name = pod.spec.node_name
         if (
             node_name == record.node_name
-            and new.shape is old.shape
-            and new.labels == old.labels
-            and new.is_terminating == old.is_terminating
+            and self.shapes.same_shape(old, pod)
+            and pod.metadata.labels == old.labels
+            and (pod.metadata.deletion_timestamp is None) == (before.metadata.deletion_timestamp is None)
         ):
-            if new.priority != old.priority or new.annotations != old.annotations:
+            priority = pod.spec.priority or 0
+            if priority != old.priority or pod.metadata.annotations != before.metadata.annotations:
                 self.nodes.touch(node_name)
-            elif old.pod.status.start_time != pod.status.start_time:
+            elif before.status.start_time != pod.status.start_time:
                 self.nodes.touch_start(node_name)
             old.pod = pod
-            old.priority = new.priority
+            old.priority = priority
             return
+        new = self.shapes.updated(old, pod)
         self.nodes.remove_pod(old, record.node_name)
         record.info = new
         record.node_name = node_name
