@@ -223,7 +223,7 @@ def test_a_pod_that_differs_from_its_object_is_noticed(cache: Cache) -> None:
 def test_a_record_in_the_wrong_state_is_noticed(cache: Cache) -> None:
     record = next(cache.pods())
     record.life = Life(PodState.ASSUMED)
-    with pytest.raises(StateInvariantError, match="pod default/web: assumed is False, expected True"):
+    with pytest.raises(StateInvariantError, match="number of assumed pods is 1, expected 2"):
         cache.validate_state()
 
 

@@ -139,7 +139,7 @@ class Scheduler:
 
     def _carry_out(self, queued: QueuedPodInfo, decision: Decision) -> None:
         if isinstance(decision, Scheduled):
-            self.queue.nominator.remove(queued.pod)
+            self.queue.nominator.forget(queued.uid)
             self.binding.start(queued, decision, self.profiles[decision.profile])
         elif isinstance(decision, Dropped):
             self.queue.done(queued.uid)

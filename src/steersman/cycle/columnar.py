@@ -81,7 +81,7 @@ class ColumnarEvaluation(Evaluation):
         self._entry = entry = engine.signatures.of(pod)
         self._nominations = nominations
         self.state = CycleState()
-        looks_at_all = not nominations and not pod.pod.status.nominated_node_name and engine.sampling.looks_at_all
+        looks_at_all = not nominations and not pod.nominated_node and engine.sampling.looks_at_all
         if looks_at_all and entry.is_plain:
             self._feasible = entry.signature.feasible()
         elif looks_at_all and entry.is_pinned:
@@ -123,7 +123,7 @@ class ColumnarEvaluation(Evaluation):
 
     def _filter(self) -> None:
         signature = self._entry.signature
-        nominated = self._table.row_of(self.pod.pod.status.nominated_node_name)
+        nominated = self._table.row_of(self.pod.nominated_node)
         if nominated is not None and self._passes(nominated, signature.feasible()):
             self.nominated_path = True
             only = np.ones(self._table.capacity, np.bool_)

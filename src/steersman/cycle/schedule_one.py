@@ -80,7 +80,7 @@ class SchedulingCycle:
         profile = self.profiles.get(pod.scheduler_name)
         if profile is None:
             return Dropped(pod, f'profile not found for scheduler name "{pod.scheduler_name}"')
-        if pod.pod.metadata.deletion_timestamp is not None:
+        if pod.is_terminating:
             return Dropped(pod, f"skip schedule deleting pod: {pod.key}")
         if self._cache.is_assumed(pod.uid):
             return Dropped(pod, f"pod {pod.key} is assumed already")

@@ -137,7 +137,7 @@ class Signatures:
     def _shared(self, pod: PodInfo) -> SignatureEntry:
         """What the pod has in common with others: the same for all pods of its template, most of the time."""
         epoch = self._fragment_epoch()
-        if epoch is None or pod.pod.spec.node_name:
+        if epoch is None or pod.node_name:
             return self._look_up(pod)
         if epoch != self._epoch:
             self._epoch = epoch
@@ -173,7 +173,7 @@ class Signatures:
         table = self._table
         keys = self._label_keys
         labels = tuple([item for item in pod.labels.items() if item[0] in keys]) if keys else ()
-        identity = (pod.shape, labels, pod.pod.spec.node_name, self._plan.label_part(pod))
+        identity = (pod.shape, labels, pod.node_name, self._plan.label_part(pod))
         entry = self._entries.get(identity)
         if entry is None:
             entry = self._make(pod)

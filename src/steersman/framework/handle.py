@@ -6,7 +6,7 @@ argument struct of an in-tree plugin, or the mapping that the configuration hold
 
 from __future__ import annotations
 
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from steersman import api
@@ -213,3 +213,33 @@ class PreBindHandle(Handle, Protocol):
 
     async def sleep(self, seconds: float) -> None:
         """Waits, on the scheduler's clock."""
+
+
+class ResourceClaimWriter(Protocol):
+    """Writes ResourceClaims. Each call returns when the API server has answered; a refusal raises."""
+
+    async def change_resource_claim(
+        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
+    ) -> api.ResourceClaim:
+        """Writes the finalizers and the status that `change` makes of the claim, or of a newer version of it if somebody
+        else has written meanwhile. What `change` raises ends it. The claim as the server stored it."""
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        """Under a name made from `metadata.generateName`."""
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None: ...
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        """Tells in the pod's status which claim has the devices behind its extended resources."""
+
+
+class DevicesHandle(PreBindHandle, Protocol):
+    """What the plugin that allocates devices gets besides."""
+
+    @property
+    def rng(self) -> Rng: ...
+    @property
+    def resource_claims(self) -> ResourceClaimWriter: ...
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
+        """Runs the work off the cycle, which does not wait for it."""

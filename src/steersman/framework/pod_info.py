@@ -115,13 +115,17 @@ class PodInfo:
 
     __slots__ = (
         "claims",
+        "is_terminating",
         "key",
         "labels",
         "name",
         "namespace",
+        "node_name",
+        "nominated_node",
         "pinned_to",
         "pod",
         "priority",
+        "scheduler_name",
         "shape",
         "template",
         "uid",
@@ -129,7 +133,7 @@ class PodInfo:
 
     def __init__(self, pod: Pod, template: PodTemplate) -> None:
         meta = pod.metadata
-        self.pod = pod
+        self.renew(pod)
         self.template = template
         self.shape = template.shape
         self.name = meta.name
@@ -137,11 +141,20 @@ class PodInfo:
         self.key = f"{meta.namespace}/{meta.name}"
         self.uid = meta.uid
         self.labels: Mapping[str, str] = meta.labels
-        self.priority: int = pod.spec.priority or 0
+        self.scheduler_name = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
         #: Keys of the volume claims that it names.
         self.claims: tuple[str, ...] = tuple(claim_keys(pod)) if template.shape.names_claims else ()
         #: The only node that it may run on, as far as its node affinity goes; "": any.
         self.pinned_to = pinned_node(pod.spec) if template.shape.is_pinned else ""
+
+    def renew(self, pod: Pod) -> None:
+        """A newer version of the pod, of the same template."""
+        self.pod = pod
+        self.node_name = pod.spec.node_name
+        self.priority: int = pod.spec.priority or 0
+        self.is_terminating = pod.metadata.deletion_timestamp is not None
+        #: Where room is being made for it, according to its status; "": nowhere.
+        self.nominated_node = pod.status.nominated_node_name
 
     @property
     def spec(self) -> PodSpec:
@@ -150,18 +163,6 @@ class PodInfo:
     @property
     def annotations(self) -> Mapping[str, str]:
         return self.pod.metadata.annotations
-
-    @property
-    def scheduler_name(self) -> str:
-        return self.pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
-
-    @property
-    def node_name(self) -> str:
-        return self.pod.spec.node_name
-
-    @property
-    def is_terminating(self) -> bool:
-        return self.pod.metadata.deletion_timestamp is not None
 
     def requests(self, resource: str) -> int:
         return self.shape.requests.get(resource, 0)

@@ -86,10 +86,10 @@ class QueuedPodHeap:
         while heap:
             entry = heap[0]
             queued: QueuedPodInfo = entry[-1]
-            is_valid = entries.get(queued.key) is entry
-            self._drop_first_entry()
-            if is_valid:
-                del entries[queued.key]
+            key = queued.key
+            self._drop_first_entry(entry)
+            if entries.get(key) is entry:
+                del entries[key]
                 return queued
         return None
 
@@ -101,7 +101,7 @@ class QueuedPodHeap:
             queued: QueuedPodInfo = entry[-1]
             if entries.get(queued.key) is entry:
                 return queued
-            self._drop_first_entry()
+            self._drop_first_entry(entry)
         return None
 
     def ordered(self) -> list[QueuedPodInfo]:
@@ -119,9 +119,9 @@ class QueuedPodHeap:
             return
         heappush(self._heap, entry)
 
-    def _drop_first_entry(self) -> None:
+    def _drop_first_entry(self, entry: Entry) -> None:
+        """`entry` is the first."""
         heap = self._heap
-        entry = heap[0]
         self._stored -= 1
         level = entry[0] if len(entry) > _LENGTH_WITHOUT_LEVEL else None
         run = self._runs.get(level)

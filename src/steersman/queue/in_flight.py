@@ -13,7 +13,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from steersman.framework.events import ClusterEvent
-from steersman.queue.queued_pod import IN_FLIGHT, OUTSIDE, QueuedPodInfo
+from steersman.queue.queued_pod import ACTIVE, IN_FLIGHT, OUTSIDE, QueuedPodInfo
 
 
 class RecordedEvent(NamedTuple):
@@ -48,7 +48,12 @@ class InFlight:
 
     def add(self, queued: QueuedPodInfo, event: str) -> None:
         """Take in a pod that was just popped; no pod with its UID may be in flight."""
-        queued.move_to(IN_FLIGHT, event)
+        if queued.place is ACTIVE:
+            # The usual move, as `move_to` would make it.
+            queued.place = IN_FLIGHT
+            queued.moved_by = event
+        else:
+            queued.move_to(IN_FLIGHT, event)
         self.pods[queued.uid] = queued, self._forgotten + len(self._events)
 
     def record(self, event: ClusterEvent, old: object, new: object) -> None:
@@ -68,7 +73,8 @@ class InFlight:
             return
         queued = found[0]
         if queued.place is IN_FLIGHT:
-            queued.move_to(OUTSIDE, event)
+            queued.place = OUTSIDE
+            queued.moved_by = event
         if self._events:
             self._forget_unneeded_events()
 

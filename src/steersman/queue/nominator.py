@@ -90,12 +90,16 @@ class Nominator:
 
     def remove(self, pod: api.Pod) -> None:
         """Forget the pod's nomination, if it has one."""
-        node_name = self._node_of.pop(pod.metadata.uid, None)
+        self.forget(pod.metadata.uid)
+
+    def forget(self, uid: str) -> None:
+        """As `remove`, of the pod with that UID."""
+        node_name = self._node_of.pop(uid, None)
         if node_name is None:
             return
         self.changed_nodes.add(node_name)
         nominated = self._by_node[node_name]
-        del nominated[pod.metadata.uid]
+        del nominated[uid]
         if not nominated:
             del self._by_node[node_name]
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, insort
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,35 +18,36 @@ from steersman.framework.nodes_view import AnyIntColumn
 class BestRows:
     """Invariant: every row whose total is at least `_floor` is in the bucket of its total; no bucket is empty."""
 
-    __slots__ = ("_buckets", "_floor")
+    __slots__ = ("_buckets", "_floor", "rows")
 
     def __init__(self, totals: AnyIntColumn) -> None:
         rows = rows_of_greatest(totals)
         #: The least total that has a bucket.
         self._floor = int(totals[rows[0]])
-        #: Ascending rows by total. Arrays: there may be thousands of equals, and thousands of signatures.
-        self._buckets: dict[int, array[int]] = {self._floor: array("i", rows.astype(np.intc).tobytes())}
-
-    @property
-    def rows(self) -> Sequence[int] | None:
-        """Ascending; None when they have to be looked for again. Not to be changed."""
-        buckets = self._buckets
-        return buckets[max(buckets)] if buckets else None
+        #: Ascending rows; None when they have to be looked for again. Not to be changed.
+        self.rows: array[int] | None = array("i", rows.astype(np.intc).tobytes())
+        #: Rows by total. Arrays: there may be thousands of equals, and thousands of signatures.
+        self._buckets: dict[int, array[int]] = {self._floor: self.rows}
 
     def move(self, row: int, before: int, now: int) -> None:
         """The total of one row has changed."""
         if before >= self._floor:
             bucket = self._buckets[before]
-            if len(bucket) == 1:
-                del self._buckets[before]
-            else:
+            if len(bucket) > 1:
                 del bucket[bisect_left(bucket, row)]
+            else:
+                del self._buckets[before]
+                self._find_greatest()
         if now >= self._floor:
             known = self._buckets.get(now)
-            if known is None:
-                self._buckets[now] = array("i", (row,))
-            else:
+            if known is not None:
                 insort(known, row)
+            else:
+                self._buckets[now] = array("i", (row,))
+                self._find_greatest()
+
+    def _find_greatest(self) -> None:
+        self.rows = self._buckets[max(self._buckets)] if self._buckets else None
 
 
 def rows_of_greatest(totals: AnyIntColumn) -> NDArray[np.intp]:

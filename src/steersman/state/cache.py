@@ -17,22 +17,21 @@ from steersman.state.objects import ObjectStore
 from steersman.state.pod_lifecycle import UNBORN, Life, PodEvent, PodState, illegal
 from steersman.state.validation import validate
 
-# Members of an enum are slow to reach through their class; these two are needed for every pod.
-ASSUME = PodEvent.ASSUME
+# Members of an enum are slow to reach through their class; this is needed for every pod.
 FINISH_BINDING = PodEvent.FINISH_BINDING
+#: How every pod begins that the scheduler finds a node for.
+NEWLY_ASSUMED = UNBORN.after(PodEvent.ASSUME, "")
 
 
 class PodRecord:
     """A pod in the cache: where it is (believed to be), and how far its life has got."""
 
-    __slots__ = ("deadline", "info", "life", "node_name")
+    __slots__ = ("info", "life", "node_name")
 
-    def __init__(self, info: PodInfo, node_name: str) -> None:
+    def __init__(self, info: PodInfo, node_name: str, life: Life = UNBORN) -> None:
         self.info = info
         self.node_name = node_name
-        self.life: Life = UNBORN
-        #: When an assumed pod whose binding finished expires; None: never.
-        self.deadline: float | None = None
+        self.life = life
 
     @property
     def state(self) -> PodState:
@@ -50,41 +49,40 @@ class Cache:
         self.shapes = PodShapes()
         self.nodes = NodeTable(self.namespace_labels)
         self._records: dict[str, PodRecord] = {}
-        self._assumed: dict[str, PodRecord] = {}
+        #: When assumed pods whose binding finished expire, by uid. Empty without `assumed_ttl`.
+        self._deadlines: dict[str, float] = {}
+        #: Pods that were assumed, and that the watch has not confirmed yet.
+        self.assumed_count = 0
 
     # -- decisions ---------------------------------------------------------------------------------------------------
 
     def assume(self, pod: PodInfo, node_name: str) -> None:
         """The scheduler decided; the binding is under way."""
-        uid = pod.uid
-        record = self._records.get(uid)
-        if record is None:
-            record = PodRecord(pod, node_name)
-        record.life = record.life.after(ASSUME, pod.key)
-        self._records[uid] = self._assumed[uid] = record
+        known = self._records.get(pod.uid)
+        if known is not None:
+            raise illegal(pod.key, known.state, PodEvent.ASSUME, known.life.story)
+        self._records[pod.uid] = PodRecord(pod, node_name, NEWLY_ASSUMED)
+        self.assumed_count += 1
         self.nodes.add_pod(pod, node_name)
 
     def finish_binding(self, pod: PodInfo) -> None:
         """The API server accepted the binding. No effect on a pod that the watch has already confirmed."""
-        record = self._assumed.get(pod.uid)
-        if record is not None:
+        record = self._records.get(pod.uid)
+        if record is not None and record.life.is_assumed:
             record.life = record.life.after(FINISH_BINDING, pod.key)
             if self._assumed_ttl is not None:
-                record.deadline = self._clock.monotonic() + self._assumed_ttl
+                self._deadlines[pod.uid] = self._clock.monotonic() + self._assumed_ttl
 
     def forget(self, pod: PodInfo) -> None:
         """The binding failed: give the room back."""
-        record = self._record(pod.uid, pod.key, PodEvent.FORGET)
-        self._advance(record, PodEvent.FORGET)
-        self._drop(record)
+        self._drop(self._record(pod.uid, pod.key, PodEvent.FORGET), PodEvent.FORGET)
 
     def expire(self) -> list[PodInfo]:
         """Drops assumed pods whose time is over."""
         now = self._clock.monotonic()
-        late = [r for r in self._assumed.values() if r.deadline is not None and now >= r.deadline]
+        late = [self._records[uid] for uid, deadline in self._deadlines.items() if now >= deadline]
         for record in late:
-            self._advance(record, PodEvent.EXPIRE)
-            self._drop(record)
+            self._drop(record, PodEvent.EXPIRE)
         return [record.info for record in late]
 
     # -- watch events ------------------------------------------------------------------------------------------------
@@ -97,9 +95,7 @@ class Cache:
             self._advance(record, PodEvent.ADD)
             self.nodes.add_pod(record.info, record.node_name)
         else:
-            self._advance(record, PodEvent.ADD)
-            del self._assumed[record.info.uid]
-            record.deadline = None
+            self._confirm(record)
             self._replace(record, pod)
 
     def update_pod(self, pod: Pod) -> None:
@@ -108,9 +104,7 @@ class Cache:
         self._replace(record, pod)
 
     def remove_pod(self, pod: Pod) -> None:
-        record = self._record(pod.metadata.uid, key(pod), PodEvent.REMOVE)
-        self._advance(record, PodEvent.REMOVE)
-        self._drop(record)
+        self._drop(self._record(pod.metadata.uid, key(pod), PodEvent.REMOVE), PodEvent.REMOVE)
 
     def set_node(self, node: Node) -> None:
         self.nodes.set_node(node)
@@ -121,7 +115,8 @@ class Cache:
     # -- reading -----------------------------------------------------------------------------------------------------
 
     def is_assumed(self, uid: str) -> bool:
-        return uid in self._assumed
+        record = self._records.get(uid)
+        return record is not None and record.life.is_assumed
 
     def has_room_for(self, pod: PodInfo, node_name: str) -> bool:
         """Whether the node, with the pod assumed there, has no more pods and no more of what the pod requests than it can
@@ -137,10 +132,6 @@ class Cache:
     @property
     def pod_count(self) -> int:
         return len(self._records)
-
-    @property
-    def assumed_count(self) -> int:
-        return len(self._assumed)
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         found = self._objects.get(Namespace, namespace)
@@ -172,13 +163,11 @@ class Cache:
             and pod.metadata.labels == old.labels
             and (pod.metadata.deletion_timestamp is None) == (before.metadata.deletion_timestamp is None)
         ):
-            priority = pod.spec.priority or 0
-            if priority != old.priority or pod.metadata.annotations != before.metadata.annotations:
+            if (pod.spec.priority or 0) != old.priority or pod.metadata.annotations != before.metadata.annotations:
                 self.nodes.touch(node_name)
             elif before.status.start_time != pod.status.start_time:
                 self.nodes.touch_start(node_name)
-            old.pod = pod
-            old.priority = priority
+            old.renew(pod)
             return
         new = self.shapes.updated(old, pod)
         self.nodes.remove_pod(old, record.node_name)
@@ -186,7 +175,16 @@ class Cache:
         record.node_name = node_name
         self.nodes.add_pod(new, node_name)
 
-    def _drop(self, record: PodRecord) -> None:
+    def _confirm(self, record: PodRecord) -> None:
+        """The watch shows a pod that was assumed."""
+        self._advance(record, PodEvent.ADD)
+        self.assumed_count -= 1
+        self._deadlines.pop(record.info.uid, None)
+
+    def _drop(self, record: PodRecord, event: PodEvent) -> None:
+        was_assumed = record.life.is_assumed
+        self._advance(record, event)
+        self.assumed_count -= was_assumed
+        self._deadlines.pop(record.info.uid, None)
         del self._records[record.info.uid]
-        self._assumed.pop(record.info.uid, None)
         self.nodes.remove_pod(record.info, record.node_name)

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from steersman.api import Node
 from steersman.api.selectors import Requirement
-from steersman.framework.go_integers import int64
 from steersman.framework.nodes_view import (
     BoolColumn,
     Column,
@@ -25,6 +24,7 @@ from steersman.framework.nodes_view import (
 )
 from steersman.framework.pod_info import HostPort, PodInfo, PodShape
 from steersman.framework.pod_resources import node_allocatable
+from steersman.state.charges import Charges
 from steersman.state.dirty_log import DirtyLog
 from steersman.state.images import ImageTable
 from steersman.state.label_columns import LabelColumns, TaintColumn
@@ -40,7 +40,6 @@ _MOST_MATCHERS = 4096
 #: The same for the tables of one matcher: pods of a DaemonSet with spread constraints ask for one each.
 _MOST_DOMAIN_TABLES = 128
 
-Charges = tuple[tuple[memoryview, int], ...]
 Key = TypeVar("Key")
 
 
@@ -245,7 +244,7 @@ class NodeTable:
 
     def _charge(self, pod: PodInfo, row: int, sign: int) -> None:
         shape = pod.shape
-        self._charge_columns(shape, row, sign)
+        self.charges.charge(shape, row, sign)
         self.counts.add(pod, row, sign)
         if shape.has_affinity:
             self._charge_affinity(pod, row, sign)
@@ -254,24 +253,6 @@ class NodeTable:
         if pod.claims:
             _tally(self.claim_users, row, pod.claims, sign)
         self.log.append(row)
-
-    def _charge_columns(self, shape: PodShape, row: int, sign: int) -> None:
-        charges = self._charges.get(shape)
-        if charges is None:
-            charges = self._charges[shape] = self._charges_of(shape)
-        for cell, amount in charges:
-            try:
-                cell[row] += sign * amount
-            except ValueError:  # beyond int64: sums wrap around, as upstream's do
-                cell[row] = int64(cell[row] + sign * amount)
-
-    def _charges_of(self, shape: PodShape) -> Charges:
-        """What a pod of that shape adds to which columns."""
-        amounts = [(self.requested(resource).cell, amount) for resource, amount in shape.requests.items() if amount]
-        amounts.append((self._nonzero["cpu"].cell, shape.nonzero_cpu))
-        amounts.append((self._nonzero["memory"].cell, shape.nonzero_memory))
-        amounts.append((self.pod_count.cell, 1))
-        return tuple(amounts)
 
     def _charge_affinity(self, pod: PodInfo, row: int, sign: int) -> None:
         if sign > 0:
@@ -363,7 +344,7 @@ class NodeTable:
         self._allocatable: dict[str, Column] = {}
         self.requested_columns: dict[str, Column] = {}
         self._nonzero = {"cpu": self._zeros(), "memory": self._zeros()}
-        self._charges: dict[PodShape, Charges] = {}
+        self.charges = Charges(self.requested, self._nonzero, self.pod_count)
         self.taints = TaintColumn(capacity)
         self._labels = LabelColumns(capacity, self._current_labels)
         self._topologies: dict[str, TopologyColumn] = {}
@@ -379,7 +360,7 @@ class NodeTable:
             if node is not None:
                 self._write_node(row, None, node)
             for pod in self.pods_on[row].values():
-                self._charge_columns(pod.shape, row, 1)
+                self.charges.charge(pod.shape, row, 1)
             for pod in self.affinity_pods.get(row, {}).values():
                 self._charge_terms(pod.shape, row, 1)
 

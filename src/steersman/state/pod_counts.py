@@ -158,11 +158,7 @@ class PodCounts:
 
     def add(self, pod: PodInfo, row: int, sign: int) -> None:
         label_class = pod.template.label_class
-        if (
-            not isinstance(label_class, LabelClass)
-            or label_class.owner is not self
-            or pod.pod.metadata.deletion_timestamp is not None
-        ):
+        if not isinstance(label_class, LabelClass) or label_class.owner is not self or pod.is_terminating:
             label_class = self._class_of(pod)
         rows = label_class.rows
         if not rows and sign > 0:

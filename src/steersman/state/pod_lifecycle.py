@@ -57,10 +57,12 @@ class Life:
     """A state together with the way that led there. Pods that went the same way share it: keeping it costs a pointer, the
     next step one look-up."""
 
-    __slots__ = ("_next", "_steps", "state")
+    __slots__ = ("_next", "_steps", "is_assumed", "state")
 
     def __init__(self, state: PodState, steps: tuple[str, ...] = ()) -> None:
         self.state = state
+        #: The scheduler put it on its node, and the watch has not confirmed it yet.
+        self.is_assumed = state in (PodState.ASSUMED, PodState.BINDING_FINISHED)
         self._steps = steps
         self._next: dict[PodEvent, Life] = {}
 

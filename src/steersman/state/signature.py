@@ -155,12 +155,12 @@ class Signature:
 
     def best(self, feasible: Feasible) -> Sequence[int] | NDArray[np.intp]:
         """The rows with the greatest total, ascending. Not to be kept or changed."""
-        total = self.totals(feasible)
-        if total is not self._total:
-            return rows_of_greatest(total)
-        if self._best is not None and (rows := self._best.rows) is not None:
-            return rows
-        self._best = BestRows(total)
+        if self._heard_scores or feasible.penalty is not self._penalty:
+            total = self.totals(feasible)
+            if total is not self._total:
+                return rows_of_greatest(total)
+        if self._best is None or self._best.rows is None:
+            self._best = BestRows(self._total)
         return self._best.rows or ()
 
     # -- keeping up --------------------------------------------------------------------------------------------------
@@ -228,10 +228,8 @@ class Signature:
 
     def _combine_few(self, rows: Collection[int]) -> None:
         """Single cells: what `_combine_local` does for the given rows."""
-        penalty, base, total = self._penalty_cell, self._base_cell, self._total_cell
         static_penalty, static_score = self._static_penalty_cell, self._static_score_cell
-        normalised, addition, best = self._normalised, self._addition_cell, self._best
-        flipped = False
+        outdated = self._relative_to_pods and bool(self._normalised)
         for row in rows:
             missed = static_penalty[row]
             if not missed:
@@ -242,19 +240,30 @@ class Signature:
             score = static_score[row]
             for weight, cell in self._score_cells:
                 score += weight * cell[row]
-            base[row] = score
-            if missed != penalty[row]:
-                penalty[row] = missed
-                self._count += 1 if missed == 0 else -1
-                flipped = True
-            score += missed
-            if normalised:
-                score += addition[row]
-            if best is not None and score != total[row]:
-                best.move(row, total[row], score)
-            total[row] = score
-        if normalised and (flipped or self._relative_to_pods):
+            if self._settle(row, missed, score):
+                outdated = True
+        if outdated:
             self._normalise()
+
+    def _settle(self, row: int, missed: int, score: int) -> bool:
+        """Puts in what was found for a row: its penalty and the sum of its scores that need no normalisation. Whether the
+        others have to be normalised again."""
+        self._base_cell[row] = score
+        penalty, normalised = self._penalty_cell, self._normalised
+        flipped = missed != penalty[row]
+        if flipped:
+            penalty[row] = missed
+            self._count += 1 if missed == 0 else -1
+        score += missed
+        if normalised:
+            score += self._addition_cell[row]
+        total = self._total_cell
+        before = total[row]
+        if score != before:
+            total[row] = score
+            if self._best is not None:
+                self._best.move(row, before, score)
+        return flipped and bool(normalised)
 
     def _combine_all(self) -> None:
         """From the fragment columns, everything: a node changed."""

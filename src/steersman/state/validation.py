@@ -87,11 +87,11 @@ def _validate_records(cache: Cache) -> None:
         row = table.rows.get(record.node_name)
         here = None if row is None else table.pods_on[row].get(uid)
         _expect(place, f"pod on the row of node {record.node_name}", here, record.info, f"story: {record.life.story}")
-        waiting = record.state in (PodState.ASSUMED, PodState.BINDING_FINISHED)
-        _expect(place, "assumed", uid in cache._assumed, waiting, f"story: {record.life.story}")
         _expect(place, "gone", record.state is PodState.ABSENT, False, f"story: {record.life.story}")
         _validate_info(cache, record.info)
-    _expect("cache", "number of assumed pods with a record", len(cache._assumed.keys() - cache._records.keys()), 0)
+    assumed = {uid for uid, record in cache._records.items() if record.life.is_assumed}
+    _expect("cache", "number of assumed pods", cache.assumed_count, len(assumed), "by their records")
+    _expect("cache", "pods that expire without being assumed", sorted(cache._deadlines.keys() - assumed), [])
     on_rows = sum(map(len, table.pods_on))
     _expect("cache", "number of pods on rows", on_rows, cache.pod_count, "number of records")
 
@@ -99,7 +99,7 @@ def _validate_records(cache: Cache) -> None:
 def _validate_info(cache: Cache, info: PodInfo) -> None:
     """What is kept of a pod is what follows from its API object."""
     fresh = cache.shapes.info(info.pod)
-    for part in ("uid", "key", "labels", "priority"):
+    for part in ("uid", "key", "labels", "priority", "node_name", "is_terminating", "nominated_node", "scheduler_name"):
         _expect(f"pod {info.key}", part, getattr(info, part), getattr(fresh, part), "by the API object")
     _expect(f"pod {info.key}", "shape of the API object", info.shape is fresh.shape, True)
 

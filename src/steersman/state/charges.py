@@ -1,0 +1,46 @@
+"""What a pod adds to the columns of its node: the amounts it requests, the same with the scheduler's minimum, and one pod.
+
+`node_table` owns the columns and charges them when a pod comes or goes. Pods of one shape add the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from steersman.framework.go_integers import int64
+from steersman.framework.nodes_view import Column
+from steersman.framework.pod_info import PodShape
+
+ShapeCharges = tuple[tuple[memoryview, int], ...]
+"""Cells of a column, and how much a pod adds to the one of its row."""
+
+
+class Charges:
+    """Of the columns of one table, as long as they stay where they are."""
+
+    __slots__ = ("_by_shape", "_nonzero", "_pod_count", "_requested")
+
+    def __init__(self, requested: Callable[[str], Column], nonzero: Mapping[str, Column], pod_count: Column) -> None:
+        self._requested = requested
+        self._nonzero = nonzero
+        self._pod_count = pod_count
+        self._by_shape: dict[PodShape, ShapeCharges] = {}
+
+    def charge(self, shape: PodShape, row: int, sign: int) -> None:
+        """A pod of the shape comes to the row (1) or leaves it (-1)."""
+        charges = self._by_shape.get(shape)
+        if charges is None:
+            charges = self._by_shape[shape] = tuple((column.cell, amount) for column, amount in self._columns(shape))
+        for cell, amount in charges:
+            try:
+                cell[row] += sign * amount
+            except ValueError:  # beyond int64: sums wrap around, as upstream's do
+                cell[row] = int64(cell[row] + sign * amount)
+
+    def _columns(self, shape: PodShape) -> list[tuple[Column, int]]:
+        return [
+            *((self._requested(resource), amount) for resource, amount in shape.requests.items() if amount),
+            (self._nonzero["cpu"], shape.nonzero_cpu),
+            (self._nonzero["memory"], shape.nonzero_memory),
+            (self._pod_count, 1),
+        ]
