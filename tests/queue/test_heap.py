@@ -48,9 +48,25 @@ def test_it_gives_out_pods_in_order_whatever_comes_and_goes(steps: list[tuple[ob
                 assert heap.pop() is first
                 if first is not None:
                     del model[first.key]
+        in_order = sorted(model.values(), key=lambda pod: (sort_key(pod), pod.serial))
+        for most in (1, 3, 100):
+            leading = heap.leading(most)
+            assert leading == in_order[: len(leading)]
+            assert len(leading) <= most
+            assert bool(leading) == bool(model)
         assert list(heap.problems()) == []
         assert {queued.key: queued for queued in heap} == model
     assert heap.ordered() == sorted(model.values(), key=lambda pod: (sort_key(pod), pod.serial))
+
+
+def test_pods_in_the_order_of_their_arrival_lead_together() -> None:
+    heap = QueuedPodHeap(PrioritySort().sort_key)
+    pods = [QueuedPodInfo(make_pod(f"p{serial}").priority(serial < 4).obj(), serial, serial) for serial in range(9)]
+    for queued in pods:
+        heap.add(queued)
+    assert heap.leading(100) == pods[:4], "as far as the others of their priority go"
+    assert heap.leading(3) == pods[:3]
+    assert len(heap) == 9
 
 
 def test_deleted_pods_do_not_pile_up() -> None:

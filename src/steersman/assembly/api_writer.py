@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -54,6 +55,17 @@ class ApiWriter(Protocol):
 
     async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
         """As `update_volume`."""
+
+    async def change_resource_claim(
+        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
+    ) -> api.ResourceClaim:
+        """See `framework.handle.ResourceClaimWriter`, as for the three that follow."""
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim: ...
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None: ...
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None: ...
 
     def report_failure(self, failure: Failure) -> None: ...
 

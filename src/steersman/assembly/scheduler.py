@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from steersman import api, config
@@ -118,6 +119,35 @@ class Scheduler:
         decision = self.cycle.schedule_one(pod, self.observer)
         self._carry_out(queued, decision)
         return decision
+
+    def schedule_some(self, most: int) -> Sequence[Decision]:
+        """The next pods, at most so many: replicas together, which is faster, others one at a time. Decides as
+        `schedule_one` does, but finds nodes for all of the replicas before the first of them is bound. Nothing when there is
+        nothing to pop."""
+        replicas = self._replicas(most)
+        placed = self.cycle.schedule_replicas(replicas) if len(replicas) > 1 else ()
+        if not placed:
+            decision = self.schedule_one()
+            return () if decision is None else (decision,)
+        profile = self.profiles[placed[0].profile]
+        for decision in placed:
+            queued = self.queue.pop_placed()
+            self._infos.take(queued.pod)
+            self.binding.bind_now(queued, decision, profile)
+        return placed
+
+    def _replicas(self, most: int) -> Sequence[PodInfo]:
+        """The next pods of the queue, as long as they are of one template, can be bound at once, and nobody is interested in
+        what happens between two of them."""
+        queue = self.queue
+        if self.options.extenders or self.observer is not None or queue.hears_events or len(queue.nominator):
+            return ()
+        pods = [self._infos.get(queued.pod) for queued in queue.leading(most)]
+        profile = self.profiles.get(pods[0].scheduler_name) if pods else None
+        if profile is None or profile.pre_bind.of(pods[0]) or not self.binding.binds_at_once(pods[0], profile):
+            return ()
+        template = pods[0].template
+        return list(takewhile(lambda pod: pod.template is template, pods))
 
     async def schedule_one_async(self) -> Decision | None:
         """The same, with the extenders that are interested in the pod. One at a time: the next pod waits for this one."""
@@ -239,6 +269,7 @@ class Scheduler:
             cycle_what_if=lambda: self.cycle.what_if(profile),
             spawn_task=self._spawn,
             volumes=self._writer,
+            resource_claims=self._writer,
         )
 
 

@@ -97,13 +97,14 @@ class BindingCycle:
         """Binds at once where possible, else leaves the rest to a task."""
         if decision.waits:
             self._waiting_pods.add(WaitingPod(decision.pod, decision.node, decision.waits))
-        self._activate(decision.state)
+        if not decision.state.is_empty:
+            self._activate(decision.state)
         calls = profile.pre_bind.of(decision.pod)
         work = plugin_calls.pre_flight(decision, calls) if calls else ()
         if isinstance(work, Status):
             self._fail(queued, decision, profile, Failed(decision.pod, profile.name, work))
-        elif not work and not decision.waits and self._binds_at_once(decision, profile):
-            self._bind_now(queued, decision, profile)
+        elif not work and not decision.waits and self.binds_at_once(decision.pod, profile):
+            self.bind_now(queued, decision, profile)
         else:
             fitted = self._cache.has_room_for(decision.pod, decision.node)
             run = self._run(queued, decision, profile, work, fitted)
@@ -111,17 +112,14 @@ class BindingCycle:
 
     # -- without a task ----------------------------------------------------------------------------------------------
 
-    def _binds_at_once(self, decision: Scheduled, profile: Profile) -> bool:
-        return (
-            self._writer.binds_at_once
-            and profile.binds_by_default
-            and not (self._binders and self._binders_of(decision.pod))
-        )
+    def binds_at_once(self, pod: PodInfo, profile: Profile) -> bool:
+        """Whether the pod, and others of its template, can be bound without waiting for anything."""
+        return self._writer.binds_at_once and profile.binds_by_default and not (self._binders and self._binders_of(pod))
 
-    def _bind_now(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
+    def bind_now(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         self._queue.done(queued.uid)
         try:
-            status = self._writer.bind_nowait(decision.pod, decision.node)
+            status = self._writer.bind_nowait(decision.pod, decision.choice.node)
         except Exception as cause:
             status = fault("Bind", DEFAULT_BINDER, cause)
         if status is None:
@@ -226,11 +224,13 @@ class BindingCycle:
     # -- the end -----------------------------------------------------------------------------------------------------
 
     def _succeed(self, decision: Scheduled, profile: Profile) -> None:
-        self._cache.finish_binding(decision.pod)
-        self._writer.report_scheduled(decision.pod, decision.node)
+        pod, node = decision.pod, decision.choice.node
+        self._cache.finish_binding(pod)
+        self._writer.report_scheduled(pod, node)
         for call in profile.post_bind:
-            call.run(decision.state, decision.pod, decision.node)
-        self._activate(decision.state)
+            call.run(decision.state, pod, node)
+        if not decision.state.is_empty:
+            self._activate(decision.state)
 
     def _fail(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, failure: Failure) -> None:
         """The pod goes back to the queue, and the room it had is announced to the others. A pod that was rejected must
@@ -256,7 +256,7 @@ class BindingCycle:
         self._fail(queued, decision, profile, Failed(decision.pod, profile.name, error(CANCELLED)))
 
     def _activate(self, state: CycleState) -> None:
-        if not state.is_empty and (pods := take_pods_to_activate(state)):
+        if pods := take_pods_to_activate(state):
             self._queue.activate(pods)
 
 

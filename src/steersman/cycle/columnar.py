@@ -36,6 +36,7 @@ from steersman.state.row_info import LiveNodes
 from steersman.state.signature import Totals
 
 Nominations = Mapping[str, Sequence[PodInfo]]
+Rows = Sequence[int] | NDArray[np.intp]
 
 
 class ColumnarEngine:
@@ -299,16 +300,13 @@ class ColumnarEvaluation(Evaluation):
             self._feasible = self._entry.signature.without(lost, self._feasible)
 
     def choose(self, rng: Rng) -> Choice:
-        names = self._table.names
-        if self._feasible.count == 1:
-            return Choice(names[int(self._feasible.rows[0])], 1)
-        best = self._best()
-        ties = len(best)
-        return Choice(names[best[rng.randrange(ties) if ties > 1 else 0]], ties)
+        return choose_row(self._best(), self._table.names, rng)
 
-    def _best(self) -> Sequence[int] | NDArray[np.intp]:
+    def _best(self) -> Rows:
         """The feasible rows with the greatest total."""
         entry = self._entry
+        if self._feasible.count == 1:
+            return self._feasible.rows
         if entry.live_scores:
             return rows_of_greatest(self._with_live_scores())
         if entry.promised_scores:
@@ -321,6 +319,12 @@ class ColumnarEvaluation(Evaluation):
         column = np.full(self._table.capacity, np.iinfo(np.int64).min, np.int64)
         column[self._feasible.rows] = table.total
         return column
+
+
+def choose_row(best: Rows, names: Sequence[str], rng: Rng) -> Choice:
+    """One of the best rows, at random."""
+    ties = len(best)
+    return Choice(names[best[rng.randrange(ties) if ties > 1 else 0]], ties)
 
 
 def _status_of_kernel(name: str, part: FilterPart) -> Status | None:

@@ -145,8 +145,13 @@ class Plan:
             return epochs[0]
 
         def total() -> int | None:
-            each = [epoch() for epoch in epochs]
-            return None if None in each else sum(epoch for epoch in each if epoch is not None)
+            summed = 0
+            for epoch in epochs:
+                one = epoch()
+                if one is None:
+                    return None
+                summed += one
+            return summed
 
         return total
 

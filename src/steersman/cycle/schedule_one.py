@@ -15,6 +15,7 @@ from steersman.cycle.diagnosis import NO_NODES_MESSAGE, Diagnosis, diagnose
 from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses
 from steersman.cycle.plan import make_plan
 from steersman.cycle.post_filter import PostFilterOutcome
+from steersman.cycle.replicas import place_replicas
 from steersman.cycle.sampling import Sampling, SearchStart
 from steersman.cycle.scalar import ScalarEvaluation
 from steersman.cycle.what_if import ProfileWhatIf
@@ -74,6 +75,14 @@ class SchedulingCycle:
         except CycleAborted as abort:
             return Failed(pod, profile.name, abort.status)
         return self.commit(profile, pod, choice, evaluation)
+
+    def schedule_replicas(self, pods: Sequence[PodInfo]) -> list[Scheduled]:
+        """Pods of one template, one after the other; the same decisions, without asking anew what is the same for all of
+        them. Ends before the first pod that cannot simply be placed: it is left to `schedule_one`."""
+        profile = self.profiles.get(pods[0].scheduler_name)
+        if profile is None or profile.permit or profile.reserve.of(pods[0]) or self._scalar or self._nominations():
+            return []
+        return place_replicas(pods, profile.name, self._engines[profile.name], self._cache, self.rng)
 
     def admit(self, pod: PodInfo) -> Profile | Decision:
         """The profile that the pod is to be scheduled with; a decision where there is nothing to evaluate."""

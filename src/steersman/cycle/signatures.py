@@ -45,6 +45,7 @@ class SignatureEntry:
 
     __slots__ = (
         "filters",
+        "is_complete",
         "is_pinned",
         "is_plain",
         "live_filters",
@@ -104,6 +105,8 @@ class SignatureEntry:
         self.is_plain = by_kernels and not pinning
         #: The same, but only the node that the pod is pinned to counts.
         self.is_pinned = by_kernels and bool(pinning)
+        #: The signature says all there is to say: kernels alone decide and score.
+        self.is_complete = self.is_plain and not self.live_scores and not self.promised_scores
 
 
 def _kernels(parts: Iterable[tuple[object, FilterPart | ScorePart]]) -> Iterator[FilterKernel | ScoreKernel]:

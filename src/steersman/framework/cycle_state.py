@@ -18,6 +18,8 @@ class Cloneable(Protocol):
 
 T = TypeVar("T")
 
+_NO_PLUGINS: frozenset[str] = frozenset()
+
 
 class CycleState:
     """Data of one scheduling cycle, by key; and which plugins asked to be left out of it."""
@@ -27,9 +29,9 @@ class CycleState:
     def __init__(self) -> None:
         self._data: dict[str, object] = {}
         #: Plugins whose PreFilter said Skip.
-        self.skip_filter: frozenset[str] = frozenset()
+        self.skip_filter = _NO_PLUGINS
         #: Plugins whose PreScore said Skip.
-        self.skip_score: frozenset[str] = frozenset()
+        self.skip_score = _NO_PLUGINS
 
     @property
     def is_empty(self) -> bool:

@@ -40,16 +40,23 @@ async def schedule(scheduler: Scheduler) -> None:
     """Until it is cancelled."""
     ready = asyncio.Event()
     scheduler.queue.on_ready = ready.set
-    schedule_one, has_extenders = scheduler.schedule_one, bool(scheduler.options.extenders)
     while True:
         ready.clear()
-        for _ in range(SLICE):
-            decision = await scheduler.schedule_one_async() if has_extenders else schedule_one()
-            if decision is None:
-                await ready.wait()
-                break
+        await (asyncio.sleep(0) if await _slice(scheduler) else ready.wait())
+
+
+async def _slice(scheduler: Scheduler) -> bool:
+    """Whether there may be more to do."""
+    left = SLICE
+    while left > 0:
+        if scheduler.options.extenders:
+            decided = int(await scheduler.schedule_one_async() is not None)
         else:
-            await asyncio.sleep(0)
+            decided = len(scheduler.schedule_some(left))
+        if not decided:
+            return False
+        left -= decided
+    return True
 
 
 async def every(seconds: float, act: Callable[[], object]) -> None:

@@ -42,6 +42,14 @@ class Attempts:
             self.count_rejections(queued, -1)
         return True
 
+    def begin_and_end(self, queued: QueuedPodInfo, event: str) -> None:
+        """The same of a pod whose attempt has already succeeded: it never was in flight."""
+        queued.attempts += 1
+        self.begun += 1
+        if queued.unschedulable_plugins or queued.pending_plugins:
+            self.count_rejections(queued, -1)
+        queued.move_to(OUTSIDE, event)
+
     def end_in_failure(self, queued: QueuedPodInfo, now: int) -> Strategy:
         """Note that the attempt failed, and say what is to become of the pod in view of what it missed meanwhile."""
         if queued.rejectors:

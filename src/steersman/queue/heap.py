@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush, heapreplace
+from itertools import islice
 from typing import Any, Final
 
 from steersman.queue.queued_pod import QueuedPodInfo
@@ -104,13 +105,34 @@ class QueuedPodHeap:
             self._drop_first_entry(entry)
         return None
 
+    def leading(self, most: int) -> list[QueuedPodInfo]:
+        """The pods that the next pops would return, at most so many, as far as it is easily told. They stay."""
+        first = self.peek()
+        if first is None:
+            return []
+        heap, entries = self._heap, self.entries
+        run = self._runs.get(_level(heap[0]))
+        if run is None or run[0] is not heap[0]:
+            return [first]
+        # Of the entries outside of the run, the first is one of these two.
+        others = heap[1:3]
+        limit = min(others) if others else None
+        pods: list[QueuedPodInfo] = []
+        for entry in islice(run, most):
+            if limit is not None and limit < entry:
+                break
+            queued: QueuedPodInfo = entry[-1]
+            if entries.get(queued.key) is entry:
+                pods.append(queued)
+        return pods
+
     def ordered(self) -> list[QueuedPodInfo]:
         """All pods in the order in which pops would return them."""
         return [entry[-1] for entry in sorted(self.entries.values())]
 
     def _store(self, entry: Entry) -> None:
         self._stored += 1
-        level = entry[0] if len(entry) > _LENGTH_WITHOUT_LEVEL else None
+        level = _level(entry)
         run = self._runs.get(level)
         if run is None:
             self._runs[level] = deque((entry,))
@@ -161,3 +183,8 @@ class QueuedPodHeap:
         for run in self._runs.values():
             if id(run[0]) not in in_heap or list(run) != sorted(run):
                 yield "a run is out of order, or its first entry is not in the heap"
+
+
+def _level(entry: Entry) -> object:
+    """The first part of the sort key, if it has several: entries that share it share a run."""
+    return entry[0] if len(entry) > _LENGTH_WITHOUT_LEVEL else None

@@ -155,6 +155,19 @@ class SchedulingQueue:
             if self._attempts.begin(queued, event):
                 return queued
 
+    def leading(self, most: int) -> list[QueuedPodInfo]:
+        """The pods that the next pops would return if nothing happened in between, at most so many; maybe fewer than there
+        are. They stay."""
+        return self._queues.active.pods.leading(most)
+
+    def pop_placed(self) -> QueuedPodInfo:
+        """Take the first of the `leading` pods, whose attempt has already ended: it got a node."""
+        queued = self._queues.active.pods.pop()
+        if queued is None:
+            raise QueueInvariantError("a pod got a node without being in activeQ")
+        self._attempts.begin_and_end(queued, _DONE)
+        return queued
+
     def pop_specific(self, pod: api.Pod) -> QueuedPodInfo | None:
         """Take exactly this pod, as if it had been activated and its turn had come; None if it is not in the queue."""
         self._activate(pod)

@@ -1,6 +1,6 @@
 """Runs the scheduler on the embedded cluster in virtual time.
 
-    ┌► schedule_one while there is something to pop ─► nothing left ─► move the clock to what comes next ┐
+    ┌► schedule pods while there is something to pop ─► nothing left ─► move the clock to what comes next ┐
     └──────────── kubelet timers, ends of backoff, overdue pods, tasks of the binding cycle ◄───────────┘
 
 The loop is synchronous; an event loop appears only when a binding cycle has to wait (see `tasks`). Without a deadline the
@@ -11,7 +11,7 @@ and deserves another try.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -29,6 +29,8 @@ MOST_ERRORS: Final = 3
 """A pod that fails with errors is tried so often before the simulation may end without it."""
 MOST_ATTEMPTS: Final = 1000
 """Without a deadline, a pod that is tried more often ends the simulation: pods keep waking each other."""
+MOST_TOGETHER: Final = 64
+"""So many replicas are placed at a time, at most."""
 FLUSH_SECONDS: Final = 30.0
 """How often overdue pods that could not be moved are looked at again, as in kube-scheduler."""
 
@@ -88,15 +90,24 @@ class Driver:
             self._tasks.run_ready()
         return decision
 
+    def _decide_some(self) -> Sequence[Decision]:
+        """As many times `_decide` as go together; the decisions are the same."""
+        decisions = self.scheduler.schedule_some(MOST_TOGETHER)
+        self.decisions += len(decisions)
+        if self._tasks:
+            self._tasks.run_ready()
+        return decisions
+
     def _decide_all(self, deadline: float | None, on_decision: OnDecision | None) -> None:
         failures = self.writer.failures
-        while (decision := self._decide()) is not None:
-            if on_decision is not None:
-                on_decision(decision)
-            if deadline is None and failures:
-                attempts = failures.get(decision.pod.uid)
-                if attempts is not None and attempts.count > MOST_ATTEMPTS:
-                    raise SimulationError(_restless(decision.pod.key, attempts.count))
+        while decisions := self._decide_some():
+            for decision in decisions:
+                if on_decision is not None:
+                    on_decision(decision)
+                if deadline is None and failures:
+                    attempts = failures.get(decision.pod.uid)
+                    if attempts is not None and attempts.count > MOST_ATTEMPTS:
+                        raise SimulationError(_restless(decision.pod.key, attempts.count))
 
     def _is_over(self, deadline: float | None) -> bool:
         if deadline is not None:

@@ -6,6 +6,7 @@ and how often and since when it was tried in vain.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -94,6 +95,22 @@ class EmbeddedWriter:
 
     async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
         return self._store.update(claim)
+
+    async def change_resource_claim(
+        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
+    ) -> api.ResourceClaim:
+        return self._store.replace(change(self._store.get(api.ResourceClaim, api.key(claim))))
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        return self._store.create(claim)
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None:
+        self._store.delete(api.ResourceClaim, api.key(claim))
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        stored = self._store.get(api.Pod, api.key(pod))
+        told = msgspec.structs.replace(stored.status, extended_resource_claim_status=status)
+        self._store.update_status(msgspec.structs.replace(stored, status=told))
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         key, now = api.key(victim), self.now()

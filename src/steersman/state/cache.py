@@ -49,6 +49,8 @@ class Cache:
         self.shapes = PodShapes()
         self.nodes = NodeTable(self.namespace_labels)
         self._records: dict[str, PodRecord] = {}
+        #: Whether a pod with that uid is here.
+        self.knows = self._records.__contains__
         #: When assumed pods whose binding finished expire, by uid. Empty without `assumed_ttl`.
         self._deadlines: dict[str, float] = {}
         #: Pods that were assumed, and that the watch has not confirmed yet.

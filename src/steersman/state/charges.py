@@ -12,35 +12,37 @@ from steersman.framework.nodes_view import Column
 from steersman.framework.pod_info import PodShape
 
 ShapeCharges = tuple[tuple[memoryview, int], ...]
-"""Cells of a column, and how much a pod adds to the one of its row."""
+"""Cells of a column, and what a pod that comes or goes adds to the one of its row."""
 
 
 class Charges:
     """Of the columns of one table, as long as they stay where they are."""
 
-    __slots__ = ("_by_shape", "_nonzero", "_pod_count", "_requested")
+    __slots__ = ("_coming", "_going", "_nonzero", "_pod_count", "_requested")
 
     def __init__(self, requested: Callable[[str], Column], nonzero: Mapping[str, Column], pod_count: Column) -> None:
         self._requested = requested
         self._nonzero = nonzero
         self._pod_count = pod_count
-        self._by_shape: dict[PodShape, ShapeCharges] = {}
+        self._coming: dict[PodShape, ShapeCharges] = {}
+        self._going: dict[PodShape, ShapeCharges] = {}
 
     def charge(self, shape: PodShape, row: int, sign: int) -> None:
         """A pod of the shape comes to the row (1) or leaves it (-1)."""
-        charges = self._by_shape.get(shape)
+        charges = (self._coming if sign > 0 else self._going).get(shape)
         if charges is None:
-            charges = self._by_shape[shape] = tuple((column.cell, amount) for column, amount in self._columns(shape))
+            charges = self._learn(shape, sign)
         for cell, amount in charges:
             try:
-                cell[row] += sign * amount
+                cell[row] += amount
             except ValueError:  # beyond int64: sums wrap around, as upstream's do
-                cell[row] = int64(cell[row] + sign * amount)
+                cell[row] = int64(cell[row] + amount)
 
-    def _columns(self, shape: PodShape) -> list[tuple[Column, int]]:
-        return [
-            *((self._requested(resource), amount) for resource, amount in shape.requests.items() if amount),
-            (self._nonzero["cpu"], shape.nonzero_cpu),
-            (self._nonzero["memory"], shape.nonzero_memory),
-            (self._pod_count, 1),
-        ]
+    def _learn(self, shape: PodShape, sign: int) -> ShapeCharges:
+        columns = [(self._requested(resource), amount) for resource, amount in shape.requests.items() if amount]
+        columns.append((self._nonzero["cpu"], shape.nonzero_cpu))
+        columns.append((self._nonzero["memory"], shape.nonzero_memory))
+        columns.append((self._pod_count, 1))
+        charges = tuple((column.cell, sign * amount) for column, amount in columns)
+        (self._coming if sign > 0 else self._going)[shape] = charges
+        return charges

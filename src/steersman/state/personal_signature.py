@@ -59,3 +59,7 @@ class PersonalSignature:
 
     def best(self, feasible: Feasible) -> Sequence[int] | NDArray[np.intp]:
         return rows_of_greatest(self.totals(feasible)) if self._scores else self._shared.best(feasible)
+
+    def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
+        feasible = self.feasible()
+        return self.best(feasible) if feasible.count > 1 else feasible.rows, feasible.count

@@ -73,15 +73,16 @@ class Signature:
         self._static_scores = [s for s in plain if s.column.kernel.depends is Depends.NODE]
         self._local_scores = [s for s in plain if s.column.kernel.depends is Depends.NODE_PODS]
         self._relative = [s for s in scores if s.normalize is not Normalize.NONE]
-        self._relative_to_pods = any(s.column.kernel.depends is Depends.NODE_PODS for s in self._relative)
         self._cluster_scores = cluster_scores
         self._columns: list[FilterColumn | ScoreColumn] = [*filters, *(s.column for s in scores)]
         self._local_cells = [f.cell for f in self._local_filters]
         self._score_cells = [(s.weight, s.column.cell) for s in self._local_scores]
+        self._score_columns = [(s.weight, s.column) for s in self._local_scores]
+        self._relative_columns = [s.column for s in self._relative if s.column.kernel.depends is Depends.NODE_PODS]
         self._synced_on_change: list[FilterColumn | ScoreColumn] = [
             *self._local_filters,
             *(s.column for s in self._local_scores),
-            *(s.column for s in self._relative if s.column.kernel.depends is Depends.NODE_PODS),
+            *self._relative_columns,
         ]
         #: Cluster filters that follow the affinity terms of pods, asked when these change; and all others.
         self._term_filters = [kernel for kernel in cluster_filters if kernel.follows_terms]
@@ -163,6 +164,16 @@ class Signature:
             self._best = BestRows(self._total)
         return self._best.rows or ()
 
+    def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
+        """The same of all feasible rows; and how many these are."""
+        self._sync()
+        if self._free_filters or self._heard_scores or self._count < 2:
+            feasible = self.feasible()
+            return self.best(feasible) if feasible.count > 1 else feasible.rows, feasible.count
+        if self._best is None or self._best.rows is None:
+            self._best = BestRows(self._total)
+        return self._best.rows or (), self._count
+
     # -- keeping up --------------------------------------------------------------------------------------------------
 
     def _sync(self) -> None:
@@ -187,14 +198,29 @@ class Signature:
     def _follow(self, row: int) -> None:
         """The usual case: one row changed, because a pod was placed there."""
         position = self._position
-        for column in self._synced_on_change:
-            if column.position == position:
-                column.cell[row] = column.answer(row)
-                column.position = position + 1
+        self._position = following = position + 1
+        for column in self._relative_columns:
+            column.sync()
+        missed, score = self._static_penalty_cell[row], self._static_score_cell[row]
+        for filter_column in self._local_filters:
+            if filter_column.position == position:
+                reason = filter_column.cell[row] = filter_column.answer(row)
+                filter_column.position = following
             else:
-                column.sync()
-        self._position = position + 1
-        self._combine_few((row,))
+                filter_column.sync()
+                reason = filter_column.cell[row]
+            if reason:
+                missed = -PENALTY
+        for weight, score_column in self._score_columns:
+            if score_column.position == position:
+                points = score_column.cell[row] = score_column.answer(row)
+                score_column.position = following
+            else:
+                score_column.sync()
+                points = score_column.cell[row]
+            score += weight * points
+        if self._settle(row, missed, score) or self._relative_columns:
+            self._normalise()
 
     def _listen(self) -> bool:
         """Asks those who follow the terms; whether other rows are barred now. Most pods have no affinity terms, and none
@@ -229,7 +255,7 @@ class Signature:
     def _combine_few(self, rows: Collection[int]) -> None:
         """Single cells: what `_combine_local` does for the given rows."""
         static_penalty, static_score = self._static_penalty_cell, self._static_score_cell
-        outdated = self._relative_to_pods and bool(self._normalised)
+        outdated = bool(self._relative_columns)
         for row in rows:
             missed = static_penalty[row]
             if not missed:
@@ -324,7 +350,7 @@ class Signature:
     def _normalise(self) -> None:
         """Brings `total` up to date after a row became feasible or ceased to be."""
         maxima = [_greatest(part.column.values, self._penalty) for part in self._normalised]
-        if maxima != self._maxima or self._relative_to_pods:
+        if maxima != self._maxima or self._relative_columns:
             self._maxima = maxima
             #: dtype[capacity]: weighted sum of the normalised scores for the current maxima.
             self._addition = self._normalised_for(maxima)
@@ -337,7 +363,7 @@ class Signature:
     def _normalised_sum(self, penalty: Totals) -> Totals:
         """The same for another set of feasible rows."""
         maxima = [_greatest(part.column.values, penalty) for part in self._normalised]
-        unchanged = maxima == self._maxima and not self._relative_to_pods
+        unchanged = maxima == self._maxima and not self._relative_columns
         return self._addition if unchanged else self._normalised_for(maxima)
 
     def _normalised_for(self, maxima: list[int]) -> Totals:

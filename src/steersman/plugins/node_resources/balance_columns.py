@@ -13,7 +13,6 @@ import numpy as np
 
 from steersman.config import ResourceSpec
 from steersman.framework.columns import ScoreKernel
-from steersman.framework.go_integers import MAX_INT64
 from steersman.framework.nodes_view import IntColumn, NodesView
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.plugins.node_resources.allocation_columns import (
@@ -70,18 +69,17 @@ class BalanceOfTwo(Balance):
         whole_2, used_2 = self._offered_2[row], self._used_2[row]
         requested_1, requested_2 = used_1 + self._wanted_1, used_2 + self._wanted_2
         if not (
-            0 < whole_1 < _EXACT_AS_FLOAT
-            and 0 < whole_2 < _EXACT_AS_FLOAT
-            and 0 <= used_1 <= requested_1 <= MAX_INT64
-            and 0 <= used_2 <= requested_2 <= MAX_INT64
+            used_1 >= 0
+            and requested_1 < whole_1 < _EXACT_AS_FLOAT
+            and used_2 >= 0
+            and requested_2 < whole_2 < _EXACT_AS_FLOAT
         ):
+            # Nodes that are full, or amounts that are not ordinary.
             return self.scalar_score(row)
-        share_1 = used_1 / whole_1 if used_1 < whole_1 else 1.0
-        share_2 = used_2 / whole_2 if used_2 < whole_2 else 1.0
-        before = int((1 - abs((share_1 - share_2) / 2)) * MAX_NODE_SCORE)
-        share_1 = requested_1 / whole_1 if requested_1 < whole_1 else 1.0
-        share_2 = requested_2 / whole_2 if requested_2 < whole_2 else 1.0
-        after = int((1 - abs((share_1 - share_2) / 2)) * MAX_NODE_SCORE)
+        deviation = (used_1 / whole_1 - used_2 / whole_2) / 2
+        before = int((1 - (deviation if deviation > 0 else -deviation)) * MAX_NODE_SCORE)
+        deviation = (requested_1 / whole_1 - requested_2 / whole_2) / 2
+        after = int((1 - (deviation if deviation > 0 else -deviation)) * MAX_NODE_SCORE)
         return _HALF + (_HALF + after - before) // 2
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from steersman.api import Pod
@@ -18,10 +19,12 @@ from steersman.framework.columns import (
     ColumnarScore,
     FilterKernel,
     KernelFault,
+    PerPodFragment,
     ScoreKernel,
     StatusTable,
 )
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.device_classes import DeviceClasses, may_be_devices
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.handle import Handle
 from steersman.framework.node_info import NodeInfo
@@ -63,7 +66,14 @@ class ScoreRequests:
 
 
 class NodeResourcesFit(
-    PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, EnqueueExtensions, ColumnarFilter, ColumnarScore
+    PreFilterPlugin,
+    FilterPlugin,
+    PreScorePlugin,
+    ScorePlugin,
+    EnqueueExtensions,
+    ColumnarFilter,
+    ColumnarScore,
+    PerPodFragment,
 ):
     """Rejects nodes without room for the pod; scores the others by how full they would be."""
 
@@ -78,6 +88,7 @@ class NodeResourcesFit(
         self._resources = args.scoring_strategy.resources
         self._score_allocation = strategy_function(args.scoring_strategy)
         self._gates = handle.gates
+        self._classes = DeviceClasses(handle.objects) if handle.gates.enabled("DRAExtendedResource") else None
         self.statuses = StatusTable()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
@@ -103,7 +114,17 @@ class NodeResourcesFit(
 
     def _checked_requests(self, pod: PodInfo) -> tuple[CheckedRequest, ...]:
         requests = pod_requests(pod.pod, status=False)
-        return checked_requests(requests, self._ignored_resources, self._ignored_groups)
+        return checked_requests(requests, self._ignored_resources, self._ignored_groups, self._classes)
+
+    def pod_fragment(self, pod: PodInfo) -> Hashable:
+        """The extended resources that devices may provide: classes of devices come and go."""
+        if self._classes is None:
+            return ()
+        classes = self._classes
+        return tuple(r for r in pod.shape.requests if may_be_devices(r) and classes.behind(r) is not None)
+
+    def fragment_epoch(self) -> int:
+        return 0 if self._classes is None else self._classes.version
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         state.write(PRE_SCORE_KEY, self._score_requests(pod))
@@ -133,7 +154,7 @@ class NodeResourcesFit(
         node_event = ClusterEvent(EventResource.NODE, ActionType.ADD | ActionType.UPDATE_NODE_ALLOCATABLE)
         events = (
             ClusterEventWithHint(pod_event, fit_hints.after_pod_event),
-            ClusterEventWithHint(node_event, fit_hints.after_node_event),
+            ClusterEventWithHint(node_event, partial(fit_hints.after_node_event, self._classes)),
         )
         if not self._gates.enabled("DRAExtendedResource"):
             return events

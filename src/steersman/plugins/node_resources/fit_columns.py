@@ -48,6 +48,8 @@ class _Need(NamedTuple):
 
 def fit_kernel(requests: Sequence[CheckedRequest], view: NodesView, statuses: StatusTable) -> FilterKernel:
     """The kernel for a pod with these requests."""
+    if any(request.by_devices for request in requests):
+        return FitOrDevices(requests, view, statuses)
     kind = FitOfTwo if len(requests) == 2 else Fit
     return kind(requests, view, statuses)
 
@@ -159,3 +161,28 @@ class FitOfTwo(Fit):
         ):
             return 0
         return self._id_of(self._shortage(row))
+
+
+class FitOrDevices(Fit):
+    """The same where devices may stand in for resources that a row does not offer. Rows are looked at one by one."""
+
+    def __init__(self, requests: Sequence[CheckedRequest], view: NodesView, statuses: StatusTable) -> None:
+        super().__init__(requests, view, statuses)
+        self.rule = None
+
+    def row(self, row: int) -> int:
+        shortage = self._shortage(row)
+        return self._id_of(shortage) if shortage else 0
+
+    def rows(self, rows: Rows) -> ReasonColumn:
+        chosen = np.arange(self._capacity)[rows].tolist()
+        return np.fromiter(map(self.row, chosen), np.int32, len(chosen))
+
+    def _shortage(self, row: int) -> int:
+        shortage = 0 if self._pods_cell[row] < self._allowed_cell[row] else _TOO_MANY_PODS
+        for (bit, wanted, offered, used), request in zip(self._cells, self._requests, strict=True):
+            if request.by_devices and not offered[row]:
+                continue
+            if wanted > offered[row] - used[row]:
+                shortage |= bit if wanted <= offered[row] else bit | self._hopeless
+        return shortage

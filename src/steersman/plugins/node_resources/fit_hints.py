@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Iterable
 
 from steersman.api import DeviceClass, Node, Pod
+from steersman.framework.device_classes import DEVICE_CLASS_PREFIX, DeviceClasses
 from steersman.framework.events import QueueingHint
 from steersman.framework.hints import changed, deleted
 from steersman.framework.pod_resources import pod_requests
-from steersman.plugins.node_resources.insufficient import EmptyNode, checked_requests, insufficient_resources
-
-#: A request of this name plus the name of a device class asks for a device of that class.
-DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+from steersman.plugins.node_resources.insufficient import (
+    CheckedRequest,
+    EmptyNode,
+    checked_requests,
+    insufficient_resources,
+)
 
 
 def after_pod_event(waiting: Pod, old: object, new: object) -> QueueingHint:
@@ -25,13 +28,14 @@ def after_pod_event(waiting: Pod, old: object, new: object) -> QueueingHint:
     return _queue_if(before is not None and bool(after.spec.node_name) and _frees_something(waiting, before, after))
 
 
-def after_node_event(waiting: Pod, old: object, new: object) -> QueueingHint:
+def after_node_event(classes: DeviceClasses | None, waiting: Pod, old: object, new: object) -> QueueingHint:
     """A node was added, or what it offers changed: it helps if the pod fits on it empty, thanks to the change."""
     before, after = changed(Node, old, new)
     requests = pod_requests(waiting, status=False)
-    if insufficient_resources(checked_requests(requests), EmptyNode(after)):
+    checked = checked_requests(requests, classes=classes)
+    if insufficient_resources(checked, EmptyNode(after)):
         return QueueingHint.SKIP
-    return _queue_if(before is None or _offers_more(requests, EmptyNode(before), EmptyNode(after)))
+    return _queue_if(before is None or _offers_more(checked, EmptyNode(before), EmptyNode(after)))
 
 
 def after_device_class_event(waiting: Pod, old: object, new: object) -> QueueingHint:
@@ -53,10 +57,14 @@ def _frees_something(waiting: Pod, before: Pod, after: Pod) -> bool:
     return any(requests_before.get(resource, 0) > requests_after.get(resource, 0) for resource in needed)
 
 
-def _offers_more(requests: dict[str, int], before: EmptyNode, after: EmptyNode) -> bool:
+def _offers_more(checked: Iterable[CheckedRequest], before: EmptyNode, after: EmptyNode) -> bool:
+    """What devices provide may always be more than before."""
     if after.allowed_pods > before.allowed_pods:
         return True
-    return any(wanted and after.allocatable(name) > before.allocatable(name) for name, wanted in requests.items())
+    return any(
+        after.allocatable(name) > before.allocatable(name) or (by_devices and not after.allocatable(name))
+        for name, _, by_devices in checked
+    )
 
 
 def _queue_if(helps: bool) -> QueueingHint:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple, Protocol
 
 from steersman.api import Node
+from steersman.framework.device_classes import DeviceClasses
 from steersman.framework.pod_resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended, node_allocatable
 from steersman.framework.status import Code, Status
 
@@ -35,6 +36,8 @@ class CheckedRequest(NamedTuple):
 
     resource: str
     amount: int
+    #: A class of devices stands behind the resource: nodes that offer none of it are left to DynamicResources.
+    by_devices: bool = False
 
 
 class Amounts(Protocol):
@@ -68,8 +71,10 @@ class EmptyNode:
 def insufficient_resources(requests: Iterable[CheckedRequest], node: Amounts) -> list[InsufficientResource]:
     """Everything that the node has too little of; empty when the pod fits."""
     lacking = [] if node.pod_count < node.allowed_pods else [_too_many_pods(node)]
-    for resource, wanted in requests:
+    for resource, wanted, by_devices in requests:
         offered, used = node.allocatable(resource), node.requested(resource)
+        if by_devices and not offered:
+            continue
         if wanted > offered - used:
             reason = insufficient_reason(resource)
             lacking.append(InsufficientResource(resource, reason, wanted, used, offered, unresolvable=wanted > offered))
@@ -81,12 +86,15 @@ def rejection(reasons: Iterable[str], unresolvable: bool) -> Status:
 
 
 def checked_requests(
-    requests: Mapping[str, int], ignored_resources: Collection[str] = (), ignored_groups: Collection[str] = ()
+    requests: Mapping[str, int],
+    ignored_resources: Collection[str] = (),
+    ignored_groups: Collection[str] = (),
+    classes: DeviceClasses | None = None,
 ) -> tuple[CheckedRequest, ...]:
     """The requests that are checked, in the order of the reasons. One of zero fits even an overcommitted node."""
     ordered = (*CORE_RESOURCES, *sorted(requests.keys() - CORE_RESOURCES))
     return tuple(
-        CheckedRequest(resource, requests[resource])
+        CheckedRequest(resource, requests[resource], classes is not None and classes.behind(resource) is not None)
         for resource in ordered
         if requests.get(resource, 0) > 0 and not is_ignored(resource, ignored_resources, ignored_groups)
     )

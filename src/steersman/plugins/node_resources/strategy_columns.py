@@ -86,19 +86,11 @@ class LeastAllocatedOfTwo(LeastAllocated):
     def row(self, row: int) -> int:
         capacity_1, requested_1 = self._offered_1[row], self._used_1[row] + self._wanted_1
         capacity_2, requested_2 = self._offered_2[row], self._used_2[row] + self._wanted_2
-        if not (
-            0 < capacity_1 < ORDINARY_CAPACITY
-            and 0 < capacity_2 < ORDINARY_CAPACITY
-            and 0 <= requested_1 <= MAX_INT64
-            and 0 <= requested_2 <= MAX_INT64
-        ):
-            return self.scalar_score(row)
-        node_score = 0
-        if requested_1 < capacity_1:
-            node_score = (capacity_1 - requested_1) * FULL // capacity_1 * self._weight_1
-        if requested_2 < capacity_2:
-            node_score += (capacity_2 - requested_2) * FULL // capacity_2 * self._weight_2
-        return node_score // self._weight_sum
+        if 0 <= requested_1 < capacity_1 < ORDINARY_CAPACITY and 0 <= requested_2 < capacity_2 < ORDINARY_CAPACITY:
+            share_1 = (capacity_1 - requested_1) * FULL // capacity_1
+            share_2 = (capacity_2 - requested_2) * FULL // capacity_2
+            return (share_1 * self._weight_1 + share_2 * self._weight_2) // self._weight_sum
+        return super().row(row)
 
 
 class MostAllocated(AllocationKernel):

@@ -1,0 +1,44 @@
+"""Replicas, placed one after the other without what would be the same for each of them.
+
+A signature that is complete answers for every pod of its template: there is nothing to merge, nobody to ask, nothing to
+keep for a report. What is left of a cycle is to bring the signature up to date, to choose, and to assume. `schedule_one`
+is the specification; property tests hold the two equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from steersman.cycle.columnar import ColumnarEngine, choose_row
+from steersman.cycle.decision import Scheduled
+from steersman.framework.cycle_state import CycleState
+from steersman.framework.pod_info import PodInfo
+from steersman.rng import Rng
+from steersman.state.cache import Cache
+
+
+def place_replicas(
+    pods: Sequence[PodInfo], profile: str, engine: ColumnarEngine, cache: Cache, rng: Rng
+) -> list[Scheduled]:
+    """As many of the pods as can simply be placed, which all have the first one's template. They are assumed."""
+    placed: list[Scheduled] = []
+    entry = engine.signatures.of(pods[0])
+    if not engine.sampling.looks_at_all:
+        return placed
+    changes_terms = pods[0].shape.has_affinity
+    names, knows, assume = engine.table.names, cache.knows, cache.assume
+    for pod in pods:
+        if pod.is_terminating or pod.nominated_node or pod.node_name or pod.scheduler_name != profile or knows(pod.uid):
+            break
+        if changes_terms:
+            # New terms may make more of a pod's labels count: the next pod may have another signature.
+            entry = engine.signatures.of(pod)
+        if not entry.is_complete:
+            break
+        best, feasible = entry.signature.best_of_all()
+        if not feasible:
+            break
+        choice = choose_row(best, names, rng)
+        assume(pod, choice.node)
+        placed.append(Scheduled(pod, profile, choice, feasible, CycleState()))
+    return placed
