@@ -89,12 +89,12 @@ def test_a_plugin_without_its_method(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("base", "method", "body", "message"),
     [
-        ("FilterPlugin", "filter", 'raise ValueError("no idea")', 'running Filter plugin "Odd": ValueError: no idea'),
+        ("FilterPlugin", "filter", 'raise ValueError("no idea")', 'running "Odd" filter plugin: ValueError: no idea'),
         ("ScorePlugin", "score", "return 101", 'plugin "Odd" returns an invalid score 101'),
         ("ScorePlugin", "score", "return -1", 'plugin "Odd" returns an invalid score -1'),
-        ("ScorePlugin", "score", "return 1 / 0", 'running Score plugin "Odd": ZeroDivisionError'),
-        ("ScorePlugin", "score", 'return "many"', 'running Score plugin "Odd": score() answered'),
-        ("FilterPlugin", "filter", "return 3", 'running Filter plugin "Odd": answered 3'),
+        ("ScorePlugin", "score", "return 1 / 0", 'running Score plugins: plugin "Odd" failed with: ZeroDivisionError'),
+        ("ScorePlugin", "score", 'return "many"', 'running Score plugins: plugin "Odd" failed with: score() answered'),
+        ("FilterPlugin", "filter", "return 3", 'running "Odd" filter plugin: answered 3'),
     ],
 )
 def test_a_plugin_that_breaks_fails_the_pods_and_the_run(

@@ -19,6 +19,7 @@ from steersman.framework.plugin import (
     PreFilterResult,
     PreScorePlugin,
     ScorePlugin,
+    invalid_score,
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, error
@@ -103,7 +104,7 @@ class TestFilters:
     )
     def test_a_fault_fails_the_pod(self, scalar: bool, depends: Depends | None, answer: object, text: str) -> None:
         cycles = Cycles(Filters(answer, depends), nodes=[GOOD, BAD], scalar=scalar)
-        assert failure(cycles) == f'running Filter plugin "Filters": {text}'
+        assert failure(cycles) == f'running "Filters" filter plugin: {text}'
 
     def test_it_fails_again_the_next_time(self, scalar: bool, depends: Depends | None) -> None:
         cycles = Cycles(Filters(error("boom"), depends), nodes=[GOOD, BAD], scalar=scalar)
@@ -142,12 +143,18 @@ class TestScores:
     @pytest.mark.parametrize(
         ("answer", "text"),
         [
-            (ValueError("boom"), 'running Score plugin "Scores": ValueError: boom'),
-            (error("boom"), 'running Score plugin "Scores": boom'),
-            (None, 'running Score plugin "Scores": score() answered None for node bad, expected an int'),
-            (0.5, 'running Score plugin "Scores": score() answered 0.5 for node bad, expected an int'),
-            (101, 'plugin "Scores" returns an invalid score 101, it should in the range of [0, 100] after normalizing'),
-            (-1, 'plugin "Scores" returns an invalid score -1, it should in the range of [0, 100] after normalizing'),
+            (ValueError("boom"), 'running Score plugins: plugin "Scores" failed with: ValueError: boom'),
+            (error("boom"), 'running Score plugins: plugin "Scores" failed with: boom'),
+            (
+                None,
+                'running Score plugins: plugin "Scores" failed with: score() answered None for node bad, expected an int',
+            ),
+            (
+                0.5,
+                'running Score plugins: plugin "Scores" failed with: score() answered 0.5 for node bad, expected an int',
+            ),
+            (101, invalid_score("Scores", 101).message),
+            (-1, invalid_score("Scores", -1).message),
         ],
     )
     def test_a_fault_fails_the_pod(self, scalar: bool, depends: Depends | None, answer: object, text: str) -> None:
@@ -178,9 +185,9 @@ class TestNormalising:
     @pytest.mark.parametrize(
         ("normalised", "text"),
         [
-            (101, 'plugin "Scales" returns an invalid score 101, it should in the range of [0, 100] after normalizing'),
-            (error("boom"), 'running Score plugin "Scales": boom'),
-            (KeyError("k"), "running Score plugin \"Scales\": KeyError: 'k'"),
+            (101, invalid_score("Scales", 101).message),
+            (error("boom"), 'running Normalize on Score plugins: plugin "Scales" failed with: boom'),
+            (KeyError("k"), "running Normalize on Score plugins: plugin \"Scales\" failed with: KeyError: 'k'"),
         ],
     )
     def test_a_fault_fails_the_pod(self, scalar: bool, normalised: object, text: str) -> None:

@@ -154,7 +154,7 @@ def test_a_broken_plugin_fails_the_pod_and_leaves_no_trace(scalar: bool) -> None
     cycles = Cycles(Broken(), scalar=scalar)
     decision = cycles.schedule(POD)
     assert isinstance(decision, Failed)
-    assert decision.message == 'running Filter plugin "Broken": OSError: disk full'
+    assert decision.message == 'running "Broken" filter plugin: OSError: disk full'
     assert decision.profile == "default-scheduler"
     assert cycles.cache.pod_count == 0
 

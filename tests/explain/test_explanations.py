@@ -85,7 +85,7 @@ class TooMuch(ScorePlugin):
 def test_a_filter_that_breaks_leaves_the_error_and_no_nodes() -> None:
     explained = explain(a_pod("p").obj(), *nodes("n1"), plugins=[BrokenFilter])
     assert explained.outcome is Outcome.ERROR
-    assert explained.message == 'running Filter plugin "BrokenFilter": RuntimeError: out of order'
+    assert explained.message == 'running "BrokenFilter" filter plugin: RuntimeError: out of order'
 
 
 def test_a_score_that_breaks_leaves_the_verdicts() -> None:

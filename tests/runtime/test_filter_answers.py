@@ -44,7 +44,7 @@ def test_anything_else_is_a_fault(nonsense: object) -> None:
     assert status.code is Code.ERROR
     assert status.plugin == "P"
     assert status.message == (
-        f'running Filter plugin "P": answered {nonsense!r}, expected None, True, a reason text or a Status'
+        f'running "P" filter plugin: answered {nonsense!r}, expected None, True, a reason text or a Status'
     )
 
 
@@ -54,4 +54,4 @@ def test_an_exception_is_a_fault_without_a_traceback() -> None:
             raise KeyError("price")
 
     status = filter_method(Broken(), "P")(*arguments())
-    assert status == Status(Code.ERROR, ("running Filter plugin \"P\": KeyError: 'price'",), "P")
+    assert status == Status(Code.ERROR, ("running \"P\" filter plugin: KeyError: 'price'",), "P")

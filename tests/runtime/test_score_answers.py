@@ -27,11 +27,13 @@ def test_anything_else_is_a_fault_that_names_the_node(nonsense: object) -> None:
     with pytest.raises(CycleAborted) as abort:
         answer_of(nonsense)
     assert abort.value.status.code is Code.ERROR
-    assert str(abort.value) == (f'running Score plugin "P": score() answered {nonsense!r} for node n1, expected an int')
+    assert str(abort.value) == (
+        f'running Score plugins: plugin "P" failed with: score() answered {nonsense!r} for node n1, expected an int'
+    )
 
 
 def test_a_status_is_a_fault() -> None:
-    with pytest.raises(CycleAborted, match='running Score plugin "P": no data'):
+    with pytest.raises(CycleAborted, match='running Score plugins: plugin "P" failed with: no data'):
         answer_of(error("no data"))
 
 
@@ -40,5 +42,5 @@ def test_an_exception_is_a_fault() -> None:
         def score(self, pod: object, node: object) -> int:
             raise ValueError("no price")
 
-    with pytest.raises(CycleAborted, match='running Score plugin "P": ValueError: no price'):
+    with pytest.raises(CycleAborted, match='running Score plugins: plugin "P" failed with: ValueError: no price'):
         score_method(Broken(), "P")(*arguments())

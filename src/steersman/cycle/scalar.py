@@ -19,9 +19,9 @@ from steersman.cycle.evaluation import (
 from steersman.cycle.pre_filter import merge, not_restricted_to
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
-from steersman.framework.plugin import MAX_NODE_SCORE, MIN_NODE_SCORE, NodeScore
+from steersman.framework.plugin import MAX_NODE_SCORE, MIN_NODE_SCORE, NodeScore, invalid_score
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import Code, Status, is_skip
+from steersman.framework.status import Status, is_skip
 from steersman.rng import Rng
 from steersman.runtime.faults import CycleAborted, as_fault
 from steersman.runtime.profile import Profile, ScoreCall, StatusCall
@@ -83,7 +83,7 @@ def add_to_state(profile: Profile, state: CycleState, pod: PodInfo, added: PodIn
         if call.add_pod is not None and call.name not in state.skip_filter:
             status = call.add_pod(state, pod, added, node)
             if status is not None:
-                raise CycleAborted(status)
+                raise CycleAborted(as_fault("AddPod", call.name, status))
 
 
 def remove_from_state(profile: Profile, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
@@ -91,7 +91,7 @@ def remove_from_state(profile: Profile, state: CycleState, pod: PodInfo, removed
         if call.remove_pod is not None and call.name not in state.skip_filter:
             status = call.remove_pod(state, pod, removed, node)
             if status is not None:
-                raise CycleAborted(status)
+                raise CycleAborted(as_fault("RemovePod", call.name, status))
 
 
 def score_nodes(profile: Profile, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> ScoreTable:
@@ -135,7 +135,7 @@ def normalised_scores(call: ScoreCall, state: CycleState, pod: PodInfo, entries:
     if call.normalize is not None:
         status = call.normalize(state, pod, entries)
         if status is not None:
-            raise CycleAborted(as_fault("Score", call.name, status))
+            raise CycleAborted(as_fault("NormalizeScore", call.name, status))
     for entry in entries:
         check_score(call.name, entry.score)
     return [entry.score for entry in entries]
@@ -143,11 +143,7 @@ def normalised_scores(call: ScoreCall, state: CycleState, pod: PodInfo, entries:
 
 def check_score(plugin: str, score: int) -> None:
     if not MIN_NODE_SCORE <= score <= MAX_NODE_SCORE:
-        text = (
-            f'plugin "{plugin}" returns an invalid score {score}, it should in the range of '
-            f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
-        )
-        raise CycleAborted(Status(Code.ERROR, (text,), plugin))
+        raise CycleAborted(invalid_score(plugin, score))
 
 
 class ScalarEvaluation(Evaluation):

@@ -153,8 +153,8 @@ class NodeScore(msgspec.Struct):
 def invalid_score(plugin: str, score: int) -> Status:
     """The status of a plugin whose score is out of bounds after normalisation."""
     text = (
-        f'plugin "{plugin}" returns an invalid score {score}, it should in the range of '
-        f"[{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
+        f'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {score}, it should in '
+        f"the range of [{MIN_NODE_SCORE}, {MAX_NODE_SCORE}] after normalizing"
     )
     return Status(Code.ERROR, (text,), plugin)
 

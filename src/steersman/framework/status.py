@@ -90,10 +90,25 @@ def error(message: str) -> Status:
     return Status(Code.ERROR, (message,))
 
 
+#: What upstream says of a plugin that broke; where nothing is listed, the point is named in the usual way.
+_FAULTS = {
+    "AddPod": 'running AddPod on PreFilter plugin "{}": ',
+    "RemovePod": 'running RemovePod on PreFilter plugin "{}": ',
+    "Filter": 'running "{}" filter plugin: ',
+    "Score": 'running Score plugins: plugin "{}" failed with: ',
+    "NormalizeScore": 'running Normalize on Score plugins: plugin "{}" failed with: ',
+}
+
+
 def fault(point: str, plugin: str, cause: BaseException | str) -> Status:
     """The status of a plugin that broke at an extension point, in upstream's words."""
     text = cause if isinstance(cause, str) else f"{type(cause).__name__}: {cause}"
-    return Status(Code.ERROR, (f'running {point} plugin "{plugin}": {text}',), plugin)
+    return Status(Code.ERROR, (fault_prefix(point, plugin) + text,), plugin)
+
+
+def fault_prefix(point: str, plugin: str) -> str:
+    """How the message of such a status begins."""
+    return _FAULTS.get(point, f'running {point} plugin "{{}}": ').format(plugin)
 
 
 def is_success(status: Status | None) -> bool:

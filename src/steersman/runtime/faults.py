@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steersman.errors import SteersmanError
-from steersman.framework.status import CycleAborted, Status, fault
+from steersman.framework.status import CycleAborted, Status, fault, fault_prefix
 
 __all__ = ["CycleAborted", "PluginError", "as_fault", "fault"]
 
@@ -14,5 +14,5 @@ class PluginError(SteersmanError):
 
 def as_fault(point: str, plugin: str, status: Status) -> Status:
     """A status that is no outcome at that point, in upstream's words; one that already speaks so stays as it is."""
-    already = status.message.startswith(f'running {point} plugin "{plugin}"')
+    already = status.message.startswith(fault_prefix(point, plugin))
     return status if already else fault(point, plugin, status.message)

@@ -209,8 +209,8 @@ def _pre_filter_call(name: str, plugin: object) -> PreFilterCall:
         name=name,
         plugin=plugin,
         run=pre_filter_method(plugin, name),
-        add_pod=status_method(plugin, name, "PreFilter", "add_pod", 4) if extended else None,
-        remove_pod=status_method(plugin, name, "PreFilter", "remove_pod", 4) if extended else None,
+        add_pod=status_method(plugin, name, "AddPod", "add_pod", 4) if extended else None,
+        remove_pod=status_method(plugin, name, "RemovePod", "remove_pod", 4) if extended else None,
     )
 
 
@@ -221,7 +221,7 @@ def _score_call(ref: PluginRef, plugin: object) -> ScoreCall:
         plugin=plugin,
         weight=ref.weight or 1,
         run=score_method(plugin, ref.name),
-        normalize=status_method(plugin, ref.name, "Score", "normalize_scores", 3) if normalizes else None,
+        normalize=status_method(plugin, ref.name, "NormalizeScore", "normalize_scores", 3) if normalizes else None,
     )
 
 
