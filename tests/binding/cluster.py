@@ -197,6 +197,20 @@ class PatientWriter:
     async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
         return self._cluster.store.update(claim)
 
+    async def change_resource_claim(
+        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
+    ) -> api.ResourceClaim:
+        return self._cluster.store.replace(change(self._cluster.store.get(api.ResourceClaim, api.key(claim))))
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        return self._cluster.store.create(claim)
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None:
+        self._cluster.store.delete(api.ResourceClaim, api.key(claim))
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        """Nobody looks at it here."""
+
     def report_failure(self, failure: Failure) -> None:
         self.failures.append(failure)
         nominated = None if failure.nomination is None else failure.nomination.node

@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import AsyncGenerator
 from typing import Final
 
+import msgspec
 from tests.deploy.shipped import manifests
 from tests.deploy.test_rights import Rights, granted
 
+from steersman import api
 from steersman.assembly import Failure
 from steersman.client.dispatcher import Dispatcher
 from steersman.client.errors import ApiError
@@ -24,10 +26,12 @@ VERBS: Final = {"GET": "get", "POST": "create", "PUT": "update", "PATCH": "patch
 
 
 class Ledger:
-    """A transport that keeps which rights each request needs. A binding meets a conflict: it was made before."""
+    """A transport that keeps which rights each request needs. A binding meets a conflict: it was made before. So does the
+    first allocation of a claim: somebody else has written it."""
 
     def __init__(self) -> None:
         self.used: Rights = {}
+        self.conflicts = 0
 
     async def request(
         self,
@@ -39,9 +43,15 @@ class Ledger:
         timeout: float = REQUEST_SECONDS,
     ) -> Response:
         self.used.setdefault(resource_of(path), set()).add(VERBS[method])
+        if path.endswith("/resourceclaims/gpu/status"):
+            # Whoever writes allocations must have the same right to this as well, since v1.36.
+            self.used.setdefault(("resource.k8s.io", "resourceclaims/binding"), set()).add(VERBS[method])
+            if b"allocation" in (body or b"") and not self.conflicts:
+                self.conflicts += 1
+                raise ApiError(409, "Conflict", "the object has been modified")
         if path.endswith("/binding"):
             raise ApiError(409, "Conflict", "bound already")
-        return Response(200, b"{}")
+        return Response(200, b'{"metadata": {"name": "gpu", "namespace": "default"}}')
 
     async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
         raise AssertionError("nothing is watched here")
@@ -66,6 +76,9 @@ async def make_every_request(ledger: Ledger) -> None:
     await dispatcher.delete_pod(pod)
     await dispatcher.update_volume(make_volume("disk").obj())
     await dispatcher.update_claim(make_claim("data").obj())
+    claim = await dispatcher.create_resource_claim(api.ResourceClaim(metadata=api.ObjectMeta(name="gpu")))
+    await dispatcher.change_resource_claim(claim, allocated)
+    await dispatcher.delete_resource_claim(claim)
     writing = asyncio.create_task(dispatcher.run())
     for _ in range(2):
         dispatcher.report_failure(Failure(pod, "Unschedulable", "0/1 nodes are available.", None))
@@ -74,6 +87,12 @@ async def make_every_request(ledger: Ledger) -> None:
     await asyncio.gather(writing, return_exceptions=True)
     await ApiReviews(ledger).review_token("secret")
     await ApiReviews(ledger).review_access(User("somebody"), "get", "/metrics")
+
+
+def allocated(claim: api.ResourceClaim) -> api.ResourceClaim:
+    metadata = msgspec.structs.replace(claim.metadata, finalizers=("protected",))
+    status = api.ResourceClaimStatus(allocation=api.AllocationResult())
+    return msgspec.structs.replace(claim, metadata=metadata, status=status)
 
 
 def test_requests_and_rights_are_the_same() -> None:

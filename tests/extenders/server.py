@@ -102,6 +102,20 @@ class Writer:
     async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
         return claim
 
+    async def change_resource_claim(
+        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
+    ) -> api.ResourceClaim:
+        return change(claim)
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        return claim
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None:
+        """There are no devices here."""
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        """There are no devices here."""
+
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         """Nobody reads events here."""
 

@@ -1,4 +1,4 @@
-"""What the scheduler writes, sent to the API server: bindings, status, events, deletions, volumes.
+"""What the scheduler writes, sent to the API server: bindings, status, events, deletions, volumes, devices.
 
 Implements `assembly.ApiWriter`. What somebody waits for is a coroutine; failures and events are queued (`status_updates`,
 `events`) and written by `run`.
@@ -17,6 +17,7 @@ from steersman.api import codec
 from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError
 from steersman.client.events import NORMAL, WARNING, EventRecorder
+from steersman.client.resource_claims import Change, ResourceClaims
 from steersman.client.retry import RetryPolicy, retrying
 from steersman.client.status_patch import StatusUpdate, patch_for
 from steersman.client.status_updates import StatusUpdates
@@ -62,6 +63,7 @@ class Dispatcher:
         self._timing = timing
         self._policy = policy or RetryPolicy()
         self._updates = StatusUpdates(self._update_status)
+        self._resource_claims = ResourceClaims(self._send)
         #: By uid, the latest of those whose status was written: the watch may be slower than the next attempt.
         self._written: OrderedDict[str, api.Pod] = OrderedDict()
 
@@ -127,6 +129,18 @@ class Dispatcher:
     async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
         """Only annotations are sent."""
         return await self._update(claim, {})
+
+    async def change_resource_claim(self, claim: api.ResourceClaim, change: Change) -> api.ResourceClaim:
+        return await self._resource_claims.change(claim, change)
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        return await self._resource_claims.create(claim)
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None:
+        await self._resource_claims.delete(claim)
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        await self._resource_claims.tell_pod(pod, status)
 
     # -- what is queued ----------------------------------------------------------------------------------------------
 

@@ -42,6 +42,12 @@ WRITING: Final = (
     Right("delete", "", "pods", "preemption"),
     Right("patch", "", "persistentvolumes", "binding volumes"),
     Right("patch", "", "persistentvolumeclaims", "binding volumes"),
+    Right("get", "resource.k8s.io", "resourceclaims", "allocating devices when somebody else writes the claim as well"),
+    Right("patch", "resource.k8s.io", "resourceclaims", "allocating devices"),
+    Right("patch", "resource.k8s.io", "resourceclaims/status", "allocating devices"),
+    Right("patch", "resource.k8s.io", "resourceclaims/binding", "allocating devices"),
+    Right("create", "resource.k8s.io", "resourceclaims", "extended resources that are backed by devices"),
+    Right("delete", "resource.k8s.io", "resourceclaims", "extended resources that are backed by devices"),
     Right("create", "events.k8s.io", "events", "events"),
     Right("patch", "events.k8s.io", "events", "counting events that repeat themselves"),
 )

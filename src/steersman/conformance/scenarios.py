@@ -15,17 +15,21 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.clock import ManualClock
+from steersman.conformance.devices import chosen_devices, reserve_devices, write_deallocation
 from steersman.conformance.setting import Setting
 from steersman.conformance.volumes import chosen_volumes, reserve_volumes
-from steersman.cycle import commit
+from steersman.cycle import commit, scalar
 from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
 from steersman.cycle.evaluation import Evaluation, NodeStatuses, ScoreTable
 from steersman.cycle.post_filter import PostFilterOutcome
+from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import PostFilterResult
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.preemption import Candidate, PreemptionReport
 from steersman.rng import SeededRng
+from steersman.runtime.handle import TableNodes
+from steersman.runtime.profile import Profile
 
 Document = Mapping[str, Any]
 Result = dict[str, Any]
@@ -80,10 +84,19 @@ class Replay:
         info = setting.cache.shapes.info(pod)
         decision = setting.cycle.schedule_one(info, observe)
         result.update(report, **decision_document(decision, report, setting.node_count))
+        if isinstance(decision, Failed):
+            result.update(self._pre_filter(profile, info))
         if isinstance(decision, Scheduled):
             commit.unreserve_and_forget(setting.cache, profile, decision.state, info, decision.node)
             result.update(chosen_volumes(profile, info, result["selected"]))
+            result.update(chosen_devices(profile, info, result["selected"]))
         return result
+
+    def _pre_filter(self, profile: Profile, pod: PodInfo) -> Result:
+        """What was said before a plugin broke."""
+        nodes = TableNodes(self._setting.cache.nodes).all()
+        outcome = scalar.pre_filter(profile, CycleState(), pod, nodes)
+        return {"preFilter": {"skipped": sorted(outcome.skipped)}}
 
     def _apply(self, index: int, outcome: Document) -> None:
         """Brings the state to what the reference had after this cycle."""
@@ -91,10 +104,13 @@ class Replay:
         setting = self._setting
         if outcome["outcome"] == "scheduled":
             profile = setting.profiles[outcome["profile"]]
-            reserve_volumes(profile, setting.cache.shapes.info(pod), outcome["selected"])
+            info = setting.cache.shapes.info(pod)
+            reserve_volumes(profile, info, outcome["selected"])
+            reserve_devices(profile, info, outcome["selected"], setting.objects)
             setting.drop_nomination(pod)
             setting.cache.add_pod(_bound(pod, outcome["selected"], index))
             return
+        write_deallocation(outcome, setting)
         nominating = outcome.get("postFilter", {}).get("nominating", "clear")
         if nominating == "set":
             self._nominate(index, outcome)

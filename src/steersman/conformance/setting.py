@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -35,10 +35,13 @@ class NoBinder:
 
 class NoApi:
     """Scenarios decide and nothing else: whatever a plugin wants to write to a pod, the pod is gone already, and the
-    expected outcome is applied instead. Implements `framework.handle.PodAccess` and `VolumeWriter`."""
+    expected outcome is applied instead. Implements `framework.handle.PodAccess`, `VolumeWriter` and
+    `ResourceClaimWriter`."""
 
     def __init__(self) -> None:
         self.pods: dict[str, api.Pod] = {}
+        #: The ResourceClaim that was written last, as it would be.
+        self.changed_claim: api.ResourceClaim | None = None
 
     def get(self, key: str) -> api.Pod | None:
         return self.pods.get(key)
@@ -71,6 +74,21 @@ class NoApi:
 
     async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
         return claim
+
+    async def change_resource_claim(
+        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
+    ) -> api.ResourceClaim:
+        self.changed_claim = change(claim)
+        return self.changed_claim
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        return claim
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None:
+        """The scenario says what becomes of claims."""
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        """Nobody looks at the status of pods that have a node."""
 
 
 class Setting:
@@ -153,6 +171,7 @@ class Setting:
             cycle_what_if=lambda: self.cycle.what_if(profile),
             spawn_task=asyncio.run,
             volumes=self.api,
+            resource_claims=self.api,
         )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, NoReturn
 
 from steersman import api
@@ -38,6 +38,20 @@ class RefusingWriter:
 
     async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
         _refuse(f"update {api.key(claim)}")
+
+    async def change_resource_claim(
+        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
+    ) -> api.ResourceClaim:
+        _refuse(f"change {api.key(claim)}")
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        _refuse(f"create {api.key(claim)}")
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None:
+        _refuse(f"delete {api.key(claim)}")
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        _refuse(f"patch {api.key(pod)}")
 
     def report_failure(self, failure: Failure) -> None:
         _refuse(f"report {api.key(failure.pod)}")

@@ -1,5 +1,5 @@
 """The handle that plugins get: a thin front of the state. Implements `framework.handle.PostFilterHandle` and
-`PreBindHandle`, which is all of it."""
+`DevicesHandle`, which is all of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from steersman.clock import Clock
-from steersman.framework.handle import Binder, Gates, PodAccess, VolumeWriter, WhatIf
+from steersman.framework.handle import Binder, Gates, PodAccess, ResourceClaimWriter, VolumeWriter, WhatIf
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.rng import Rng
@@ -60,6 +60,7 @@ class ProfileHandle:
     cycle_what_if: Callable[[], WhatIf]
     spawn_task: Callable[[Coroutine[Any, Any, None]], object]
     volumes: VolumeWriter
+    resource_claims: ResourceClaimWriter
 
     @property
     def what_if(self) -> WhatIf:

@@ -9,6 +9,15 @@
 
 from steersman.testing.building import Builder
 from steersman.testing.clusters import node_infos
+from steersman.testing.devices import (
+    DeviceClassBuilder,
+    ResourceClaimBuilder,
+    SliceBuilder,
+    make_device,
+    make_device_class,
+    make_resource_claim,
+    make_slice,
+)
 from steersman.testing.harness import Harness, NotPlacedError
 from steersman.testing.nodes import NodeBuilder, make_node
 from steersman.testing.objects import (
@@ -52,6 +61,7 @@ __all__ = [
     "Builder",
     "CSINodeBuilder",
     "ClaimBuilder",
+    "DeviceClassBuilder",
     "DisruptionBudgetBuilder",
     "Expression",
     "Harness",
@@ -61,7 +71,9 @@ __all__ = [
     "PodBuilder",
     "ReplicasBuilder",
     "ReplicationControllerBuilder",
+    "ResourceClaimBuilder",
     "ServiceBuilder",
+    "SliceBuilder",
     "StorageCapacityBuilder",
     "StorageClassBuilder",
     "VolumeBuilder",
@@ -73,13 +85,17 @@ __all__ = [
     "less_than",
     "make_claim",
     "make_csi_node",
+    "make_device",
+    "make_device_class",
     "make_disruption_budget",
     "make_namespace",
     "make_node",
     "make_pod",
     "make_replica_set",
     "make_replication_controller",
+    "make_resource_claim",
     "make_service",
+    "make_slice",
     "make_stateful_set",
     "make_storage_capacity",
     "make_storage_class",

@@ -81,6 +81,11 @@ class PodBuilder(Builder[api.Pod]):
         source = api.PersistentVolumeClaimVolumeSource(claim_name=claim_name)
         return self.volume(api.Volume(name=f"vol{len(self._object.spec.volumes)}", persistent_volume_claim=source))
 
+    def resource_claim(self, name: str) -> Self:
+        """Uses the ResourceClaim of that name."""
+        added = api.PodResourceClaim(name=name, resource_claim_name=name)
+        return self._spec(resource_claims=(*self._object.spec.resource_claims, added))
+
     def volume(self, volume: api.Volume) -> Self:
         return self._spec(volumes=(*self._object.spec.volumes, volume))
 

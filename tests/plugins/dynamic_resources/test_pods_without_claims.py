@@ -2,53 +2,41 @@
 
 from __future__ import annotations
 
-from tests.plugins.handles import FakeHandle
+from tests.plugins.dynamic_resources.handle import OnePlugin
 
-from steersman import api
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.status import SKIP, Code
-from steersman.plugins.dynamic_resources import DynamicResources
-from steersman.plugins.dynamic_resources.plugin import ERR_NO_STATE, REASON_NO_ALLOCATOR, REASON_NO_NEW_CLAIMS
-from steersman.testing import make_node, make_pod
+from steersman.plugins.dynamic_resources.plugin import ERR_NO_STATE, REASON_NO_NEW_CLAIMS
+from steersman.testing import make_device_class, make_node, make_pod
 
 
-def plugin(*objects: api.Object) -> DynamicResources:
-    return DynamicResources(None, FakeHandle(objects=list(objects)))
-
-
-def device_class(name: str, extended_resource: str | None = None) -> api.DeviceClass:
-    spec = api.DeviceClassSpec(extended_resource_name=extended_resource)
-    return api.DeviceClass(metadata=api.ObjectMeta(name=name), spec=spec)
+class NoStatuses:
+    groups: dict[object, object] = {}
 
 
 def test_pre_filter_skips_and_the_score_is_zero() -> None:
-    pod, state = make_pod("web").req(cpu="1").info(), CycleState()
-    assert plugin().pre_filter(state, pod, ()) == SKIP
-    assert plugin().score(state, pod, make_node("a").info()) == 0
-    assert not plugin().concerns(pod)
+    pod, one = make_pod("web").req(cpu="1").info(), OnePlugin()
+    assert one.pre_filter(pod) == SKIP
+    assert one.plugin.score(one.state, pod, make_node("a").info()) == 0
+    assert not one.plugin.concerns(pod)
+    assert one.plugin.pre_bind_pre_flight(one.state, pod, "a") == SKIP
 
 
 def test_post_filter_has_nothing_to_deallocate() -> None:
-    pod, state = make_pod("web").info(), CycleState()
-    plugin().pre_filter(state, pod, ())
-    result, status = plugin().post_filter(state, pod, None)
+    pod, one = make_pod("web").info(), OnePlugin()
+    one.pre_filter(pod)
+    result, status = one.plugin.post_filter(one.state, pod, NoStatuses())  # type: ignore[arg-type]
     assert result is None
     assert (status.code, status.reasons) == (Code.UNSCHEDULABLE, (REASON_NO_NEW_CLAIMS,))
 
 
 def test_post_filter_fails_when_pre_filter_was_not_reached() -> None:
-    _, status = plugin().post_filter(CycleState(), make_pod("web").info(), None)
+    _, status = OnePlugin().plugin.post_filter(CycleState(), make_pod("web").info(), NoStatuses())  # type: ignore[arg-type]
     assert (status.code, status.reasons) == (Code.ERROR, (ERR_NO_STATE,))
 
 
 def test_an_extended_resource_without_device_class_is_none_of_its_business() -> None:
     pod = make_pod("gpu").req(**{"example.com/gpu": "1"}).info()
-    assert plugin().concerns(pod)
-    assert plugin(device_class("other", "example.com/tpu")).pre_filter(CycleState(), pod, ()) == SKIP
-
-
-def test_an_extended_resource_of_a_device_class_cannot_be_allocated_yet() -> None:
-    pod = make_pod("gpu").req(**{"example.com/gpu": "1"}).info()
-    status = plugin(device_class("gpus", "example.com/gpu")).pre_filter(CycleState(), pod, ())
-    assert status is not None
-    assert status.reasons == (REASON_NO_ALLOCATOR,)
+    one = OnePlugin(make_device_class("other").backs("example.com/tpu"))
+    assert one.plugin.concerns(pod)
+    assert one.pre_filter(pod) == SKIP

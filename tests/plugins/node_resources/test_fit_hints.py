@@ -136,13 +136,13 @@ def test_a_node_helps_if_the_pod_fits_on_it_thanks_to_the_change(
 ) -> None:
     waiting = make_pod().req(memory=2, **{GPU: 1, HUGE_PAGES: 0}).obj()
 
-    assert after_node_event(waiting, old.obj() if old else None, new.obj()) is hint
+    assert after_node_event(None, waiting, old.obj() if old else None, new.obj()) is hint
 
 
 def test_more_of_anything_does_not_help_a_pod_without_requests() -> None:
     old, new = make_node().capacity(cpu=1).obj(), make_node().capacity(cpu=2).obj()
 
-    assert after_node_event(make_pod().obj(), old, new) is SKIP
+    assert after_node_event(None, make_pod().obj(), old, new) is SKIP
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,21 @@
-"""DynamicResources, first part: exact for pods without resource claims.
+"""DynamicResources: pods that use devices are placed where their ResourceClaims can be, or already are, allocated.
 
-Its place in every phase is there: Skip in PreFilter, a score of 0, its words in PostFilter, the gate for claims that do not
-exist. A pod that does have claims is not placed: this version has no allocator for them, and says so.
+`allocation` is the search for devices, by itself. Around it: `claims` and `preparing` (PreFilter), `extended` (extended
+resources that devices stand behind), `examining` (Filter), `ranks` (Score), `ledger` (which devices are taken), `binding`
+and `readiness` (PreBind), `hints` (when to try again).
 """
 
 from steersman.plugins.dynamic_resources.claims import ClaimProblem, pod_claims
-from steersman.plugins.dynamic_resources.plugin import DynamicResources
+from steersman.plugins.dynamic_resources.cycle import CycleClaims
+from steersman.plugins.dynamic_resources.ledger import ClaimLedger, ledger_of
+from steersman.plugins.dynamic_resources.plugin import STATE_KEY, DynamicResources
 
-__all__ = ["ClaimProblem", "DynamicResources", "pod_claims"]
+__all__ = [
+    "STATE_KEY",
+    "ClaimLedger",
+    "ClaimProblem",
+    "CycleClaims",
+    "DynamicResources",
+    "ledger_of",
+    "pod_claims",
+]

@@ -1,22 +1,30 @@
-"""The plugin: see the package's text for what it covers."""
+"""The plugin's extension points.
+
+PreFilter looks up the claims, Filter searches each node for devices, Reserve takes those of the chosen node, PreBind
+writes them down. PostFilter gives back devices that keep the pod from being placed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
 from steersman import api
-from steersman.framework.columns import ColumnarScore, Depends, ScoreKernel
+from steersman.config import DynamicResourcesArgs
+from steersman.framework.columns import ClusterScoreKernel, ColumnarScore, Depends, ScoreKernel
 from steersman.framework.cycle_state import CycleState
-from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
-from steersman.framework.handle import Handle
-from steersman.framework.hints import changed
+from steersman.framework.device_classes import DeviceClasses, may_be_devices
+from steersman.framework.events import ClusterEventWithHint
+from steersman.framework.handle import DevicesHandle
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import IntColumn, NodesView, Rows
 from steersman.framework.plugin import (
+    MAX_NODE_SCORE,
     EnqueueExtensions,
     FilterPlugin,
+    NodeScore,
     PostFilterPlugin,
     PostFilterResult,
     PreBindPlugin,
@@ -24,22 +32,36 @@ from steersman.framework.plugin import (
     PreFilterPlugin,
     ReservePlugin,
     ScorePlugin,
+    default_normalize_score,
 )
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.pod_resources import is_extended
 from steersman.framework.status import SKIP, Status, error, unresolvable, unschedulable
-from steersman.plugins.dynamic_resources.claims import ClaimProblem, pod_claims
+from steersman.plugins.dynamic_resources import ranks
+from steersman.plugins.dynamic_resources.allocation import AllocationFault, Features, allocation_of
+from steersman.plugins.dynamic_resources.binding import BindingFault, ClaimBinder
+from steersman.plugins.dynamic_resources.claims import ClaimProblem, is_reserved_for, pod_claims
+from steersman.plugins.dynamic_resources.cycle import CycleClaims, NodeAllocation
+from steersman.plugins.dynamic_resources.examining import REASON_NOT_AVAILABLE, Examining
+from steersman.plugins.dynamic_resources.extended import IN_MEMORY, in_memory_uid
+from steersman.plugins.dynamic_resources.hints import ClaimHints
+from steersman.plugins.dynamic_resources.ledger import ledger_of
+from steersman.plugins.dynamic_resources.preparing import Preparing
 
 REASON_NO_NEW_CLAIMS = "no new claims to deallocate"
-REASON_NO_ALLOCATOR = "pod has resource claims, which this version of Steersman cannot allocate"
+REASON_DEALLOCATED = "deallocation of ResourceClaim completed"
+REASON_DELETED = "deletion of ResourceClaim completed"
+REASON_STILL_NOT = "still not schedulable"
 ERR_NO_STATE = "not found"
+ERR_NO_ALLOCATION = "claim allocation not found for node"
 
-_STATE_KEY = "PreFilterDynamicResources"
-_DEVICE_CLASS_PREFIX = "deviceclass.resource.kubernetes.io/"
+STATE_KEY = "DynamicResources"
 
 
-class NoClaims:
-    """PreFilter's note that it looked at the pod and found nothing to allocate."""
+class Statuses(Protocol):
+    """Why nodes did not pass: their names by status."""
+
+    @property
+    def groups(self) -> Mapping[Status, Sequence[str]]: ...
 
 
 class DynamicResources(
@@ -55,108 +77,204 @@ class DynamicResources(
 ):
     name = "DynamicResources"
 
-    def __init__(self, args: object, handle: Handle) -> None:
-        self._objects = handle.objects
+    def __init__(self, args: DynamicResourcesArgs, handle: DevicesHandle) -> None:
+        features = self._features = Features.of(handle.gates)
+        self._nodes = handle.nodes
+        self._rng = handle.rng
+        self._classes = DeviceClasses(handle.objects)
+        self._ledger = ledger_of(handle.objects, features.consumable_capacity)
+        filter_timeout = args.filter_timeout.seconds if args.filter_timeout is not None else 0.0
+        binding_timeout = args.binding_timeout.seconds if args.binding_timeout is not None else 600.0
+        self._preparing = Preparing(handle.objects, self._ledger, self._classes, features)
+        self._examining = Examining(
+            handle.objects, self._classes, features, handle.clock, (filter_timeout, binding_timeout)
+        )
+        self._binder = ClaimBinder(handle, self._ledger, features, binding_timeout)
+        self._hints = ClaimHints(self._ledger)
+        #: Of the pod whose nodes are being, or were last, looked at: the score depends on what was found there.
+        self._latest: CycleClaims | None = None
 
-    # -- phases ------------------------------------------------------------------------------------------------------
+    # -- before the nodes --------------------------------------------------------------------------------------------
 
     def pre_enqueue(self, pod: PodInfo | api.Pod) -> Status | None:
         try:
-            pod_claims(pod.pod if isinstance(pod, PodInfo) else pod, self._objects)
+            pod_claims(pod.pod if isinstance(pod, PodInfo) else pod, self._ledger)
         except ClaimProblem as problem:
             return unresolvable(str(problem))
         return None
 
     def concerns(self, pod: PodInfo) -> bool:
         """Whether the pod may have anything to allocate."""
-        return bool(pod.spec.resource_claims) or any(map(_may_be_device, pod.shape.requests))
+        return bool(pod.spec.resource_claims) or any(map(may_be_devices, pod.shape.requests))
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
-        state.write(_STATE_KEY, NoClaims())
-        try:
-            claims = pod_claims(pod.pod, self._objects)
-        except ClaimProblem as problem:
-            return unresolvable(str(problem))
-        return unresolvable(REASON_NO_ALLOCATOR) if claims or self._wants_devices(pod) else SKIP
+        state.write(STATE_KEY, CycleClaims())
+        cycle = self._preparing.claims_of(pod.pod)
+        if isinstance(cycle, Status):
+            return cycle
+        state.write(STATE_KEY, cycle)
+        self._latest = cycle
+        return SKIP if cycle.is_empty else None
+
+    # -- the nodes ---------------------------------------------------------------------------------------------------
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        """PreFilter either skips the pod or rejects it: no node is ever examined."""
-        return None
-
-    def post_filter(self, state: CycleState, pod: PodInfo, statuses: object) -> tuple[PostFilterResult | None, Status]:
-        if state.read(_STATE_KEY, NoClaims) is None:
-            return None, error(ERR_NO_STATE)
-        return None, unschedulable(REASON_NO_NEW_CLAIMS)
+        cycle = state.read(STATE_KEY, CycleClaims)
+        if cycle is None:
+            return error(ERR_NO_STATE)
+        if cycle.is_empty:
+            return None
+        self._latest = cycle
+        found = cycle.by_node.get(node.name)
+        if found is None:
+            found = cycle.by_node[node.name] = self._examining.examine(cycle, pod.pod, node)
+        return found if isinstance(found, Status) else None
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
-        return 0
+        cycle = state.read(STATE_KEY, CycleClaims)
+        return 0 if cycle is None or not self._features.prioritized_list else ranks.score(cycle, node.name)
+
+    def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> None:
+        default_normalize_score(MAX_NODE_SCORE, False, scores)
 
     def score_fragment(self, pod: PodInfo) -> Hashable:
-        return "no claims"
+        return None if self.concerns(pod) else "no claims"
 
-    def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel:
-        return NothingAllocated(view)
+    def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel | ClusterScoreKernel:
+        if not self.concerns(pod) or not self._features.prioritized_list:
+            return NothingAllocated(view)
+        return ranks.Ranks(view, lambda: self._latest)
+
+    # -- no node fits ------------------------------------------------------------------------------------------------
+
+    def post_filter(
+        self, state: CycleState, pod: PodInfo, statuses: Statuses
+    ) -> tuple[PostFilterResult | None, Status]:
+        cycle = state.read(STATE_KEY, CycleClaims)
+        if cycle is None:
+            return None, error(ERR_NO_STATE)
+        if cycle.is_empty:
+            return None, unschedulable(REASON_NO_NEW_CLAIMS)
+        return None, unschedulable(self._make_way(cycle, pod.pod, statuses))
+
+    def _make_way(self, cycle: CycleClaims, pod: api.Pod, statuses: Statuses) -> str:
+        """Gives up an allocation that cannot be used anywhere, if nobody else uses it. What was done."""
+        for index in self._unavailable(cycle, statuses):
+            claim = cycle.claims[index]
+            if index < cycle.own_count and len(claim.status.reserved_for) <= is_reserved_for(claim, pod):
+                self._binder.deallocate(claim)
+                return REASON_DEALLOCATED
+        left_behind = cycle.extended_claim
+        if left_behind is not None and left_behind.metadata.name != IN_MEMORY:
+            self._binder.delete(left_behind)
+            return REASON_DELETED
+        return REASON_STILL_NOT
+
+    def _unavailable(self, cycle: CycleClaims, statuses: Statuses) -> list[int]:
+        """The claims that kept the pod from a node."""
+        if all(claim.status.allocation is None for claim in cycle.claims):
+            return []
+        found: set[int] = set()
+        for name in _nodes_rejected_for(statuses, self.name):
+            node = self._nodes.get(name)
+            if node is not None:
+                found |= self._examining.unavailable(cycle, node.node)
+        return sorted(found)
+
+    # -- after the choice --------------------------------------------------------------------------------------------
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        """Nothing was allocated."""
+        cycle = self._of_cycle(state, pod)
+        if isinstance(cycle, Status):
+            return cycle
+        if not any(cycle.to_allocate()):
+            return None
+        allocation = self._on_node(state, cycle, pod, node_name)
+        if allocation is None:
+            return error(ERR_NO_ALLOCATION)
+        try:
+            self._take(cycle, allocation, node_name)
+        except AllocationFault as fault:
+            return error(str(fault))
         return None
+
+    def _take(self, cycle: CycleClaims, allocation: NodeAllocation, node_name: str) -> None:
+        """The devices belong to the claims from now on."""
+        for (index, claim), prepared, found in zip(
+            cycle.to_allocate(), allocation.claims, allocation.found, strict=False
+        ):
+            made = allocation_of(prepared, found, node_name, self._features, self._new_share_id)
+            cycle.allocations[index] = made
+            self._ledger.signal(claim.metadata.uid, made)
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Nothing was reserved."""
+        """May come again, and also when nothing was reserved."""
+        cycle = state.read(STATE_KEY, CycleClaims)
+        if cycle is None:
+            return
+        for claim in cycle.own_claims:
+            if self._ledger.release(claim.metadata.uid):
+                self._ledger.restore(api.key(claim))
+            if claim.status.allocation is not None and is_reserved_for(claim, pod.pod):
+                self._binder.unreserve(claim, pod.pod)
+        self._unreserve_extended(cycle, pod.pod)
+        cycle.allocations.clear()
 
-    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
-        return SKIP
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        cycle = state.read(STATE_KEY, CycleClaims)
+        if cycle is None:
+            return error(ERR_NO_STATE)
+        return SKIP if cycle.is_empty else None
 
-    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
-        """Never asked: the pre-flight says Skip."""
+    async def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        cycle = state.read(STATE_KEY, CycleClaims)
+        if cycle is None:
+            return error(ERR_NO_STATE)
+        try:
+            await self._binder.bind(cycle, pod.pod, node_name)
+        except BindingFault as fault:
+            return error(str(fault))
         return None
 
-    def _wants_devices(self, pod: PodInfo) -> bool:
-        """Whether an extended resource that the pod requests is backed by a DeviceClass."""
-        wanted = {name for name in pod.shape.requests if _may_be_device(name)}
-        if not wanted:
-            return False
-        classes = self._objects.list(api.DeviceClass)
-        offered = {c.spec.extended_resource_name for c in classes}
-        offered |= {f"{_DEVICE_CLASS_PREFIX}{c.metadata.name}" for c in classes}
-        return not wanted.isdisjoint(offered)
-
-    # -- when to try again -------------------------------------------------------------------------------------------
-
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        add, update = ActionType.ADD, ActionType.UPDATE
-        nodes = add | ActionType.UPDATE_NODE_LABEL | ActionType.UPDATE_NODE_ALLOCATABLE
-        generated = ActionType.UPDATE_POD_GENERATED_RESOURCE_CLAIM
-        return (
-            ClusterEventWithHint(ClusterEvent(EventResource.NODE, nodes)),
-            ClusterEventWithHint(ClusterEvent(EventResource.RESOURCE_CLAIM, add | update), self.after_claim_change),
-            ClusterEventWithHint(ClusterEvent(EventResource.POD, generated), self.after_pod_change),
-            ClusterEventWithHint(ClusterEvent(EventResource.DEVICE_CLASS, add | update)),
-            ClusterEventWithHint(ClusterEvent(EventResource.RESOURCE_SLICE, add | update)),
-        )
+        return self._hints.events()
 
-    def after_claim_change(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
-        before, after = changed(api.ResourceClaim, old, new)
-        try:
-            uses = any(c.metadata.uid == after.metadata.uid for c in pod_claims(waiting, self._objects))
-        except ClaimProblem:
-            return QueueingHint.SKIP
-        if before is not None and before.status.allocation is not None and after.status.allocation is None:
-            return QueueingHint.QUEUE
-        if not uses:
-            return QueueingHint.SKIP
-        relevant = before is None or before.status != after.status
-        return QueueingHint.QUEUE if relevant else QueueingHint.SKIP
+    # -- inside ------------------------------------------------------------------------------------------------------
 
-    def after_pod_change(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
-        _, pod = changed(api.Pod, None, new)
-        if pod.metadata.uid != waiting.metadata.uid:
-            return QueueingHint.SKIP
-        try:
-            pod_claims(pod, self._objects)
-        except ClaimProblem:
-            return QueueingHint.SKIP
-        return QueueingHint.QUEUE
+    def _of_cycle(self, state: CycleState, pod: PodInfo) -> CycleClaims | Status:
+        cycle = state.read(STATE_KEY, CycleClaims)
+        if cycle is None:
+            status = self.pre_filter(state, pod, ())
+            if status is not None and status != SKIP:
+                return status
+            cycle = state.read(STATE_KEY, CycleClaims)
+        return error(ERR_NO_STATE) if cycle is None else cycle
+
+    def _on_node(self, state: CycleState, cycle: CycleClaims, pod: PodInfo, node_name: str) -> NodeAllocation | None:
+        """What Filter found; it was not asked where only the nominated node was looked at."""
+        node = self._nodes.get(node_name)
+        if node_name not in cycle.by_node and node is not None:
+            self.filter(state, pod, node)
+        return cycle.allocation_on(node_name)
+
+    def _unreserve_extended(self, cycle: CycleClaims, pod: api.Pod) -> None:
+        claim = cycle.extended_claim
+        if claim is None:
+            return
+        self._ledger.release(in_memory_uid(pod))
+        if claim.metadata.name != IN_MEMORY:
+            self._binder.delete(claim)
+
+    def _new_share_id(self) -> str:
+        """In the form of a UUID."""
+        digits = "".join("0123456789abcdef"[self._rng.randrange(16)] for _ in range(32))
+        return "-".join((digits[:8], digits[8:12], f"4{digits[13:16]}", f"8{digits[17:20]}", digits[20:]))
+
+
+def _nodes_rejected_for(statuses: Statuses, plugin: str) -> Iterable[str]:
+    for status, names in statuses.groups.items():
+        if status.plugin == plugin and status.reasons == (REASON_NOT_AVAILABLE,):
+            yield from names
 
 
 class NothingAllocated(ScoreKernel):
@@ -172,7 +290,3 @@ class NothingAllocated(ScoreKernel):
 
     def row(self, row: int) -> int:
         return 0
-
-
-def _may_be_device(resource: str) -> bool:
-    return is_extended(resource) or resource.startswith(_DEVICE_CLASS_PREFIX)

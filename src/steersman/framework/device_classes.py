@@ -1,0 +1,57 @@
+"""Extended resources that are backed by devices: which DeviceClass a resource name stands for.
+
+A class is asked for by the name that its `spec.extendedResourceName` gives it, or by the prefix below and its own name.
+NodeResourcesFit leaves such resources to DynamicResources on nodes that do not offer them themselves.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from steersman.api import DeviceClass, timestamps
+from steersman.framework.handle import Objects
+from steersman.framework.pod_resources import is_extended
+
+DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
+
+
+def may_be_devices(resource: str) -> bool:
+    """Whether a class of devices could stand behind a resource of that name."""
+    return is_extended(resource) or resource.startswith(DEVICE_CLASS_PREFIX)
+
+
+class DeviceClasses:
+    """The classes by the resources that they back; kept until a class changes."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._version = -1
+        self._by_resource: dict[str, DeviceClass] = {}
+
+    @property
+    def version(self) -> int:
+        """Equal versions mean equal answers."""
+        return self._objects.version(DeviceClass)
+
+    def behind(self, resource: str) -> DeviceClass | None:
+        if self.version != self._version:
+            self._read()
+        return self._by_resource.get(resource)
+
+    def _read(self) -> None:
+        """Of several classes with the same resource name, the youngest counts, then the first by name. Like upstream, one
+        that comes second to another is not known by its own name either."""
+        self._version, self._by_resource = self.version, {}
+        for device_class in self._objects.list(DeviceClass):
+            name = device_class.spec.extended_resource_name
+            rival = self._by_resource.get(name) if name is not None else None
+            if rival is not None and _rank(rival) <= _rank(device_class):
+                continue
+            if name is not None:
+                self._by_resource[name] = device_class
+            self._by_resource[DEVICE_CLASS_PREFIX + device_class.metadata.name] = device_class
+
+
+def _rank(device_class: DeviceClass) -> tuple[float, str]:
+    created = device_class.metadata.creation_timestamp
+    return -timestamps.parse(created) if created else 0.0, device_class.metadata.name

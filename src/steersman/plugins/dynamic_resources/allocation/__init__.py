@@ -1,0 +1,38 @@
+"""The structured allocator: which devices a pod's claims get on a node. No I/O, and nothing of the plugin.
+
+    ResourceSlices ─► PublishedDevices ─► NodeDevices ─┐
+    ResourceClaims ─► prepare ─► PreparedClaim ────────┼─► find_devices ─► FoundDevice ─► allocation_of
+    allocations of other claims ─► DevicesInUse ───────┘
+
+`published`, `slices`, `pools`, `devices`, `reach` are the supply; `requests`, `selectors`, `constraints`, `capacity`,
+`taints`, `counters` say what may be chosen; `search` chooses; `results` writes it down.
+"""
+
+from steersman.plugins.dynamic_resources.allocation.counters import AvailableCounters
+from steersman.plugins.dynamic_resources.allocation.devices import DeviceId
+from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault, NodeFault, OutOfTime
+from steersman.plugins.dynamic_resources.allocation.features import Features
+from steersman.plugins.dynamic_resources.allocation.published import NodeDevices, PublishedDevices
+from steersman.plugins.dynamic_resources.allocation.requests import PreparedClaim, Request, prepare
+from steersman.plugins.dynamic_resources.allocation.results import allocation_of
+from steersman.plugins.dynamic_resources.allocation.search import FoundDevice, Supply, find_devices
+from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse
+
+__all__ = [
+    "AllocationFault",
+    "AvailableCounters",
+    "DeviceId",
+    "DevicesInUse",
+    "Features",
+    "FoundDevice",
+    "NodeDevices",
+    "NodeFault",
+    "OutOfTime",
+    "PreparedClaim",
+    "PublishedDevices",
+    "Request",
+    "Supply",
+    "allocation_of",
+    "find_devices",
+    "prepare",
+]

@@ -1,0 +1,73 @@
+"""Devices as the allocator sees them: identified, with everything worked out that does not depend on pod or node.
+
+Made from ResourceSlices by `published`; read by `search` and what it asks.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from steersman.api import Device, ResourceSlice
+from steersman.api.meta import Quantity
+from steersman.api.quantity import NANO, parse
+from steersman.plugins.dynamic_resources.allocation.reach import Reach
+
+#: Driver, pool, name: what tells a device from every other one of the cluster.
+DeviceId = tuple[str, str, str]
+#: Driver and name.
+PoolId = tuple[str, str]
+#: The name of a set of shared counters, and of a counter in it.
+CounterId = tuple[str, str]
+
+#: Of so many selectors a device remembers whether it matches.
+_MOST_ANSWERS = 256
+
+
+@lru_cache(maxsize=65536)
+def nanos(quantity: Quantity) -> int:
+    """The exact value in billionths: no quantity is finer than that."""
+    amount = parse(quantity)
+    return amount.unscaled * 10 ** (amount.scale - NANO) if amount.scale >= NANO else 0
+
+
+class PublishedDevice:
+    """One device of a slice. Lives as long as the slice stays as it is."""
+
+    __slots__ = ("answers", "consumes", "device", "id", "is_shared", "reach", "slice", "taints")
+
+    def __init__(self, device: Device, published_in: ResourceSlice) -> None:
+        spec = published_in.spec
+        self.id: DeviceId = (spec.driver, spec.pool.name, device.name)
+        self.device = device
+        self.slice = published_in
+        #: The nodes that can use it; None: those that can use the slice.
+        self.reach = (
+            Reach(device.node_name, device.all_nodes, device.node_selector) if spec.per_device_node_selection else None
+        )
+        #: Several claims may have it at the same time.
+        self.is_shared = bool(device.allow_multiple_allocations)
+        #: What it takes of the pool's shared counters, in billionths.
+        self.consumes = _consumption(device)
+        #: The taints that keep claims away unless they tolerate them.
+        self.taints = tuple(taint for taint in device.taints if taint.effect in ("NoSchedule", "NoExecute"))
+        #: By expression: whether it matches, or why that cannot be said.
+        self.answers: dict[str, bool | str] = {}
+
+    def remember(self, expression: str, answer: bool | str) -> None:
+        if len(self.answers) >= _MOST_ANSWERS:
+            self.answers.clear()
+        self.answers[expression] = answer
+
+    @property
+    def text(self) -> str:
+        """As users read it."""
+        return "/".join(self.id)
+
+
+def _consumption(device: Device) -> dict[CounterId, int]:
+    total: dict[CounterId, int] = {}
+    for consumption in device.consumes_counters:
+        for name, counter in consumption.counters.items():
+            counter_id = (consumption.counter_set, name)
+            total[counter_id] = total.get(counter_id, 0) + nanos(counter.value)
+    return total

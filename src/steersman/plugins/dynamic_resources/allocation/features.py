@@ -1,0 +1,35 @@
+"""Which parts of dynamic resource allocation are on: the feature gates, read once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from steersman.framework.handle import Gates
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    admin_access: bool = True
+    prioritized_list: bool = True
+    partitionable_devices: bool = True
+    device_taints: bool = True
+    consumable_capacity: bool = True
+    extended_resources: bool = True
+    #: Devices may have to be made ready before a pod is bound.
+    binding_conditions: bool = True
+    #: The search for devices on a node may take only so long.
+    filter_timeout: bool = True
+
+    @classmethod
+    def of(cls, gates: Gates) -> Features:
+        return cls(
+            admin_access=gates.enabled("DRAAdminAccess"),
+            prioritized_list=gates.enabled("DRAPrioritizedList"),
+            partitionable_devices=gates.enabled("DRAPartitionableDevices"),
+            device_taints=gates.enabled("DRADeviceTaints"),
+            consumable_capacity=gates.enabled("DRAConsumableCapacity"),
+            extended_resources=gates.enabled("DRAExtendedResource"),
+            binding_conditions=gates.enabled("DRADeviceBindingConditions")
+            and gates.enabled("DRAResourceClaimDeviceStatus"),
+            filter_timeout=gates.enabled("DRASchedulerFilterTimeout"),
+        )

@@ -1,0 +1,75 @@
+"""All ResourceSlices of the cluster, and the pools that each node can use.
+
+Kept from cycle to cycle: slices that have not changed are not prepared again, and a node's pools are put together when
+somebody first asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from steersman.api import Node, ResourceSlice
+from steersman.framework.handle import Objects
+from steersman.plugins.dynamic_resources.allocation.devices import PoolId, PublishedDevice
+from steersman.plugins.dynamic_resources.allocation.pools import Pool, make_pools
+from steersman.plugins.dynamic_resources.allocation.slices import PublishedSlice
+
+
+class NodeDevices:
+    """What one node can use."""
+
+    __slots__ = ("candidates", "has_invalid_pools", "node", "pools")
+
+    def __init__(self, node: Node, pools: tuple[Pool, ...]) -> None:
+        self.node = node
+        self.pools = pools
+        self.has_invalid_pools = any(pool.invalid for pool in pools)
+        #: Every device that can be chosen, with its pool, in the order in which they are tried.
+        self.candidates: tuple[tuple[PublishedDevice, Pool], ...] = tuple(
+            (device, pool) for pool in pools if pool.is_usable for device in pool.devices
+        )
+
+
+class PublishedDevices:
+    """See the module's text."""
+
+    def __init__(self, objects: Objects, partitionable: bool) -> None:
+        self._objects = objects
+        self._partitionable = partitionable
+        self._version = -1
+        self._slices: dict[str, PublishedSlice] = {}
+        self._local: dict[str, list[PublishedSlice]] = {}
+        self._shared: list[PublishedSlice] = []
+        self._by_pool: dict[PoolId, list[PublishedSlice]] = {}
+        self._by_node: dict[str, NodeDevices] = {}
+
+    def of(self, node: Node) -> NodeDevices:
+        if self._objects.version(ResourceSlice) != self._version:
+            self._read()
+        known = self._by_node.get(node.metadata.name)
+        if known is None or known.node is not node:
+            known = self._by_node[node.metadata.name] = self._make(node)
+        return known
+
+    def _make(self, node: Node) -> NodeDevices:
+        slices = (*self._local.get(node.metadata.name, ()), *self._shared)
+        reaching = [one for one in slices if one.reaches(node)]
+        return NodeDevices(node, make_pools(reaching, self._by_pool, self._partitionable))
+
+    def _read(self) -> None:
+        self._version = self._objects.version(ResourceSlice)
+        self._slices = {one.name: one for one in self._prepared(self._objects.list(ResourceSlice))}
+        self._local, self._shared, self._by_pool, self._by_node = {}, [], {}, {}
+        for one in self._slices.values():
+            self._by_pool.setdefault(one.pool, []).append(one)
+            if one.needs_partitions and not self._partitionable:
+                continue
+            if one.is_local:
+                self._local.setdefault(one.reach.node_name, []).append(one)
+            else:
+                self._shared.append(one)
+
+    def _prepared(self, slices: Iterable[ResourceSlice]) -> Iterable[PublishedSlice]:
+        for one in slices:
+            known = self._slices.get(one.metadata.name)
+            yield known if known is not None and known.slice is one else PublishedSlice(one)

@@ -1,0 +1,151 @@
+"""What claims ask for, prepared once per cycle: requests with their alternatives, classes looked up.
+
+`prepare` is strict: what it cannot understand ends the attempt, in upstream's words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from steersman import api
+from steersman.plugins.dynamic_resources.allocation.constraints import Constraint, constraint_of
+from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault
+from steersman.plugins.dynamic_resources.allocation.features import Features
+
+#: An allocation cannot have more devices.
+MOST_DEVICES: Final = 32
+
+FindClass = Callable[[str], api.DeviceClass | None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Request:
+    """A request, or one of the alternatives of a request, which are called subrequests."""
+
+    #: Of the claim: `namespace/name`.
+    claim: str
+    name: str
+    #: Of the request that it is a subrequest of; "": it is none.
+    parent: str
+    device_class: api.DeviceClass
+    #: Of the class and of its own: the expressions that a device must match.
+    class_expressions: tuple[str, ...]
+    expressions: tuple[str, ...]
+    wants_all: bool
+    count: int
+    admin_access: bool
+    tolerations: tuple[api.DeviceToleration, ...]
+    capacity: api.CapacityRequirements | None
+
+    @property
+    def base_name(self) -> str:
+        return self.parent or self.name
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.parent}/{self.name}" if self.parent else self.name
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PreparedClaim:
+    """A claim that is to be allocated."""
+
+    claim: api.ResourceClaim
+    #: Each request with its alternatives, best first; only a list of subrequests can have more than one.
+    requests: tuple[tuple[Request, ...], ...]
+
+    @property
+    def key(self) -> str:
+        return api.key(self.claim)
+
+    def constraints(self) -> list[Constraint]:
+        """New ones, for one search."""
+        made = map(constraint_of, self.claim.spec.devices.constraints)
+        return [constraint for constraint in made if constraint is not None]
+
+
+def prepare(claims: Iterable[api.ResourceClaim], find_class: FindClass, features: Features) -> list[PreparedClaim]:
+    """AllocationFault when a claim cannot be understood."""
+    return [_Preparing(claim, find_class, features).run() for claim in claims]
+
+
+class _Preparing:
+    def __init__(self, claim: api.ResourceClaim, find_class: FindClass, features: Features) -> None:
+        self._claim = claim
+        self._key = api.key(claim)
+        self._find_class = find_class
+        self._features = features
+
+    def run(self) -> PreparedClaim:
+        requests = tuple(self._alternatives(request) for request in self._claim.spec.devices.requests)
+        for index, constraint in enumerate(self._claim.spec.devices.constraints):
+            if constraint.match_attribute is None and constraint.distinct_attribute is None:
+                raise AllocationFault(
+                    f"claim {self._key}, constraint #{index}: empty constraint (unsupported constraint type?)"
+                )
+        return PreparedClaim(self._claim, requests)
+
+    def _alternatives(self, request: api.DeviceRequest) -> tuple[Request, ...]:
+        if not request.first_available:
+            return (self._exact(request),)
+        if not self._features.prioritized_list:
+            raise self._fault(request.name, "has subrequests, but the DRAPrioritizedList feature is disabled")
+        return tuple(self._made(subrequest, subrequest.name, request.name) for subrequest in request.first_available)
+
+    def _exact(self, request: api.DeviceRequest) -> Request:
+        exactly = request.exactly
+        if exactly is None:
+            raise self._fault(request.name, "missing device class name (unsupported request type?)")
+        if exactly.admin_access is not None and not self._features.admin_access:
+            raise self._fault(request.name, "admin access is requested, but the feature is disabled")
+        return self._made(exactly, request.name, "", bool(exactly.admin_access))
+
+    def _made(
+        self, asked: api.ExactDeviceRequest | api.DeviceSubRequest, name: str, parent: str, admin_access: bool = False
+    ) -> Request:
+        self._check(asked, name, parent)
+        device_class = self._class(asked.device_class_name, name)
+        return Request(
+            claim=self._key,
+            name=name,
+            parent=parent,
+            device_class=device_class,
+            class_expressions=_expressions(device_class.spec.selectors),
+            expressions=_expressions(asked.selectors),
+            wants_all=asked.allocation_mode == "All",
+            count=asked.count,
+            admin_access=admin_access,
+            tolerations=asked.tolerations,
+            capacity=asked.capacity,
+        )
+
+    def _check(self, asked: api.ExactDeviceRequest | api.DeviceSubRequest, name: str, parent: str) -> None:
+        if asked.capacity is not None and not self._features.consumable_capacity:
+            kind = "subrequest" if parent else "request"
+            raise AllocationFault(
+                f"claim {self._key}, {kind} {name}: has capacity requests, but the DRAConsumableCapacity feature is disabled"
+            )
+        for index, selector in enumerate(asked.selectors):
+            if selector.cel is None:
+                why = f"selector #{index}: CEL expression empty (unsupported selector type?)"
+                raise AllocationFault(f"claim {self._key}, request {name}, {why}")
+        if asked.allocation_mode not in ("ExactCount", "All"):
+            raise self._fault(name, f"unsupported count mode {asked.allocation_mode}")
+
+    def _class(self, class_name: str, request: str) -> api.DeviceClass:
+        if not class_name:
+            raise self._fault(request, "missing device class name (unsupported request type?)")
+        found = self._find_class(class_name)
+        if found is None:
+            missing = f'deviceclass.resource.k8s.io "{class_name}" not found'
+            raise self._fault(request, f"could not retrieve device class {class_name}: {missing}")
+        return found
+
+    def _fault(self, request: str, why: str) -> AllocationFault:
+        return AllocationFault(f"claim {self._key}, request {request}: {why}")
+
+
+def _expressions(selectors: Iterable[api.DeviceSelector]) -> tuple[str, ...]:
+    return tuple(selector.cel.expression if selector.cel is not None else "" for selector in selectors)

@@ -1,0 +1,287 @@
+"""The search for devices on one node: claim by claim, request by request, device by device, first come first served.
+
+Every candidate is tried in order; where the rest cannot be found with it, the next one is. Within a request only
+combinations are tried, not permutations. The first solution is taken: its order is upstream's, for what is taken now
+decides what is left for the pods that follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from steersman.api.meta import Quantity
+from steersman.plugins.dynamic_resources.allocation import capacity
+from steersman.plugins.dynamic_resources.allocation.counters import AvailableCounters, CountersTaken
+from steersman.plugins.dynamic_resources.allocation.devices import DeviceId, PublishedDevice, nanos
+from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault, NodeFault, OutOfTime
+from steersman.plugins.dynamic_resources.allocation.features import Features
+from steersman.plugins.dynamic_resources.allocation.pools import Pool
+from steersman.plugins.dynamic_resources.allocation.published import NodeDevices
+from steersman.plugins.dynamic_resources.allocation.requests import MOST_DEVICES, PreparedClaim, Request
+from steersman.plugins.dynamic_resources.allocation.selectors import is_selected
+from steersman.plugins.dynamic_resources.allocation.taints import are_tolerated
+from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse
+
+Candidate = tuple[PublishedDevice, Pool]
+
+_NOTHING: dict[str, int] = {}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FoundDevice:
+    """A device chosen for a request, and what has to be undone when the choice is dropped."""
+
+    request: Request
+    device: PublishedDevice
+    pool: Pool
+    #: What a share of the device takes; None: the device is not shared.
+    consumed: dict[str, Quantity] | None
+    took_counters: bool
+    #: The search had already given a share of it.
+    was_shared: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """What is there to choose from, for all searches of one cycle."""
+
+    in_use: DevicesInUse
+    counters: AvailableCounters
+    features: Features
+
+
+class _TooManyDevices(Exception):
+    """More devices than an allocation can have."""
+
+
+def find_devices(
+    claims: Sequence[PreparedClaim], node: NodeDevices, supply: Supply, is_over: Callable[[], bool]
+) -> list[list[FoundDevice]] | None:
+    """The devices for each claim; None when the node does not have them. `is_over` says that it takes too long.
+
+    AllocationFault: something is wrong with a claim. NodeFault: with the devices of the node.
+    """
+    try:
+        found = Search(claims, node, supply, is_over).run()
+    except _TooManyDevices:
+        raise AllocationFault("allocation max size exceeded") from None
+    if found is None and node.has_invalid_pools:
+        raise NodeFault("invalid resource pools were encountered")
+    return found
+
+
+class Search:
+    """One search. What has been chosen so far is in `_found`; everything else is kept in step with it."""
+
+    def __init__(
+        self, claims: Sequence[PreparedClaim], node: NodeDevices, supply: Supply, is_over: Callable[[], bool]
+    ) -> None:
+        self._claims = claims
+        self._node = node
+        self._in_use = supply.in_use
+        self._features = supply.features
+        self._is_over = is_over
+        self._found: list[list[FoundDevice]] = [[] for _ in claims]
+        self._constraints = [claim.constraints() for claim in claims]
+        self._counters = CountersTaken(supply.counters)
+        #: The claims, by position, that get a device for themselves.
+        self._allocating: dict[DeviceId, set[int]] = {}
+        #: What is taken of devices that are shared, in billionths.
+        self._sharing: dict[DeviceId, dict[str, int]] = {}
+        #: For requests that want all devices: which these are.
+        self._all: dict[Request, list[Candidate]] = {}
+
+    def run(self) -> list[list[FoundDevice]] | None:
+        for claim in self._claims:
+            self._look_for_all(claim)
+        return self._found if self._claim(0) else None
+
+    # -- requests for all devices ------------------------------------------------------------------------------------
+
+    def _look_for_all(self, claim: PreparedClaim) -> None:
+        """Which devices "all" means; and whether the claim asks for more than it can get."""
+        least = 0
+        for alternatives in claim.requests:
+            for request in alternatives:
+                if request.wants_all:
+                    self._all[request] = self._all_devices(request)
+            least += min(map(self._count, alternatives))
+        if least > MOST_DEVICES:
+            raise AllocationFault(
+                f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_DEVICES}"
+            )
+
+    def _all_devices(self, request: Request) -> list[Candidate]:
+        found: list[Candidate] = []
+        for pool in self._node.pools:
+            if not pool.is_usable:
+                state = "being updated" if pool.is_incomplete else "invalid"
+                asks = f"claim {request.claim}, request {request.name}: asks for all devices"
+                raise AllocationFault(f"{asks}, but resource pool {pool.text} is currently {state}")
+            found += [(d, pool) for d in pool.devices if self._is_suitable(d, request) and self._has_room(d, request)]
+        return found
+
+    def _count(self, request: Request) -> int:
+        return len(self._all[request]) if request.wants_all else request.count
+
+    # -- the search --------------------------------------------------------------------------------------------------
+
+    def _claim(self, index: int) -> bool:
+        return index >= len(self._claims) or self._request(index, 0)
+
+    def _request(self, claim: int, index: int) -> bool:
+        """This request and everything after it."""
+        requests = self._claims[claim].requests
+        if index >= len(requests):
+            try:
+                return self._claim(claim + 1)
+            except _TooManyDevices:
+                # With other devices for this claim, the next one may get by with a subrequest that needs fewer.
+                return False
+        alternatives = requests[index]
+        if not alternatives[0].parent:
+            return self._devices(claim, index, alternatives[0], 0, 0)
+        return self._first_of(claim, index, alternatives)
+
+    def _first_of(self, claim: int, index: int, alternatives: Sequence[Request]) -> bool:
+        all_too_many = True
+        for request in alternatives:
+            try:
+                if self._devices(claim, index, request, 0, 0):
+                    return True
+            except _TooManyDevices:
+                continue
+            all_too_many = False
+        if all_too_many:
+            raise _TooManyDevices
+        return False
+
+    def _devices(self, claim: int, index: int, request: Request, nth: int, start: int) -> bool:
+        """The nth device of the request, not before the candidate at `start`, and everything after it."""
+        if self._is_over():
+            raise OutOfTime
+        count = self._count(request)
+        if request.wants_all and not count:
+            return False
+        if nth >= count:
+            return self._request(claim, index + 1)
+        if len(self._found[claim]) + count - nth > MOST_DEVICES:
+            raise _TooManyDevices
+        if request.wants_all:
+            device, pool = self._all[request][nth]
+            return self._try(claim, index, request, nth, device, pool, 0)
+        candidates = self._node.candidates
+        for position in range(start, len(candidates)):
+            device, pool = candidates[position]
+            if (
+                self._is_free(claim, request, device)
+                and self._is_suitable(device, request)
+                and self._try(claim, index, request, nth, device, pool, position + 1)
+            ):
+                return True
+        return False
+
+    def _try(
+        self, claim: int, index: int, request: Request, nth: int, device: PublishedDevice, pool: Pool, after: int
+    ) -> bool:
+        """With this device as the nth."""
+        if not self._take(claim, request, device, pool):
+            return False
+        done = False
+        try:
+            done = self._devices(claim, index, request, nth + 1, after)
+        finally:
+            if not done:
+                self._give_back(claim)
+        return done
+
+    # -- one device --------------------------------------------------------------------------------------------------
+
+    def _is_free(self, claim: int, request: Request, device: PublishedDevice) -> bool:
+        """With admin access, devices of others do not matter, but a claim gets each device once."""
+        allocating = self._allocating.get(device.id)
+        if request.admin_access:
+            return not allocating or claim not in allocating
+        return not allocating and device.id not in self._in_use.devices
+
+    def _is_suitable(self, device: PublishedDevice, request: Request) -> bool:
+        if device.device.binding_conditions and not self._features.binding_conditions:
+            return False
+        if not is_selected(device, request):
+            return False
+        return device.reach is None or device.reach.includes(self._node.node)
+
+    def _has_room(self, device: PublishedDevice, request: Request) -> bool:
+        if not self._features.consumable_capacity:
+            return True
+        allocated = self._in_use.capacity.get(device.id, _NOTHING)
+        return capacity.has_room(device.device, request.capacity, allocated, self._sharing.get(device.id, _NOTHING))
+
+    def _take(self, claim: int, request: Request, device: PublishedDevice, pool: Pool) -> bool:
+        """Chooses the device, unless something is against it."""
+        is_shared = device.is_shared and self._features.consumable_capacity
+        if not (is_shared and request.admin_access) and not self._is_free(claim, request, device):
+            return False
+        if device.consumes and not self._features.partitionable_devices:
+            return False
+        was_shared = is_shared and (device.id in self._in_use.capacity or device.id in self._sharing)
+        counts = bool(device.consumes) and not was_shared
+        if counts and not self._counters.suffice_for(device, pool):
+            return False
+        if device.taints and self._features.device_taints and not are_tolerated(device.taints, request.tolerations):
+            return False
+        if not self._meets_constraints(claim, request, device):
+            return False
+        if not self._has_room(device, request):
+            self._leave_constraints(claim, request, len(self._constraints[claim]))
+            return False
+        share = capacity.consumed(device.device, request.capacity) if is_shared else None
+        self._commit(claim, FoundDevice(request, device, pool, share, counts, device.id in self._sharing))
+        return True
+
+    def _meets_constraints(self, claim: int, request: Request, device: PublishedDevice) -> bool:
+        for met, constraint in enumerate(self._constraints[claim]):
+            if constraint.add(request.base_name, request.full_name, device):
+                continue
+            self._leave_constraints(claim, request, met)
+            if request.wants_all:
+                why = f"cannot add device {device.text} because a claim constraint would not be satisfied"
+                raise AllocationFault(f"claim {request.claim}, request {request.name}: {why}")
+            return False
+        return True
+
+    def _leave_constraints(self, claim: int, request: Request, count: int) -> None:
+        for constraint in reversed(self._constraints[claim][:count]):
+            constraint.remove(request.base_name, request.full_name)
+
+    def _commit(self, claim: int, found: FoundDevice) -> None:
+        device = found.device
+        if found.took_counters:
+            self._counters.take(device, found.pool)
+        if found.consumed is None:
+            self._allocating.setdefault(device.id, set()).add(claim)
+        else:
+            sharing = self._sharing.setdefault(device.id, {})
+            for name, amount in found.consumed.items():
+                sharing[name] = sharing.get(name, 0) + nanos(amount)
+        self._found[claim].append(found)
+
+    def _give_back(self, claim: int) -> None:
+        """The device chosen last."""
+        found = self._found[claim].pop()
+        device = found.device
+        if found.consumed is None:
+            self._allocating[device.id].discard(claim)
+        else:
+            self._stop_sharing(found, found.consumed)
+        self._leave_constraints(claim, found.request, len(self._constraints[claim]))
+        if found.took_counters:
+            self._counters.give_back(device, found.pool)
+
+    def _stop_sharing(self, found: FoundDevice, consumed: dict[str, Quantity]) -> None:
+        sharing = self._sharing[found.device.id]
+        for name, amount in consumed.items():
+            sharing[name] -= nanos(amount)
+        if not found.was_shared:
+            del self._sharing[found.device.id]

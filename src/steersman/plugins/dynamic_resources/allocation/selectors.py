@@ -1,0 +1,56 @@
+"""Whether a device is of the kind that a request wants: the CEL expressions of class and request.
+
+A device remembers its answers, which depend on nothing but itself and the expression.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from steersman.plugins.dynamic_resources.allocation.devices import PublishedDevice
+from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault
+from steersman.plugins.dynamic_resources.allocation.requests import Request
+
+
+def is_selected(device: PublishedDevice, request: Request) -> bool:
+    """AllocationFault when an expression cannot be evaluated for the device."""
+    answers = device.answers
+    for expression in (*request.class_expressions, *request.expressions):
+        answer = answers.get(expression)
+        if answer is None:
+            answer = _evaluated(device, expression)
+            device.remember(expression, answer)
+        if answer is not True:
+            return _refused(request, expression, answer)
+    return True
+
+
+def _refused(request: Request, expression: str, answer: bool | str) -> bool:
+    if isinstance(answer, bool):
+        return answer
+    if expression in request.class_expressions:
+        whose, index = f"class {request.device_class.metadata.name}", request.class_expressions.index(expression)
+    else:
+        whose, index = f"claim {request.claim}", request.expressions.index(expression)
+    raise AllocationFault(f"{whose}: selector #{index}: {answer}")
+
+
+def _evaluated(device: PublishedDevice, expression: str) -> bool | str:
+    """A text says what is wrong."""
+    from steersman.cel import CelError, DeviceInput
+
+    selector = _compiled(expression)
+    if selector.error is not None:
+        return f"CEL compile error: {selector.error}"
+    published = device.device
+    try:
+        return selector.matches(DeviceInput(device.id[0], published.attributes, published.capacity, device.is_shared))
+    except CelError as problem:
+        return f"CEL runtime error: {problem}"
+
+
+@lru_cache(maxsize=1024)
+def _compiled(expression: str) -> DeviceSelector:
+    from steersman.cel import compile_device_selector
+
+    return compile_device_selector(expression)

@@ -1,0 +1,58 @@
+"""Which devices are allocated, and how much of those that are shared: the sum of the allocations of all claims."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from steersman.api import AllocationResult, DeviceRequestAllocationResult
+from steersman.plugins.dynamic_resources.allocation.devices import DeviceId, nanos
+
+
+class DevicesInUse:
+    """Allocations come and go. `consumable` says whether devices can be shared at all (gate DRAConsumableCapacity)."""
+
+    def __init__(self, consumable: bool = True) -> None:
+        self._consumable = consumable
+        #: Devices that somebody has for himself, with the number of claims that say so.
+        self.devices: dict[DeviceId, int] = {}
+        #: Shares that were given of a device.
+        self.shares: dict[DeviceId, int] = {}
+        #: What the shares take, in billionths; no device without.
+        self.capacity: dict[DeviceId, dict[str, int]] = {}
+
+    def add(self, allocation: AllocationResult) -> None:
+        for result in allocation.devices.results:
+            self._count(result, 1)
+
+    def remove(self, allocation: AllocationResult) -> None:
+        for result in allocation.devices.results:
+            self._count(result, -1)
+
+    def is_allocated(self, device: DeviceId) -> bool:
+        return device in self.devices or device in self.shares or device in self.capacity
+
+    def _count(self, result: DeviceRequestAllocationResult, sign: int) -> None:
+        if result.admin_access:
+            return
+        device = (result.driver, result.pool, result.device)
+        if self._consumable and result.share_id is not None:
+            _change(self.shares, device, sign)
+            if result.consumed_capacity:
+                self._take(device, {name: sign * nanos(q) for name, q in result.consumed_capacity.items()})
+        else:
+            _change(self.devices, device, sign)
+
+    def _take(self, device: DeviceId, amounts: Mapping[str, int]) -> None:
+        taken = self.capacity.setdefault(device, {})
+        for name, amount in amounts.items():
+            taken[name] = taken.get(name, 0) + amount
+        if not any(taken.values()):
+            del self.capacity[device]
+
+
+def _change(counts: dict[DeviceId, int], device: DeviceId, by: int) -> None:
+    left = counts.get(device, 0) + by
+    if left > 0:
+        counts[device] = left
+    else:
+        counts.pop(device, None)

@@ -1,0 +1,165 @@
+"""Extended resources that are backed by devices: the claim that the scheduler makes for them on behalf of the pod.
+
+Until the pod is bound the claim exists in memory only, under a name that no claim can have. What it asks for depends on
+the node: resources that the node offers itself are none of its business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+from steersman import api
+from steersman.api import quantity as quantities
+from steersman.framework.device_classes import DeviceClasses, may_be_devices
+from steersman.framework.node_info import NodeInfo
+from steersman.framework.pod_resources import pod_requests
+
+#: The name of a claim that has not been written.
+IN_MEMORY: Final = "<extended-resources>"
+ANNOTATION: Final = "resource.kubernetes.io/extended-resource-claim"
+
+REASON_STALE: Final = "cannot schedule extended resource claim"
+REASON_NOT_OFFERED: Final = "cannot fit resource"
+
+Mapped = api.ContainerExtendedResourceRequest
+
+
+@dataclass(frozen=True, slots=True)
+class NodeClaim:
+    """The claim as one node needs it."""
+
+    claim: api.ResourceClaim
+    #: Which request serves which resource of which container.
+    mappings: tuple[Mapped, ...]
+
+
+def device_backed(pod: api.Pod, classes: DeviceClasses) -> dict[str, int]:
+    """All extended resources that the pod requests, if a class stands behind at least one of them; else nothing."""
+    wanted = {name: n for name, n in pod_requests(pod, status=False).items() if n and may_be_devices(name)}
+    return wanted if any(classes.behind(name) is not None for name in wanted) else {}
+
+
+def existing_claim(pod: api.Pod, claims: Iterable[api.ResourceClaim]) -> api.ResourceClaim | None:
+    """The claim that an earlier attempt left behind."""
+    for claim in claims:
+        if claim.metadata.annotations.get(ANNOTATION) == "true":
+            for owner in claim.metadata.owner_references:
+                if owner.controller and (owner.name, owner.uid) == (pod.metadata.name, pod.metadata.uid):
+                    return claim
+    return None
+
+
+def in_memory_uid(pod: api.Pod) -> str:
+    """Of the claim as long as it exists in memory only."""
+    return f"{IN_MEMORY}{pod.metadata.uid}"
+
+
+def claim_in_memory(pod: api.Pod) -> api.ResourceClaim:
+    """Without requests, which depend on the node."""
+    meta = pod.metadata
+    owner = api.OwnerReference(api_version="v1", kind="Pod", name=meta.name, uid=meta.uid, controller=True)
+    return api.ResourceClaim(
+        metadata=api.ObjectMeta(
+            name=IN_MEMORY,
+            namespace=meta.namespace,
+            uid=in_memory_uid(pod),
+            generate_name=f"{meta.name}-extended-resources-",
+            owner_references=(owner,),
+            annotations={ANNOTATION: "true"},
+        )
+    )
+
+
+def served_by_devices(wanted: Mapping[str, int], node: NodeInfo, classes: DeviceClasses) -> list[str] | None:
+    """The resources that the node must provide as devices, sorted; None when it cannot provide one of them at all."""
+    served: list[str] = []
+    for name in sorted(wanted):
+        if classes.behind(name) is not None and node.allocatable(name) == 0:
+            served.append(name)
+        elif not node.offers(name):
+            return None
+    return served
+
+
+def claim_for_node(
+    claim: api.ResourceClaim, pod: api.Pod, resources: Sequence[str], classes: DeviceClasses
+) -> NodeClaim:
+    requests: list[api.DeviceRequest] = []
+    mappings: list[Mapped] = []
+    for resource in resources:
+        device_class = classes.behind(resource)
+        if device_class is not None:
+            found = _OfResource(pod, resource, device_class.metadata.name)
+            requests += found.requests
+            mappings += found.mappings
+    requests.sort(key=lambda request: request.name)
+    spec = api.ResourceClaimSpec(devices=api.DeviceClaim(requests=tuple(requests)))
+    return NodeClaim(msgspec.structs.replace(claim, spec=spec), tuple(mappings))
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """What one container needs beyond what it may use of others."""
+
+    position: int
+    request: str
+    count: int
+
+
+class _OfResource:
+    """The requests for one resource. Containers that run to their end before others start use the devices of those; what
+    they need beyond is requested once, for the neediest of them."""
+
+    def __init__(self, pod: api.Pod, resource: str, class_name: str) -> None:
+        self._resource = resource
+        self._class_name = class_name
+        self._containers = (*pod.spec.init_containers, *pod.spec.containers)
+        passing = [i for i, c in enumerate(pod.spec.init_containers) if c.restart_policy != "Always"]
+        needs = (self._need(i, ()) for i in range(len(self._containers)) if i not in passing)
+        self._lasting = [need for need in needs if need is not None]
+        mappings = [self._mapping(need.position, need.request) for need in self._lasting]
+        extra = [need for i in passing if (need := self._need(i, self._reusable(i))) is not None]
+        most = max(extra, key=lambda need: need.count) if extra else None
+        for position in passing:
+            mappings += self._passing_mappings(position, most)
+        self.mappings = mappings
+        self.requests = [self._request(need) for need in ([most] if most is not None else []) + self._lasting]
+
+    def _wanted(self, position: int) -> int:
+        amount = self._containers[position].resources.requests.get(self._resource)
+        return 0 if amount is None else quantities.value_of(amount)
+
+    def _reusable(self, position: int) -> list[_Need]:
+        return [need for need in self._lasting if need.position >= position]
+
+    def _need(self, position: int, reusable: Iterable[_Need]) -> _Need | None:
+        missing = self._wanted(position) - sum(need.count for need in reusable)
+        return _Need(position, self._request_name(position), missing) if missing > 0 else None
+
+    def _passing_mappings(self, position: int, most: _Need | None) -> Iterator[Mapped]:
+        """The container uses devices of others, and those that are there for its kind."""
+        left = self._wanted(position)
+        for need in self._reusable(position):
+            if left > 0:
+                yield self._mapping(position, need.request)
+            left -= need.count
+        if left > 0 and most is not None:
+            yield self._mapping(position, most.request)
+
+    def _request_name(self, position: int) -> str:
+        index = sorted(self._containers[position].resources.requests).index(self._resource)
+        return f"container-{position}-request-{index}"
+
+    def _mapping(self, position: int, request: str) -> Mapped:
+        container = self._containers[position].name
+        return Mapped(container_name=container, resource_name=self._resource, request_name=request)
+
+    def _request(self, need: _Need) -> api.DeviceRequest:
+        exactly = api.ExactDeviceRequest(
+            device_class_name=self._class_name, allocation_mode="ExactCount", count=need.count
+        )
+        return api.DeviceRequest(name=need.request, exactly=exactly)

@@ -1,0 +1,127 @@
+"""ResourceClaims as the scheduler believes them to be, and the devices that are taken by them.
+
+On top of what the API server last showed come claims that were just written (*assumed*, until the watch shows them) and
+allocations that are decided but not written yet (*pending*: Reserve makes them, PreBind or Unreserve ends them). All
+profiles of a scheduler share one ledger, since they share the devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from weakref import WeakKeyDictionary
+
+from steersman import api
+from steersman.framework.handle import Objects
+from steersman.plugins.dynamic_resources.allocation import DevicesInUse
+
+
+class ClaimLedger:
+    """See the module's text."""
+
+    def __init__(self, objects: Objects, consumable: bool) -> None:
+        self._objects = objects
+        self._consumable = consumable
+        self._assumed: dict[str, api.ResourceClaim] = {}
+        self._pending: dict[str, api.AllocationResult] = {}
+        self._in_use = DevicesInUse(consumable)
+        #: By claim, the allocation that is part of `_in_use`.
+        self._counted: dict[str, api.AllocationResult] = {}
+        self._version: int | None = None
+        #: Claims that were assumed or restored since `_in_use` was brought up to date.
+        self._touched: set[str] = set()
+
+    # -- claims ------------------------------------------------------------------------------------------------------
+
+    def get(self, key: str) -> api.ResourceClaim | None:
+        shown = self._objects.get(api.ResourceClaim, key)
+        assumed = self._assumed.get(key)
+        if assumed is None or shown is None:
+            return shown
+        return shown if _version(shown) > _version(assumed) else assumed
+
+    def all(self) -> Iterator[api.ResourceClaim]:
+        for shown in self._objects.list(api.ResourceClaim):
+            yield self.get(api.key(shown)) or shown
+
+    def assume(self, claim: api.ResourceClaim) -> bool:
+        """Believes in what the API server answered. False: the watch has not shown the claim yet, or something newer."""
+        key = api.key(claim)
+        shown = self._objects.get(api.ResourceClaim, key)
+        if shown is None or _version(shown) > _version(claim):
+            return False
+        self._assumed[key] = claim
+        self._touched.add(key)
+        return True
+
+    def restore(self, key: str) -> None:
+        """Back to what the API server last showed."""
+        if self._assumed.pop(key, None) is not None:
+            self._touched.add(key)
+
+    # -- allocations under way ---------------------------------------------------------------------------------------
+
+    def pending(self, uid: str) -> api.AllocationResult | None:
+        return self._pending.get(uid)
+
+    def signal(self, uid: str, allocation: api.AllocationResult) -> None:
+        """The claim's devices are taken from now on."""
+        if uid not in self._pending:
+            self._pending[uid] = allocation
+            self._in_use.add(allocation)
+
+    def release(self, uid: str) -> bool:
+        """The allocation is written, or given up. False: there was none."""
+        allocation = self._pending.pop(uid, None)
+        if allocation is not None:
+            self._in_use.remove(allocation)
+        return allocation is not None
+
+    # -- devices -----------------------------------------------------------------------------------------------------
+
+    def in_use(self) -> DevicesInUse:
+        """As of now; changes with the next claim that does."""
+        version = self._objects.version(api.ResourceClaim)
+        if version != self._version or self._touched:
+            for key in self._changed():
+                self._count(key)
+            self._version = version
+            self._touched.clear()
+        return self._in_use
+
+    def _changed(self) -> set[str]:
+        known = None if self._version is None else self._objects.changed_since(api.ResourceClaim, self._version)
+        if known is None:
+            known = {*self._counted, *map(api.key, self._objects.list(api.ResourceClaim))}
+        return {*known, *self._touched}
+
+    def _count(self, key: str) -> None:
+        claim, counted = self.get(key), self._counted.pop(key, None)
+        self._forget_outdated(key, claim)
+        allocation = None if claim is None else claim.status.allocation
+        if allocation is not counted:
+            if counted is not None:
+                self._in_use.remove(counted)
+            if allocation is not None:
+                self._in_use.add(allocation)
+        if allocation is not None:
+            self._counted[key] = allocation
+
+    def _forget_outdated(self, key: str, believed: api.ResourceClaim | None) -> None:
+        if self._assumed.get(key) is not believed:
+            self._assumed.pop(key, None)
+
+
+_ledgers: WeakKeyDictionary[Objects, ClaimLedger] = WeakKeyDictionary()
+
+
+def ledger_of(objects: Objects, consumable: bool) -> ClaimLedger:
+    """The one ledger of everybody who sees these objects."""
+    known = _ledgers.get(objects)
+    if known is None:
+        known = _ledgers[objects] = ClaimLedger(objects, consumable)
+    return known
+
+
+def _version(claim: api.ResourceClaim) -> int:
+    text = claim.metadata.resource_version
+    return int(text) if text.isdecimal() else 0

@@ -1,0 +1,80 @@
+"""The score: how good the alternatives are that a node offers for requests with several.
+
+The first alternative is worth eight points, the next one seven, and so on, summed over the claims; the best node gets 100.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+
+from steersman.api import ResourceClaim
+from steersman.framework.columns import ClusterScoreKernel, Feasible
+from steersman.framework.nodes_view import IntColumn, NodesView
+from steersman.framework.plugin import MAX_NODE_SCORE
+from steersman.plugins.dynamic_resources.cycle import CycleClaims, NodeAllocation
+
+#: A request has at most so many alternatives.
+MOST_ALTERNATIVES = 8
+
+
+def score(cycle: CycleClaims, node_name: str) -> int:
+    """0 unless something is allocated on the node."""
+    allocation = cycle.allocation_on(node_name)
+    if allocation is None or cycle.supply is None:
+        return 0
+    return sum(_rank(claim, set(names)) for claim, names in _chosen(cycle, allocation))
+
+
+def is_ranked(cycle: CycleClaims) -> bool:
+    """Whether any claim has alternatives."""
+    return any(request.first_available for claim in cycle.claims for request in claim.spec.devices.requests)
+
+
+def _chosen(cycle: CycleClaims, allocation: NodeAllocation) -> Iterator[tuple[ResourceClaim, Iterable[str]]]:
+    """The claims with the names of the requests that have devices, allocated before or just found."""
+    found = {one.key: devices for one, devices in zip(allocation.claims, allocation.found, strict=True)}
+    for claim in cycle.claims:
+        known = claim.status.allocation
+        if known is not None:
+            yield claim, (result.request for result in known.devices.results)
+        else:
+            key = f"{claim.metadata.namespace}/{claim.metadata.name}"
+            yield claim, (device.request.full_name for device in found.get(key, ()))
+
+
+def _rank(claim: ResourceClaim, chosen: set[str]) -> int:
+    return sum(
+        MOST_ALTERNATIVES - position
+        for request in claim.spec.devices.requests
+        for position, alternative in enumerate(request.first_available)
+        if f"{request.name}/{alternative.name}" in chosen
+    )
+
+
+class Ranks(ClusterScoreKernel):
+    """The score of the pod whose nodes were filtered last."""
+
+    def __init__(self, view: NodesView, current: Callable[[], CycleClaims | None]) -> None:
+        self._view = view
+        self._current = current
+
+    def skipped(self, feasible: Feasible) -> bool:
+        return False
+
+    def raw(self, feasible: Feasible) -> IntColumn:
+        column = np.zeros(self._view.capacity, np.int64)
+        cycle = self._current()
+        if cycle is not None and is_ranked(cycle):
+            for row in feasible.rows.tolist():
+                column[row] = score(cycle, self._view.info(row).name)
+        return column
+
+    def normalized(self, feasible: Feasible) -> IntColumn | None:
+        cycle = self._current()
+        if cycle is None or not is_ranked(cycle):
+            return None
+        column = self.raw(feasible)
+        greatest = int(column[feasible.rows].max(initial=0))
+        return column * MAX_NODE_SCORE // greatest if greatest else None
