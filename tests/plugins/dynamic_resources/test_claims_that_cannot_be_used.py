@@ -10,6 +10,7 @@ from steersman import api
 from steersman.framework.status import Code, Status
 from steersman.testing import (
     Builder,
+    DeviceClassBuilder,
     ResourceClaimBuilder,
     make_device_class,
     make_node,
@@ -65,7 +66,7 @@ def test_a_generated_claim_must_belong_to_the_pod(owned: bool) -> None:
 # -- PreFilter -----------------------------------------------------------------------------------------------------------
 
 
-def refusal(claim: ResourceClaimBuilder, *objects: Builder[api.Object]) -> Status:
+def refusal(claim: ResourceClaimBuilder, *objects: DeviceClassBuilder) -> Status:
     status = OnePlugin(claim, *objects).pre_filter(TRAIN.info())
     assert status is not None
     return status

@@ -1,0 +1,100 @@
+"""The ledger of devices keeps up with claims that come, change and go, and with those under way."""
+
+from __future__ import annotations
+
+from steersman import api
+from steersman.plugins.dynamic_resources import ledger_of
+from steersman.plugins.dynamic_resources.ledger import ClaimLedger
+from steersman.state.objects import HISTORY, ObjectStore
+from steersman.testing import ResourceClaimBuilder, make_resource_claim
+
+D0 = ("gpu.example.com", "p", "d0")
+D1 = ("gpu.example.com", "p", "d1")
+
+
+def having(name: str, *devices: tuple[str, str, str], version: int = 1) -> ResourceClaimBuilder:
+    claim = make_resource_claim(name).resource_version(version)
+    return claim.allocated(*(("r", *device) for device in devices)) if devices else claim
+
+
+def taken(ledger: ClaimLedger) -> set[tuple[str, str, str]]:
+    return set(ledger.in_use().devices)
+
+
+def test_allocations_that_the_server_shows_count() -> None:
+    store = ObjectStore()
+    ledger = ClaimLedger(store, consumable=True)
+    store.put(having("a", D0).obj())
+    assert taken(ledger) == {D0}
+    store.put(having("b", D1).obj())
+    assert taken(ledger) == {D0, D1}
+    store.put(having("a", version=2).obj())
+    assert taken(ledger) == {D1}
+    store.remove(having("b", D1).obj())
+    assert taken(ledger) == set()
+
+
+def test_it_starts_over_when_it_has_missed_too_much() -> None:
+    store = ObjectStore()
+    ledger = ClaimLedger(store, consumable=True)
+    store.put(having("gone", D0).obj())
+    assert taken(ledger) == {D0}
+    store.remove(having("gone").obj())
+    for version in range(3 * HISTORY):
+        store.put(having("busy", D1, version=version).obj())
+    assert taken(ledger) == {D1}
+
+
+def test_an_allocation_under_way_counts_until_it_is_released() -> None:
+    store = ObjectStore()
+    ledger = ClaimLedger(store, consumable=True)
+    allocation = having("a", D0).obj().status.allocation
+    assert allocation is not None
+    ledger.signal("uid", allocation)
+    assert (taken(ledger), ledger.pending("uid")) == ({D0}, allocation)
+    assert ledger.release("uid")
+    assert not ledger.release("uid")
+    assert taken(ledger) == set()
+
+
+def test_what_was_written_is_believed_until_something_newer_is_shown() -> None:
+    store = ObjectStore()
+    ledger = ClaimLedger(store, consumable=True)
+    store.put(having("a", version=1).obj())
+    written = having("a", D0, version=5).obj()
+    assert ledger.assume(written)
+    assert ledger.get("default/a") is written
+    assert taken(ledger) == {D0}
+    store.put(having("a", version=3).obj())  # on its way before the write
+    assert (ledger.get("default/a"), taken(ledger)) == (written, {D0})
+    store.put(having("a", version=6).obj())
+    assert taken(ledger) == set()
+    assert not ledger.assume(written)
+
+
+def test_what_was_written_can_be_taken_back() -> None:
+    store = ObjectStore()
+    ledger = ClaimLedger(store, consumable=True)
+    store.put(having("a", version=1).obj())
+    ledger.assume(having("a", D0, version=2).obj())
+    ledger.restore("default/a")
+    assert taken(ledger) == set()
+
+
+def test_a_claim_that_was_never_shown_is_not_assumed() -> None:
+    assert not ClaimLedger(ObjectStore(), consumable=True).assume(having("a", D0).obj())
+
+
+def test_devices_for_admins_are_not_taken() -> None:
+    store = ObjectStore()
+    ledger = ClaimLedger(store, consumable=True)
+    result = api.DeviceRequestAllocationResult(driver="d", pool="p", device="x", admin_access=True)
+    allocation = api.AllocationResult(devices=api.DeviceAllocationResult(results=(result,)))
+    ledger.signal("uid", allocation)
+    assert taken(ledger) == set()
+
+
+def test_everybody_who_sees_the_same_objects_has_the_same_ledger() -> None:
+    store = ObjectStore()
+    assert ledger_of(store, consumable=True) is ledger_of(store, consumable=True)
+    assert ledger_of(store, consumable=True) is not ledger_of(ObjectStore(), consumable=True)
