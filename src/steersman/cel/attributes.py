@@ -1,0 +1,178 @@
+"""Closures for variables and what is selected from them: `a.b`, `a["b"]`, `a.?b`, `a[?0]`, `has(a.b)`.
+
+A chain of selections is one closure. It walks from its base over the qualifiers; each costs 1, and the chain as a whole
+costs 1 more unless it is part of another one. From the first optional qualifier on, and from a base that is an optional,
+a missing field ends the walk with an empty optional instead of an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from steersman.cel.arithmetic import MAX_INT, MIN_INT
+from steersman.cel.comparison import find
+from steersman.cel.cost import LIMIT, LOOKUP
+from steersman.cel.errors import CelError, CostExceeded
+from steersman.cel.frame import Evaluator, Frame, Plan, constant_value
+from steersman.cel.gotext import shown
+from steersman.cel.values import NONE, DefaultMap, Optional, Uint, Value, to_key, type_name
+
+
+class Qualifier(NamedTuple):
+    """One step of a chain."""
+
+    key: Plan
+    optional: bool = False
+
+
+def chain(base: Plan, qualifiers: Sequence[Qualifier]) -> Plan:
+    """A chain of selections from a base."""
+    resolve = _resolver(base.resolve if base.is_attribute else base.evaluate, qualifiers)
+    return Plan(_looked_up(resolve), resolve, is_attribute=True)
+
+
+def conditional_chain(base: Plan, qualifiers: Sequence[Qualifier]) -> Plan:
+    """A chain from a conditional, which is itself free."""
+    resolve = _resolver(base.resolve, qualifiers)
+    return Plan(resolve, resolve, is_attribute=True)
+
+
+def presence(base: Plan, qualifiers: Sequence[Qualifier], field: str) -> Plan:
+    """`has(chain.field)`."""
+    resolve = _resolver(base.resolve if base.is_attribute else base.evaluate, qualifiers)
+
+    def evaluate(frame: Frame) -> Value:
+        value = resolve(frame)
+        frame.cost += LOOKUP
+        if isinstance(value, Optional):
+            return value.has_value and qualify_if_present(value.value, field)[1]
+        return qualify_if_present(value, field)[1]
+
+    return Plan(evaluate, evaluate, is_attribute=True)
+
+
+def variable(slot: int) -> Plan:
+    """A local variable."""
+
+    def resolve(frame: Frame) -> Value:
+        return frame.variables[slot]
+
+    return Plan(_looked_up(resolve), resolve, is_attribute=True)
+
+
+def device_variable() -> Plan:
+    """The device."""
+
+    def resolve(frame: Frame) -> Value:
+        return frame.device
+
+    return Plan(_looked_up(resolve), resolve, is_attribute=True)
+
+
+def _looked_up(resolve: Evaluator) -> Evaluator:
+    def evaluate(frame: Frame) -> Value:
+        frame.cost += LOOKUP
+        if frame.cost > LIMIT:
+            raise CostExceeded
+        return resolve(frame)
+
+    return evaluate
+
+
+def _resolver(base: Evaluator, qualifiers: Sequence[Qualifier]) -> Evaluator:
+    if not qualifiers:
+        return base
+    keys = [constant_value(qualifier.key) for qualifier in qualifiers if qualifier.key.is_constant]
+    names = tuple(key for key in keys if isinstance(key, str))
+    if len(names) == len(qualifiers) and not any(qualifier.optional for qualifier in qualifiers):
+        return _by_names(base, names)
+    return _by_qualifiers(base, tuple(qualifiers))
+
+
+def _by_names(base: Evaluator, names: tuple[str, ...]) -> Evaluator:
+    """The common case: nothing but names, which are looked up without asking first what the values are."""
+    cost = len(names)
+
+    def resolve(frame: Frame) -> Value:
+        value = base(frame)
+        frame.cost += cost
+        if isinstance(value, Optional):
+            return _walk_optional(value, names)
+        for name in names:
+            try:
+                value = value[name]  # type: ignore[index]
+            except KeyError:
+                raise CelError(f"no such key: {name}") from None
+            except TypeError:
+                value = qualify(value, name)
+        return value
+
+    return resolve
+
+
+def _walk_optional(base: Optional, names: Sequence[Value]) -> Value:
+    if not base.has_value:
+        return base
+    value = base.value
+    for name in names:
+        value, present = qualify_if_present(value, name)
+        if not present:
+            return NONE
+    return Optional(value)
+
+
+def _by_qualifiers(base: Evaluator, qualifiers: tuple[Qualifier, ...]) -> Evaluator:
+    def resolve(frame: Frame) -> Value:
+        value = base(frame)
+        optional = isinstance(value, Optional)
+        if isinstance(value, Optional):
+            if not value.has_value:
+                return value
+            value = value.value
+        for qualifier in qualifiers:
+            optional = optional or qualifier.optional
+            key = qualifier.key.resolve(frame)
+            if not optional:
+                frame.cost += LOOKUP
+                value = qualify(value, key)
+                continue
+            value, present = qualify_if_present(value, key)
+            if not present:
+                return NONE
+            frame.cost += LOOKUP
+        return Optional(value) if optional else value
+
+    return resolve
+
+
+def qualify(value: Value, key: Value) -> Value:
+    """The field or element of a value; raises if it has none."""
+    found, present = qualify_if_present(value, key)
+    if present:
+        return found
+    if isinstance(value, list):
+        raise CelError(f"index out of bounds: {shown(key)}")
+    raise CelError(f"no such key: {shown(key)}")
+
+
+def qualify_if_present(value: Value, key: Value) -> tuple[Value, bool]:
+    """The field or element of a value, and whether it has it."""
+    if isinstance(value, DefaultMap):
+        return value[to_key(key)], True
+    if isinstance(value, dict):
+        return find(value, to_key(key))
+    if isinstance(value, list):
+        index = _index(key)
+        return (value[index], True) if 0 <= index < len(value) else (None, False)
+    return None, False
+
+
+def _index(key: Value) -> int:
+    if type(key) is int:
+        return key
+    if isinstance(key, Uint | float):
+        if key == key and MIN_INT < key <= MAX_INT and int(key) == key:
+            return int(key)
+        raise CelError(f"unsupported index value {shown(key)} in list")
+    raise CelError(f"unsupported index type '{type_name(key)}' in list")

@@ -1,0 +1,266 @@
+"""Closures for operators and functions.
+
+Where the checker settled on one overload it is called directly, with a look at its arguments only if their types are not
+certain; otherwise the overload is chosen at run time by the types of the arguments. Both charge what the call costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from steersman.cel import cost
+from steersman.cel.comparison import equals
+from steersman.cel.cost import LIMIT, CallCost
+from steersman.cel.declarations import Function, Implementation, Overload
+from steersman.cel.errors import CelError, CostExceeded, no_such_overload
+from steersman.cel.frame import Evaluator, Frame, Plan, charge, computed
+from steersman.cel.library.optionals import value_of
+from steersman.cel.types import Kind, Type
+from steersman.cel.values import Optional, Value, type_name
+
+Check = Callable[[Value], bool]
+
+_UNCERTAIN: Final = frozenset({Kind.DYN, Kind.ANY, Kind.TYPE_PARAM})
+
+
+def logical_or(terms: Sequence[Plan]) -> Plan:
+    """`||`: true if one term is, whatever errors the others raise."""
+    return _logic(terms, deciding=True)
+
+
+def logical_and(terms: Sequence[Plan]) -> Plan:
+    """`&&`: false if one term is, whatever errors the others raise."""
+    return _logic(terms, deciding=False)
+
+
+def _logic(terms: Sequence[Plan], *, deciding: bool) -> Plan:
+    evaluators = tuple(term.evaluate for term in terms)
+
+    def evaluate(frame: Frame) -> Value:
+        failure: CelError | None = None
+        for evaluator in evaluators:
+            try:
+                value = evaluator(frame)
+            except CostExceeded:
+                raise
+            except CelError as error:
+                failure = failure or error
+                continue
+            if value is deciding:
+                return deciding
+            if type(value) is not bool:
+                failure = failure or no_such_overload()
+        if failure is not None:
+            raise failure
+        return not deciding
+
+    return computed(evaluate)
+
+
+def conditional(condition: Plan, chosen: Plan, other: Plan) -> Plan:
+    """`condition ? chosen : other`; counts as a variable where something is selected from it."""
+
+    def evaluate(frame: Frame) -> Value:
+        value = condition.evaluate(frame)
+        if value is True:
+            return chosen.resolve(frame)
+        if value is False:
+            return other.resolve(frame)
+        raise no_such_overload()
+
+    return Plan(evaluate, evaluate, is_attribute=True)
+
+
+def not_strictly_false(operand: Plan) -> Plan:
+    """Whether a comprehension goes on: unless its accumulator is false."""
+
+    def evaluate(frame: Frame) -> Value:
+        try:
+            value = operand.evaluate(frame)
+        except CostExceeded:
+            raise
+        except CelError:
+            value = True
+        charge(frame, 1)
+        return value if type(value) is bool else True
+
+    return computed(evaluate)
+
+
+def equality(left: Plan, right: Plan) -> Plan:
+    """`==`."""
+    first, second = left.evaluate, right.evaluate
+
+    def evaluate(frame: Frame) -> Value:
+        one, other = first(frame), second(frame)
+        charge(frame, cost.equality(one, other))
+        return equals(one, other)
+
+    return computed(evaluate)
+
+
+def inequality(left: Plan, right: Plan) -> Plan:
+    """`!=`; what cannot be compared is not equal."""
+    first, second = left.evaluate, right.evaluate
+
+    def evaluate(frame: Frame) -> Value:
+        one, other = first(frame), second(frame)
+        charge(frame, cost.inequality(one, other))
+        try:
+            return not equals(one, other)
+        except CelError:
+            return True
+
+    return computed(evaluate)
+
+
+def membership(sought: Plan, members: frozenset[Value]) -> Plan:
+    """`in` for a list of constants."""
+
+    def evaluate(frame: Frame) -> Value:
+        value = sought.evaluate(frame)
+        if isinstance(value, list | dict):
+            return False
+        return (type(value) is bool, value) in members
+
+    return computed(evaluate)
+
+
+def optional_or(left: Plan, right: Plan) -> Plan:
+    """`optional.or(other)`."""
+
+    def evaluate(frame: Frame) -> Value:
+        value = left.evaluate(frame)
+        if not isinstance(value, Optional) or value.has_value:
+            return value
+        return right.evaluate(frame)
+
+    return computed(evaluate)
+
+
+def optional_or_value(left: Plan, right: Plan) -> Plan:
+    """`optional.orValue(other)`."""
+
+    def evaluate(frame: Frame) -> Value:
+        value = left.evaluate(frame)
+        if not isinstance(value, Optional):
+            return value
+        return value_of(value) if value.has_value else right.evaluate(frame)
+
+    return computed(evaluate)
+
+
+def call(function: Function, overload_ids: Sequence[str], args: Sequence[Plan], arg_types: Sequence[Type]) -> Plan:
+    """A function with its arguments, the target among them."""
+    overload_id = overload_ids[0] if len(overload_ids) == 1 else ""
+    implementation = _implementation(function, overload_id, arg_types)
+    price = cost.of_call(function.name, overload_id)
+    evaluators = tuple(arg.evaluate for arg in args)
+    if price is not None:
+        return computed(_priced(implementation, evaluators, price))
+    if len(evaluators) == 1:
+        return computed(_unary(implementation, evaluators[0]))
+    if len(evaluators) == 2:
+        return computed(_binary(implementation, evaluators[0], evaluators[1]))
+    return computed(_priced(implementation, evaluators, lambda args, result: 1))
+
+
+def _unary(implementation: Implementation, operand: Evaluator) -> Evaluator:
+    def evaluate(frame: Frame) -> Value:
+        value = operand(frame)
+        frame.cost += 1
+        if frame.cost > LIMIT:
+            raise CostExceeded
+        return implementation(value)
+
+    return evaluate
+
+
+def _binary(implementation: Implementation, left: Evaluator, right: Evaluator) -> Evaluator:
+    def evaluate(frame: Frame) -> Value:
+        one, other = left(frame), right(frame)
+        frame.cost += 1
+        if frame.cost > LIMIT:
+            raise CostExceeded
+        return implementation(one, other)
+
+    return evaluate
+
+
+def _priced(implementation: Implementation, operands: tuple[Evaluator, ...], price: CallCost) -> Evaluator:
+    def evaluate(frame: Frame) -> Value:
+        args = [operand(frame) for operand in operands]
+        result = implementation(*args)
+        charge(frame, price(args, result))
+        return result
+
+    return evaluate
+
+
+def _implementation(function: Function, overload_id: str, arg_types: Sequence[Type]) -> Implementation:
+    if function.singleton is not None:
+        return function.singleton
+    chosen = next((overload for overload in function.overloads if overload.id == overload_id), None)
+    if chosen is not None:
+        assert chosen.implementation is not None, f"{chosen.id} is the planner's"
+        return _guarded(function, chosen, chosen.implementation, arg_types)
+    return _dispatched(function, len(arg_types))
+
+
+def _guarded(
+    function: Function, overload: Overload, implementation: Implementation, arg_types: Sequence[Type]
+) -> Implementation:
+    """One overload, with a look at the arguments whose types the checker could not be certain of."""
+    checks = [
+        (position, _check(declared))
+        for position, (declared, actual) in enumerate(zip(overload.args, arg_types, strict=True))
+        if function.guarded and declared != actual and declared.kind not in _UNCERTAIN
+    ]
+    if not checks:
+        return implementation
+
+    def guarded(*args: Value) -> Value:
+        for position, check in checks:
+            if not check(args[position]):
+                raise _no_overload(function, args)
+        return implementation(*args)
+
+    return guarded
+
+
+def _dispatched(function: Function, arity: int) -> Implementation:
+    """Any overload, by the types of the arguments."""
+    candidates = [
+        (tuple(_check(declared) for declared in overload.args), overload.implementation)
+        for overload in function.overloads
+        if len(overload.args) == arity and overload.implementation is not None
+    ]
+
+    def dispatched(*args: Value) -> Value:
+        for checks, implementation in candidates:
+            if all(check(arg) for check, arg in zip(checks, args, strict=True)):
+                return implementation(*args)
+        raise _no_overload(function, args)
+
+    return dispatched
+
+
+def _no_overload(function: Function, args: Sequence[Value]) -> CelError:
+    return CelError(f"no such overload: {function.name}({', '.join(map(type_name, args))})")
+
+
+def _check(declared: Type) -> Check:
+    """Whether a value is of a type; of lists and maps only the first element is looked at."""
+    if declared.kind in _UNCERTAIN:
+        return lambda value: True
+    if declared.kind is Kind.LIST:
+        element = _check(declared.params[0])
+        return lambda value: isinstance(value, list) and (not value or element(value[0]))
+    if declared.kind is Kind.MAP:
+        key, entry = _check(declared.params[0]), _check(declared.params[1])
+        return lambda value: (
+            isinstance(value, dict) and all(key(name) and entry(value[name]) for name in list(value)[:1])
+        )
+    name = declared.name
+    return lambda value: type_name(value) == name

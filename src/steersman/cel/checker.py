@@ -1,0 +1,350 @@
+"""Types for every node, and the overloads that calls resolve to; what does not fit is an issue.
+
+The rules are upstream's: operands decide among overloads, type variables are bound as calls are resolved, and a value of
+type `dyn` or `any` fits everything, so that its calls are resolved at run time.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import Final
+
+from steersman.cel import ast, types
+from steersman.cel.ast import (
+    Call,
+    Comprehension,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+    qualified_name,
+)
+from steersman.cel.declarations import Function, Overload
+from steersman.cel.environment import FUNCTIONS, Environment
+from steersman.cel.errors import Issue
+from steersman.cel.types import Kind, Type, is_dyn, is_dyn_or_error, shown, unwrap_optional
+from steersman.cel.unification import Substitution, assignable, most_general, substitute
+from steersman.cel.values import Uint, Value
+
+_LITERAL_TYPES: Final[dict[type, Type]] = {
+    bool: types.BOOL,
+    bytes: types.BYTES,
+    float: types.DOUBLE,
+    int: types.INT,
+    str: types.STRING,
+    type(None): types.NULL,
+    Uint: types.UINT,
+}
+
+
+@dataclass(slots=True)
+class Checked:
+    """What the checker found out about a tree; the planner reads it."""
+
+    root: Node
+    #: By the id of the node.
+    types: dict[int, Type] = field(default_factory=dict)
+    #: Names that stand for a variable or type, by the id of the identifier or selection.
+    names: dict[int, str] = field(default_factory=dict)
+    #: Functions by the id of the call: the name in full, and the ids of the overloads that fit.
+    calls: dict[int, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
+    issues: list[Issue] = field(default_factory=list)
+
+    @property
+    def type(self) -> Type:
+        """The type of the whole expression."""
+        return self.types[self.root.id]
+
+
+def check(root: Node, environment: Environment) -> Checked:
+    """Check a tree; the result is of use only if it has no issues."""
+    checker = _Checker(root, environment)
+    checker.check(root)
+    checked = checker.checked
+    for id_, type_ in checked.types.items():
+        checked.types[id_] = substitute(checker.known, type_, free_to_dyn=True)
+    return checked
+
+
+class _Checker:
+    def __init__(self, root: Node, environment: Environment) -> None:
+        self.checked = Checked(root)
+        #: What type variables stand for.
+        self.known: Substitution = {}
+        self._environment = environment
+        #: Local variables, the innermost scope last.
+        self._scopes: list[dict[str, Type]] = []
+        self._variables = itertools.count()
+
+    def check(self, node: Node) -> None:
+        match node:
+            case Literal():
+                self._set(node, _literal_type(node.value))
+            case Ident():
+                self._check_ident(node)
+            case Select():
+                self._check_select(node)
+            case Call():
+                self._check_call(node)
+            case ListNode():
+                self._check_list(node)
+            case MapNode():
+                self._check_map(node)
+            case StructNode():
+                self._report(node, f"undeclared reference to '{node.name}' (in container '')")
+                self._set(node, types.ERROR)
+            case Comprehension():
+                self._check_comprehension(node)
+
+    def _set(self, node: Node, type_: Type) -> None:
+        self.checked.types[node.id] = type_
+
+    def _type(self, node: Node) -> Type:
+        return self.checked.types[node.id]
+
+    def _report(self, node: Node, message: str) -> None:
+        self.checked.issues.append(Issue(node.offset, message))
+
+    def _lookup(self, name: str) -> tuple[str, Type] | None:
+        """A name in full with its type; a leading dot skips local variables."""
+        if name.startswith("."):
+            found = self._environment.idents.get(name[1:])
+            return None if found is None else (name[1:], found)
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return name, scope[name]
+        declared = self._environment.idents.get(name)
+        return None if declared is None else (name, declared)
+
+    def _fits(self, left: Type, right: Type) -> bool:
+        known = assignable(self.known, [left], [right])
+        if known is None:
+            return False
+        self.known = known
+        return True
+
+    def _fresh_variable(self) -> Type:
+        return types.type_param(f"_var{next(self._variables)}")
+
+    def _check_ident(self, node: Ident) -> None:
+        if self._resolve_name(node, node.name):
+            return
+        self._set(node, types.ERROR)
+        self._report(node, f"undeclared reference to '{node.name}' (in container '')")
+
+    def _resolve_name(self, node: Node, name: str) -> bool:
+        found = self._lookup(name)
+        if found is None:
+            return False
+        self.checked.names[node.id], type_ = found
+        self._set(node, type_)
+        return True
+
+    def _check_select(self, node: Select) -> None:
+        name = qualified_name(node)
+        if name is not None and self._resolve_name(node, name):
+            return
+        result = self._check_field(node, node.operand, node.field, optional=False)
+        result = types.BOOL if node.test_only else result
+        self._set(node, substitute(self.known, result, free_to_dyn=False))
+
+    def _check_optional_select(self, node: Call) -> None:
+        operand, name = node.args
+        assert isinstance(name, Literal)
+        assert isinstance(name.value, str)
+        result = self._check_field(node, operand, name.value, optional=True)
+        self._set(name, types.STRING)
+        self._set(node, substitute(self.known, result, free_to_dyn=False))
+        self.checked.calls[node.id] = (ast.OPTIONAL_SELECT, ("select_optional_field",))
+
+    def _check_field(self, node: Node, operand: Node, name: str, *, optional: bool) -> Type:
+        self.check(operand)
+        target, was_optional = unwrap_optional(substitute(self.known, self._type(operand), free_to_dyn=False))
+        result = self._field_type(node, target, name)
+        return types.optional_of(result) if optional or was_optional else result
+
+    def _field_type(self, node: Node, target: Type, name: str) -> Type:
+        if target.kind is Kind.MAP:
+            return target.params[1]
+        if target.kind is Kind.STRUCT:
+            return self._struct_field(node, target, name)
+        if target.kind is Kind.TYPE_PARAM:
+            self._fits(types.DYN, target)
+        elif not is_dyn_or_error(target):
+            self._report(node, f"type '{shown(target)}' does not support field selection")
+        return types.DYN
+
+    def _struct_field(self, node: Node, target: Type, name: str) -> Type:
+        fields = self._environment.fields.get(target.name)
+        if fields is None:
+            self._report(node, f"unexpected failed resolution of '{target.name}'")
+            return types.ERROR
+        if name not in fields:
+            self._report(node, f"undefined field '{name}'")
+            return types.ERROR
+        return fields[name]
+
+    def _check_call(self, node: Call) -> None:
+        if node.function == ast.OPTIONAL_SELECT:
+            self._check_optional_select(node)
+            return
+        for arg in node.args:
+            self.check(arg)
+        if node.target is None:
+            self._resolve(node, FUNCTIONS.get(node.function.removeprefix(".")), node.function, None)
+            return
+        namespace = qualified_name(node.target)
+        if namespace is not None:
+            function = FUNCTIONS.get(f"{namespace}.{node.function}".removeprefix("."))
+            if function is not None:
+                self._resolve(node, function, node.function, None)
+                return
+        self.check(node.target)
+        self._resolve(node, FUNCTIONS.get(node.function), node.function, node.target)
+
+    def _resolve(self, node: Call, function: Function | None, name: str, target: Node | None) -> None:
+        self._set(node, types.ERROR)
+        if function is None:
+            self._report(node, f"undeclared reference to '{name}' (in container '')")
+            return
+        args = node.args if target is None else (target, *node.args)
+        if function.name in (ast.AND, ast.OR):
+            self._resolve_logic(node, function)
+            return
+        self._resolve_overloads(node, function, [self._type(arg) for arg in args], is_member=target is not None)
+
+    def _resolve_logic(self, node: Call, function: Function) -> None:
+        """`&&` and `||` have one overload and any number of arguments."""
+        fine = True
+        for arg in node.args:
+            if not self._fits(self._type(arg), types.BOOL):
+                self._report(arg, f"expected type 'bool' but found '{shown(self._type(arg))}'")
+                fine = False
+        if fine:
+            self._set(node, types.BOOL)
+            self.checked.calls[node.id] = (function.name, (function.overloads[0].id,))
+
+    def _resolve_overloads(self, node: Call, function: Function, args: list[Type], *, is_member: bool) -> None:
+        result: Type | None = None
+        fitting: list[str] = []
+        for overload in function.overloads:
+            if overload.is_member != is_member:
+                continue
+            params, returned = self._instantiated(overload)
+            known = assignable(self.known, args, params)
+            if known is None:
+                continue
+            self.known = known
+            fitting.append(overload.id)
+            returned = substitute(self.known, returned, free_to_dyn=False)
+            if result is None:
+                result = returned
+            elif not is_dyn(result) and returned != result:
+                result = types.DYN
+        if result is None:
+            self._report_no_overload(node, function, args, is_member=is_member)
+            return
+        self._set(node, result)
+        self.checked.calls[node.id] = (function.name, tuple(fitting))
+
+    def _instantiated(self, overload: Overload) -> tuple[list[Type], Type]:
+        """The types of an overload with type variables of their own."""
+        if not overload.type_params:
+            return list(overload.args), overload.result
+        fresh = {name: self._fresh_variable() for name in sorted(overload.type_params)}
+        return (
+            [substitute(fresh, arg, free_to_dyn=False) for arg in overload.args],
+            substitute(fresh, overload.result, free_to_dyn=False),
+        )
+
+    def _report_no_overload(self, node: Call, function: Function, args: list[Type], *, is_member: bool) -> None:
+        texts = [shown(substitute(self.known, arg, free_to_dyn=True)) for arg in args]
+        target = f"{texts.pop(0)}." if is_member else ""
+        signature = f"{target}({', '.join(texts)})"
+        self._report(node, f"found no matching overload for '{function.name}' applied to '{signature}'")
+
+    def _check_list(self, node: ListNode) -> None:
+        joined: Type | None = None
+        for position, element in enumerate(node.elements):
+            self.check(element)
+            type_ = self._type(element)
+            if position in node.optionals:
+                type_ = self._unwrapped(element, type_)
+            joined = self._join(element, joined, type_)
+        self._set(node, types.list_of(joined or self._fresh_variable()))
+
+    def _check_map(self, node: MapNode) -> None:
+        key_type: Type | None = None
+        value_type: Type | None = None
+        for entry in node.entries:
+            self.check(entry.key)
+            key_type = self._join(entry.key, key_type, self._type(entry.key))
+            self.check(entry.value)
+            type_ = self._type(entry.value)
+            if entry.optional:
+                type_ = self._unwrapped(entry.value, type_)
+            value_type = self._join(entry.value, value_type, type_)
+        self._set(node, types.map_of(key_type or self._fresh_variable(), value_type or self._fresh_variable()))
+
+    def _unwrapped(self, node: Node, type_: Type) -> Type:
+        """What an element behind `?` must hold."""
+        inner, was_optional = unwrap_optional(type_)
+        if not was_optional and not is_dyn(inner):
+            self._report(node, f"expected type '{shown(types.optional_of(inner))}' but found '{shown(inner)}'")
+        return inner
+
+    def _join(self, node: Node, previous: Type | None, current: Type) -> Type:
+        """The type of the elements so far and one more; all elements of a literal must be of one type."""
+        if previous is None:
+            return current
+        if self._fits(previous, current):
+            return most_general(previous, current)
+        self._report(node, f"expected type '{shown(previous)}' but found '{shown(current)}'")
+        return types.ERROR
+
+    def _check_comprehension(self, node: Comprehension) -> None:
+        self.check(node.range)
+        self.check(node.initial)
+        over = substitute(self.known, self._type(node.range), free_to_dyn=False)
+        accumulated = self._type(node.initial)
+        self._scopes.append({node.accumulator: accumulated})
+        self._scopes.append(self._iteration_variables(node, over))
+        self.check(node.condition)
+        self._require(node.condition, types.BOOL)
+        self.check(node.step)
+        self._require(node.step, accumulated)
+        self._scopes.pop()
+        self.check(node.result)
+        self._scopes.pop()
+        self._set(node, substitute(self.known, self._type(node.result), free_to_dyn=False))
+
+    def _iteration_variables(self, node: Comprehension, over: Type) -> dict[str, Type]:
+        first, second = self._iterated(node, over)
+        return {node.variable: first, **({node.second_variable: second} if node.second_variable else {})}
+
+    def _iterated(self, node: Comprehension, over: Type) -> tuple[Type, Type]:
+        """The types of the first and the second variable."""
+        if over.kind is Kind.LIST:
+            return (types.INT if node.second_variable else over.params[0]), over.params[0]
+        if over.kind is Kind.MAP:
+            return over.params[0], over.params[1]
+        if over.kind in (Kind.DYN, Kind.ERROR, Kind.TYPE_PARAM):
+            self._fits(types.DYN, over)
+            return types.DYN, types.DYN
+        complaint = (
+            f"expression of type '{shown(over)}' cannot be range of a comprehension (must be list, map, or dynamic)"
+        )
+        self._report(node.range, complaint)
+        return types.ERROR, types.ERROR
+
+    def _require(self, node: Node, type_: Type) -> None:
+        if not self._fits(type_, self._type(node)):
+            self._report(node, f"expected type '{shown(type_)}' but found '{shown(self._type(node))}'")
+
+
+def _literal_type(value: Value) -> Type:
+    return _LITERAL_TYPES[type(value)]

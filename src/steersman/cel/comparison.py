@@ -1,0 +1,172 @@
+"""Equality and order of values: `==`, `in`, `<`, and everything that sorts.
+
+Numbers of different types are compared by value, lists and maps by content; any other two types are simply not equal.
+Values of Kubernetes' own types answer through `Equatable`, because some of them refuse to be compared with others.
+"""
+
+from __future__ import annotations
+
+import abc
+import math
+from typing import Final
+
+from steersman.cel.errors import CelError, no_such_overload
+from steersman.cel.values import BoolKey, Duration, Optional, Timestamp, TypeValue, Uint, Value, from_key
+
+_NUMBERS: Final = frozenset({int, Uint, float})
+_ORDERED: Final = frozenset({str, bytes, bool})
+_MIN_INT: Final = -(2.0**63)
+_MAX_INT: Final = 2.0**63
+_MAX_UINT: Final = 2.0**64
+
+
+class Equatable(abc.ABC):
+    """A value that knows what it equals: the base of all of Kubernetes' own types."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def equals(self, other: Value) -> bool:
+        """Raises `CelError` if the two cannot be compared."""
+
+
+def equals(left: Value, right: Value) -> bool:
+    """`left == right`; raises for the few types that cannot be compared with others."""
+    if left is None or right is None:
+        return left is right
+    kind = type(left)
+    if kind is str or kind is bool or kind is bytes or kind is BoolKey:
+        return type(right) is kind and left == right
+    if kind in _NUMBERS:
+        return type(right) in _NUMBERS and _numbers_equal(left, right)
+    return _others_equal(left, right)
+
+
+def contains(elements: list[Value], sought: Value) -> bool:
+    """Whether a list has an element that equals; elements that cannot be compared do not."""
+    return any(equal_or_false(sought, element) for element in elements)
+
+
+def equal_or_false(left: Value, right: Value) -> bool:
+    """`left == right`, and false if the two cannot be compared."""
+    try:
+        return equals(left, right)
+    except CelError:
+        return False
+
+
+def find(entries: dict[Value, Value], key: Value) -> tuple[Value, bool]:
+    """What a map has under a key (in the form of `to_key`), and whether it has it."""
+    try:
+        if key in entries:
+            return entries[key], True
+    except TypeError:  # a list or map is never a key
+        pass
+    return None, False
+
+
+def order(left: Value, right: Value) -> int:
+    """-1, 0 or 1; raises if the two have no order."""
+    if type(left) in _NUMBERS:
+        if type(right) not in _NUMBERS:
+            raise no_such_overload()
+        return _order_numbers(left, right)
+    if type(left) is not type(right):
+        raise no_such_overload()
+    if isinstance(left, str) and isinstance(right, str):
+        # The order of UTF-8 bytes is the order of code points.
+        return (left > right) - (left < right)
+    if isinstance(left, bytes) and isinstance(right, bytes):
+        return (left > right) - (left < right)
+    if isinstance(left, bool) and isinstance(right, bool):
+        return left - right
+    if isinstance(left, Timestamp | Duration) and isinstance(right, Timestamp | Duration):
+        return (left.nanos > right.nanos) - (left.nanos < right.nanos)
+    raise no_such_overload()
+
+
+def is_ordered(value: Value) -> bool:
+    """Whether values of this type have an order at all."""
+    kind = type(value)
+    return kind in _NUMBERS or kind in _ORDERED or kind is Timestamp or kind is Duration
+
+
+def _numbers_equal(left: Value, right: Value) -> bool:
+    if type(left) is not float and type(right) is not float:
+        return left == right
+    if left != left or right != right:  # NaN
+        return False
+    return _order_numbers(left, right) == 0
+
+
+def _order_numbers(left: Value, right: Value) -> int:
+    assert isinstance(left, int | float)
+    assert isinstance(right, int | float)
+    if isinstance(left, float):
+        _reject_nan(left)
+        if isinstance(right, float):
+            _reject_nan(right)
+            return (left > right) - (left < right)
+        return _order_double(left, right)
+    if isinstance(right, float):
+        _reject_nan(right)
+        return -_order_double(right, left)
+    return (left > right) - (left < right)
+
+
+def _order_double(double: float, whole: int) -> int:
+    """A double and an integer compare as doubles, unless the double is beyond the integer's range."""
+    lowest, highest = (0.0, _MAX_UINT) if type(whole) is Uint else (_MIN_INT, _MAX_INT)
+    if double < lowest:
+        return -1
+    if double > highest:
+        return 1
+    other = float(whole)
+    return (double > other) - (double < other)
+
+
+def _reject_nan(number: float) -> None:
+    if math.isnan(number):
+        raise CelError("NaN values cannot be ordered")
+
+
+def _others_equal(left: Value, right: Value) -> bool:
+    if isinstance(left, list):
+        return isinstance(right, list) and len(left) == len(right) and _items_equal(left, right)
+    if isinstance(left, dict):
+        return isinstance(right, dict) and len(left) == len(right) and _entries_equal(left, right)
+    if isinstance(left, Optional):
+        return isinstance(right, Optional) and _optionals_equal(left, right)
+    if isinstance(left, Timestamp):
+        return isinstance(right, Timestamp) and left.nanos == right.nanos
+    if isinstance(left, Duration | TypeValue):
+        return left == right
+    assert isinstance(left, Equatable)
+    return left.equals(right)
+
+
+def _items_equal(left: list[Value], right: list[Value]) -> bool:
+    return all(_not_unequal(one, other) for one, other in zip(left, right, strict=True))
+
+
+def _entries_equal(left: dict[Value, Value], right: dict[Value, Value]) -> bool:
+    return all(key in right and _not_unequal(value, right[key]) for key, value in left.items())
+
+
+def _not_unequal(left: Value, right: Value) -> bool:
+    """Inside lists and maps upstream takes what cannot be compared for equal."""
+    try:
+        return equals(left, right)
+    except CelError:
+        return True
+
+
+def _optionals_equal(left: Optional, right: Optional) -> bool:
+    if not left.has_value or not right.has_value:
+        return left.has_value == right.has_value
+    return left.value.equals(right.value) if isinstance(left.value, Equatable) else equals(left.value, right.value)
+
+
+def keys_of(entries: dict[Value, Value]) -> list[Value]:
+    """The keys of a map as values."""
+    return [from_key(key) for key in entries]

@@ -1,0 +1,194 @@
+"""`int()`, `string()`, `timestamp()` and the other functions that turn a value into one of another type."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from steersman.cel.arithmetic import (
+    INT_OVERFLOW,
+    MAX_INT,
+    MAX_SECONDS,
+    MAX_UINT,
+    MIN_INT,
+    MIN_SECONDS,
+    TIMESTAMP_OVERFLOW,
+    UINT_OVERFLOW,
+    checked_int,
+    checked_uint,
+)
+from steersman.cel.errors import CelError
+from steersman.cel.gotext import plain, shortest
+from steersman.cel.times import parse_duration, parse_timestamp, written_timestamp
+from steersman.cel.values import NANOS, Duration, Timestamp, TypeValue, Uint, Value, type_name
+
+_SIGNED: Final = re.compile(r"[+-]?[0-9]+")
+_UNSIGNED: Final = re.compile(r"[0-9]+")
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:_?[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+_HEXADECIMAL: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
+_SPECIAL: Final = re.compile(r"[+-]?(?:inf|infinity)|nan", re.IGNORECASE)
+_BOOLS: Final = {
+    **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
+    **dict.fromkeys(("0", "f", "F", "FALSE", "false", "False"), False),
+}
+_TWO_TO_63: Final = 2.0**63
+_TWO_TO_64: Final = 2.0**64
+
+
+def to_type(value: Value) -> TypeValue:
+    """`type(value)`."""
+    return TypeValue(type_name(value))
+
+
+def to_int(value: Value) -> int:
+    """`int(value)`."""
+    if isinstance(value, Uint):
+        return checked_int(int(value))
+    if isinstance(value, float):
+        if not -_TWO_TO_63 < value < _TWO_TO_63:
+            raise CelError(INT_OVERFLOW)
+        return int(value)
+    if isinstance(value, str):
+        if _SIGNED.fullmatch(value) and MIN_INT <= int(value) <= MAX_INT:
+            return int(value)
+    elif isinstance(value, Duration):
+        return value.nanos
+    elif isinstance(value, Timestamp):
+        return value.seconds
+    elif type(value) is int:
+        return value
+    raise _impossible(value, "int")
+
+
+def to_uint(value: Value) -> Uint:
+    """`uint(value)`."""
+    if isinstance(value, Uint):
+        return value
+    if type(value) is int:
+        return checked_uint(value)
+    if isinstance(value, float):
+        if not 0 <= value < _TWO_TO_64:
+            raise CelError(UINT_OVERFLOW)
+        return Uint(int(value))
+    if isinstance(value, str) and _UNSIGNED.fullmatch(value) and int(value) <= MAX_UINT:
+        return Uint(int(value))
+    raise _impossible(value, "uint")
+
+
+def to_double(value: Value) -> float:
+    """`double(value)`."""
+    if isinstance(value, float):
+        return value
+    if isinstance(value, int) and type(value) is not bool:
+        return float(value)
+    if isinstance(value, str):
+        number = parse_double(value)
+        if number is not None:
+            return number
+    raise _impossible(value, "double")
+
+
+def to_string(value: Value) -> str:
+    """`string(value)`."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return shortest(value)
+    if isinstance(value, bytes):
+        return _decoded(value)
+    if isinstance(value, Duration):
+        return written_duration(value)
+    if isinstance(value, Timestamp):
+        return written_timestamp(value)
+    if isinstance(value, TypeValue):
+        return value.name
+    if value is None:
+        return "null"
+    raise _impossible(value, "string")
+
+
+def to_bytes(value: Value) -> bytes:
+    """`bytes(value)`."""
+    if isinstance(value, bytes):
+        return value
+    if isinstance(value, str):
+        return value.encode()
+    raise _impossible(value, "bytes")
+
+
+def to_bool(value: Value) -> bool:
+    """`bool(value)`."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str) and value in _BOOLS:
+        return _BOOLS[value]
+    raise _impossible(value, "bool")
+
+
+def to_duration(value: Value) -> Duration:
+    """`duration(value)`."""
+    if isinstance(value, Duration):
+        return value
+    if isinstance(value, str):
+        nanos = parse_duration(value)
+        if nanos is not None:
+            return Duration(nanos)
+    raise _impossible(value, "google.protobuf.Duration")
+
+
+def to_timestamp(value: Value) -> Timestamp:
+    """`timestamp(value)`."""
+    if isinstance(value, Timestamp):
+        return value
+    if isinstance(value, str):
+        moment = parse_timestamp(value)
+        if moment is not None:
+            return _in_range(moment)
+    elif type(value) is int:
+        return _in_range(Timestamp(value * NANOS))
+    raise _impossible(value, "google.protobuf.Timestamp")
+
+
+def written_duration(value: Duration) -> str:
+    """A duration in seconds."""
+    whole, nanos = divmod(abs(value.nanos), NANOS)
+    seconds = whole + nanos / 1e9
+    return plain(-seconds if value.nanos < 0 else seconds) + "s"
+
+
+def parse_double(text: str) -> float | None:
+    """A number as upstream's language reads it; None if it is none, or too large."""
+    if _SPECIAL.fullmatch(text):
+        return float(text)
+    try:
+        if _DECIMAL.fullmatch(text) and "_" not in text:
+            number = float(text)
+        elif _HEXADECIMAL.fullmatch(text):
+            number = float.fromhex(text)
+        else:
+            return None
+    except OverflowError:
+        return None
+    return None if math.isinf(number) else number
+
+
+def _in_range(moment: Timestamp) -> Timestamp:
+    if MIN_SECONDS <= moment.seconds <= MAX_SECONDS:
+        return moment
+    raise CelError(TIMESTAMP_OVERFLOW)
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
+
+
+def _impossible(value: Value, target: str) -> CelError:
+    return CelError(f"type conversion error from '{type_name(value)}' to '{target}'")

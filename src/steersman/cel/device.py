@@ -1,0 +1,184 @@
+"""Selectors of devices: what comes in is an expression and a device, what goes out is whether the device is selected.
+
+`compile_device_selector` parses, checks and plans an expression once; the allocator evaluates it for many devices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, TypeAlias
+
+from steersman.api.meta import Quantity
+from steersman.cel import types
+from steersman.cel.checker import check
+from steersman.cel.environment import Environment, device_environment
+from steersman.cel.errors import CelError, Issue, render
+from steersman.cel.frame import Frame, PlanError
+from steersman.cel.library import quantities, semver
+from steersman.cel.parser import parse
+from steersman.cel.planner import Program, plan
+from steersman.cel.validators import validate
+from steersman.cel.values import DefaultMap, Value, go_name, type_name
+
+
+class Version(str):
+    """A device attribute of type version, as written; a plain `str` is an attribute of type string."""
+
+    __slots__ = ()
+
+
+AttributeValue: TypeAlias = (
+    bool | int | str | Version | tuple[bool, ...] | tuple[int, ...] | tuple[str, ...] | tuple[Version, ...] | None
+)
+"""The value of a device attribute, a tuple for one of the list types; None is a value of a type unknown here."""
+
+_CACHED: Final = 1024
+_ENVIRONMENTS: Final = {lists: device_environment(list_attributes=lists) for lists in (False, True)}
+_NATIVE_CONVERSIONS: Final = {
+    "int": "unsupported type conversion from 'int' to bool",
+    "uint": "unsupported type conversion from 'uint' to bool",
+    "double": "type conversion error from Double to 'bool'",
+    "string": "unsupported native conversion from string to 'bool'",
+    "bytes": "type conversion error from Bytes to 'bool'",
+    "list": "type conversion error from list to 'bool'",
+    "map": "unsupported type conversion to 'bool'",
+    "null_type": "type conversion error from 'null_type' to 'bool'",
+}
+
+
+class DeviceInput:
+    """A device as expressions see it. It must not change: what it was turned into is kept."""
+
+    __slots__ = ("_activations", "allow_multiple_allocations", "attributes", "capacity", "driver")
+
+    def __init__(
+        self,
+        driver: str,
+        attributes: Mapping[str, AttributeValue],
+        capacity: Mapping[str, Quantity],
+        allow_multiple_allocations: bool | None = None,
+    ) -> None:
+        #: The domain of attributes and capacities whose names have none.
+        self.driver = driver
+        self.attributes = attributes
+        self.capacity = capacity
+        self.allow_multiple_allocations = allow_multiple_allocations
+        #: The value of the variable `device`, without and with attributes of list types.
+        self._activations: list[Value] = [None, None]
+
+    def activation(self, *, list_attributes: bool) -> Value:
+        """The value of the variable `device`; raises `CelError` for an attribute that cannot be used."""
+        found = self._activations[list_attributes]
+        if found is None:
+            found = self._activations[list_attributes] = self._activate(list_attributes=list_attributes)
+        return found
+
+    def _activate(self, *, list_attributes: bool) -> Value:
+        attributes, capacity = DefaultMap(), DefaultMap()
+        for name, attribute in self.attributes.items():
+            _put(attributes, name, self.driver, _attribute(name, attribute, list_attributes=list_attributes))
+        for name, quantity in self.capacity.items():
+            _put(capacity, name, self.driver, quantities.parse(quantity))
+        return {
+            "driver": self.driver,
+            "allowMultipleAllocations": bool(self.allow_multiple_allocations),
+            "attributes": attributes,
+            "capacity": capacity,
+        }
+
+
+class DeviceSelector:
+    """A compiled expression. `error` says why it is none; it must be looked at before `matches` is called."""
+
+    __slots__ = ("_list_attributes", "_program", "error", "expression")
+
+    def __init__(self, expression: str, program: Program | None, error: str | None, *, list_attributes: bool) -> None:
+        self.expression = expression
+        #: Why the expression cannot be used, in upstream's words; None if it can.
+        self.error = error
+        self._program = program
+        self._list_attributes = list_attributes
+
+    def matches(self, device: DeviceInput) -> bool:
+        """Whether the device is selected; raises `CelError` if the expression cannot be evaluated for it."""
+        return self.evaluate(device)[0]
+
+    def evaluate(self, device: DeviceInput) -> tuple[bool, int]:
+        """Whether the device is selected, and what finding out has cost."""
+        if self._program is None:
+            raise CelError(self.error or "")
+        frame = Frame(device.activation(list_attributes=self._list_attributes), self._program.variables)
+        result = self._program.evaluate(frame)
+        if type(result) is bool:
+            return result, frame.cost
+        raise CelError(f"CEL result of type {type_name(result)} could not be converted to bool: {_no_bool(result)}")
+
+
+@lru_cache(maxsize=_CACHED)
+def compile_device_selector(expression: str, *, list_type_attributes: bool = False) -> DeviceSelector:
+    """Compile an expression; never raises, an error is kept in the selector.
+
+    `list_type_attributes` is the feature gate DRAListTypeAttributes.
+    """
+    program: Program | None = None
+    error: str | None = None
+    try:
+        program = _compiled(expression, _ENVIRONMENTS[list_type_attributes])
+    except PlanError as failure:
+        error = str(failure)
+    return DeviceSelector(expression, program, error, list_attributes=list_type_attributes)
+
+
+def _compiled(expression: str, environment: Environment) -> Program:
+    root, issues = parse(expression)
+    if root is None:
+        raise _rejected(issues, expression)
+    checked = check(root, environment)
+    issues = checked.issues or validate(checked)
+    if issues:
+        raise _rejected(issues, expression)
+    if checked.type not in (types.BOOL, types.ANY) and not (environment.accepts_dyn and checked.type == types.DYN):
+        raise PlanError(f"must evaluate to bool or the unknown type, not {checked.type}")
+    try:
+        return plan(checked)
+    except PlanError as error:
+        raise PlanError(f"program instantiation failed: {error}") from None
+
+
+def _rejected(issues: list[Issue], expression: str) -> PlanError:
+    return PlanError(f"compilation failed: {render(issues, expression)}")
+
+
+def _put(domains: DefaultMap, name: str, driver: str, value: Value) -> None:
+    domain, slash, id_ = name.partition("/")
+    if not slash:
+        domain, id_ = driver, name
+    entries = domains.setdefault(domain, {})
+    assert isinstance(entries, dict)
+    entries[id_] = value
+
+
+def _attribute(name: str, attribute: AttributeValue, *, list_attributes: bool) -> Value:
+    try:
+        if isinstance(attribute, tuple) and list_attributes:
+            return [_scalar(element) for element in attribute]
+        return _scalar(attribute)
+    except CelError as error:
+        raise CelError(f"attribute {name}: {error}") from None
+
+
+def _scalar(attribute: AttributeValue) -> Value:
+    if isinstance(attribute, Version):
+        try:
+            return semver.parse(str(attribute))
+        except CelError as error:
+            raise CelError(f"parse semantic version: {error}") from None
+    if isinstance(attribute, bool | int | str):
+        return attribute
+    raise CelError("unsupported attribute value")
+
+
+def _no_bool(result: Value) -> str:
+    known = _NATIVE_CONVERSIONS.get(type_name(result))
+    return known or f"type conversion error from '{go_name(result).rpartition('.')[2]}' to 'bool'"

@@ -1,0 +1,66 @@
+"""What can go wrong with an expression: at evaluation (`CelError`), and at compilation (`Issue`).
+
+Evaluation raises; compilation collects issues with their places, and `render` shows them as upstream does, each with the
+line of the expression and a caret under the place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from steersman.errors import SteersmanError
+
+NO_SUCH_OVERLOAD: Final = "no such overload"
+COST_EXCEEDED: Final = "operation cancelled: actual cost limit exceeded"
+
+_MOST_ISSUES: Final = 100
+_LONGEST_SNIPPET: Final = 16384
+"""Bytes of a line beyond which it is not shown."""
+
+
+class CelError(SteersmanError):
+    """An expression could not be evaluated for a device; the message is upstream's."""
+
+
+class CostExceeded(CelError):
+    """Evaluation was stopped because it became too expensive; `&&` and `||` do not absorb this one."""
+
+    def __init__(self) -> None:
+        super().__init__(COST_EXCEEDED)
+
+
+class Issue(NamedTuple):
+    """A mistake found by the parser, the checker or a validator."""
+
+    #: Position in the expression, in characters.
+    offset: int
+    message: str
+
+
+def no_such_overload() -> CelError:
+    """The error of an operation that its operands do not have."""
+    return CelError(NO_SUCH_OVERLOAD)
+
+
+def render(issues: Iterable[Issue], source: str) -> str:
+    """All issues in the order of their places, as upstream prints them."""
+    ordered = sorted(issues, key=lambda issue: issue.offset)
+    shown = [_shown(issue, source) for issue in ordered[:_MOST_ISSUES]]
+    if len(ordered) > _MOST_ISSUES:
+        shown.append(f"{len(ordered) - _MOST_ISSUES} more errors were truncated")
+    return "\n".join(shown)
+
+
+def _shown(issue: Issue, source: str) -> str:
+    if issue.offset < 0:
+        return f"ERROR: <input>:-1:0: {issue.message}"
+    start = source.rfind("\n", 0, issue.offset) + 1
+    line, column = source.count("\n", 0, start) + 1, issue.offset - start
+    text = f"ERROR: <input>:{line}:{column + 1}: {issue.message}"
+    snippet = source[start:].split("\n", 1)[0].replace("\t", " ")
+    if len(snippet.encode()) > _LONGEST_SNIPPET:
+        return text
+    dots = "".join("." if char.isascii() else "\uff0e" for char in snippet[:column])
+    caret = "^" if snippet[column : column + 1].isascii() else "\uff3e"
+    return f"{text}\n | {snippet}\n | {dots}{caret}"

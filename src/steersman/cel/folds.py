@@ -1,0 +1,126 @@
+"""Closures for comprehensions: everything that `all`, `map`, `cel.bind` and the other macros expand to.
+
+An error in a step does not end the loop: the accumulator holds it as a `Failure`, and the steps that follow may absorb
+it. That is how `[0, 1].exists(x, 1 / x == 1)` is true.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from steersman.cel.comparison import keys_of
+from steersman.cel.cost import LOOKUP
+from steersman.cel.errors import CelError, CostExceeded
+from steersman.cel.frame import UNSET, Evaluator, Failure, Frame, Plan, charge, computed
+from steersman.cel.values import GrowingList, GrowingMap, Value, from_key, go_name
+
+
+class Slots(NamedTuple):
+    """Where a comprehension keeps its variables in the frame."""
+
+    variable: int
+    second_variable: int | None
+    accumulator: int
+
+
+class Parts(NamedTuple):
+    """The planned parts of a comprehension."""
+
+    over: Plan
+    condition: Plan
+    step: Plan
+    result: Plan
+
+
+def accumulator(slot: int, initial: Plan) -> Plan:
+    """The variable of a comprehension's result; it is computed when it is first read."""
+    initialise = initial.evaluate
+
+    def resolve(frame: Frame) -> Value:
+        value = frame.variables[slot]
+        if value is UNSET:
+            value = frame.variables[slot] = _initialised(initialise, frame)
+        if type(value) is Failure:
+            raise value.error
+        return value
+
+    def evaluate(frame: Frame) -> Value:
+        charge(frame, LOOKUP)
+        return resolve(frame)
+
+    return Plan(evaluate, resolve, is_attribute=True)
+
+
+def fold(parts: Parts, slots: Slots) -> Plan:
+    """A comprehension."""
+    over, condition, step, result = (part.evaluate for part in parts)
+
+    def evaluate(frame: Frame) -> Value:
+        variables = frame.variables
+        items = _items(over(frame), pairs=slots.second_variable is not None)
+        variables[slots.accumulator] = UNSET
+        for first, second in items:
+            variables[slots.variable] = first
+            if slots.second_variable is not None:
+                variables[slots.second_variable] = second
+            if not _goes_on(condition, frame):
+                break
+            variables[slots.accumulator] = _stepped(step, frame)
+        return _finished(result(frame))
+
+    return computed(evaluate)
+
+
+def _initialised(initialise: Evaluator, frame: Frame) -> Value:
+    try:
+        value = initialise(frame)
+    except CostExceeded:
+        raise
+    except CelError as error:
+        return Failure(error)
+    if isinstance(value, list) and not value:
+        return GrowingList()
+    if isinstance(value, dict) and not value:
+        return GrowingMap()
+    return value
+
+
+def _items(over: Value, *, pairs: bool) -> Iterable[tuple[Value, Value]]:
+    """What the first and the second variable are in each round."""
+    if isinstance(over, list):
+        return list(enumerate(over)) if pairs else [(element, None) for element in over]
+    if isinstance(over, dict):
+        if pairs:
+            return [(from_key(key), value) for key, value in over.items()]
+        return [(key, None) for key in keys_of(over)]
+    if pairs:
+        raise CelError(f"unsupported comprehension range type: {go_name(over)}")
+    raise CelError(f"got '{go_name(over)}', expected iterable type")
+
+
+def _goes_on(condition: Evaluator, frame: Frame) -> bool:
+    try:
+        return condition(frame) is not False
+    except CostExceeded:
+        raise
+    except CelError:
+        return True
+
+
+def _stepped(step: Evaluator, frame: Frame) -> Value:
+    try:
+        return step(frame)
+    except CostExceeded:
+        raise
+    except CelError as error:
+        return Failure(error)
+
+
+def _finished(result: Value) -> Value:
+    """What a comprehension has built no longer grows."""
+    if type(result) is GrowingList:
+        return list(result)
+    if type(result) is GrowingMap:
+        return dict(result)
+    return result

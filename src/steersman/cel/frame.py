@@ -1,0 +1,86 @@
+"""One evaluation: the device, local variables, and what it has cost so far.
+
+A planned expression is a tree of closures that take the frame and give a value, or raise `CelError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, TypeAlias
+
+from steersman.cel.cost import LIMIT
+from steersman.cel.errors import CelError, CostExceeded
+from steersman.cel.values import Value
+
+
+class Frame:
+    """What the closures of one evaluation share."""
+
+    __slots__ = ("cost", "device", "variables")
+
+    def __init__(self, device: Value, variables: int) -> None:
+        #: The value of the variable `device`.
+        self.device = device
+        #: Local variables, by the slots that the planner gave them.
+        self.variables: list[Value] = [None] * variables
+        self.cost = 0
+
+
+Evaluator: TypeAlias = Callable[[Frame], Value]
+
+
+class Failure(NamedTuple):
+    """An error that an accumulator holds: whoever reads it fails with it, and a later iteration may absorb it."""
+
+    error: CelError
+
+
+class _Unset:
+    """An accumulator that nobody has read yet."""
+
+
+UNSET: Final = _Unset()
+
+
+class PlanError(Exception):
+    """An expression that is in order by its types cannot be planned; the message is upstream's."""
+
+
+class Plan(NamedTuple):
+    """How to evaluate a node."""
+
+    evaluate: Evaluator
+    #: The same for variables, fields and conditionals inside others, where looking them up costs nothing more.
+    resolve: Evaluator
+    is_constant: bool = False
+    is_attribute: bool = False
+
+
+def charge(frame: Frame, cost: int) -> None:
+    """Add to the cost; raises when it exceeds the limit."""
+    frame.cost += cost
+    if frame.cost > LIMIT:
+        raise CostExceeded
+
+
+def constant(value: Value) -> Plan:
+    """A value known beforehand."""
+
+    def evaluate(frame: Frame) -> Value:
+        return value
+
+    return Plan(evaluate, evaluate, is_constant=True)
+
+
+def computed(evaluate: Evaluator) -> Plan:
+    """A value that has to be computed, and is no variable or field."""
+    return Plan(evaluate, evaluate)
+
+
+def constant_value(plan: Plan) -> Value:
+    """The value of a constant, which needs nothing of the frame."""
+    assert plan.is_constant
+    return plan.evaluate(_EMPTY)
+
+
+_EMPTY: Final = Frame(None, 0)

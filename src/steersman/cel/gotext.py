@@ -1,0 +1,83 @@
+"""How upstream's language writes values into texts: quoted strings, floats, and lists, where messages or results show them."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from typing import Final
+
+from steersman.cel.values import Optional, TypeValue, Value, from_key
+
+_ESCAPES: Final = {
+    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"',
+}  # fmt: skip
+_LARGEST_PLAIN_EXPONENT: Final = 21
+_SMALLEST_PLAIN_EXPONENT: Final = -5
+
+
+def shown(value: Value) -> str:
+    """A value as messages show it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return shortest(value)
+    if isinstance(value, bytes):
+        return "[" + " ".join(map(str, value)) + "]"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(shown, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{shown(from_key(key))}: {shown(entry)}" for key, entry in value.items()) + "}"
+    if isinstance(value, Optional):
+        return f"optional({shown(value.value)})" if value.has_value else "optional.none()"
+    if isinstance(value, TypeValue):
+        return value.name
+    return "NULL_VALUE" if value is None else str(value)
+
+
+def quoted(text: str) -> str:
+    """A text in double quotes, with what is not printable escaped."""
+    return '"' + "".join(_ESCAPES.get(char) or _printable(char) for char in text) + '"'
+
+
+def shortest(number: float) -> str:
+    """The shortest text that gives the number again, with an exponent where it is large or small."""
+    if not math.isfinite(number):
+        return _special(number)
+    digits, exponent = _digits(number)
+    if _SMALLEST_PLAIN_EXPONENT < exponent <= _LARGEST_PLAIN_EXPONENT:
+        return plain(number)
+    mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
+    sign = "-" if math.copysign(1, number) < 0 else ""
+    return f"{sign}{mantissa}e{'-' if exponent < 1 else '+'}{abs(exponent - 1):02d}"
+
+
+def plain(number: float) -> str:
+    """The shortest text that gives the number again, without exponent."""
+    if not math.isfinite(number):
+        return _special(number)
+    text = format(Decimal(repr(number)), "f")
+    return text.removesuffix(".0")
+
+
+def _digits(number: float) -> tuple[str, int]:
+    """The significant digits, and the position of the decimal point before or behind them."""
+    parts = Decimal(repr(number)).as_tuple()
+    digits = "".join(map(str, parts.digits))
+    point = len(digits) + int(parts.exponent)
+    stripped = digits.rstrip("0") or "0"
+    return stripped, point if stripped != "0" else 1
+
+
+def _special(number: float) -> str:
+    if math.isnan(number):
+        return "NaN"
+    return "+Inf" if number > 0 else "-Inf"
+
+
+def _printable(char: str) -> str:
+    if char.isprintable():
+        return char
+    code = ord(char)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

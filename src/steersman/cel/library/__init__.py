@@ -1,0 +1,3 @@
+"""The functions that expressions may call, one module per subject; `steersman.cel.environment` puts them together."""
+
+__all__: list[str] = []

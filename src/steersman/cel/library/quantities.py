@@ -1,0 +1,140 @@
+"""`quantity("1Gi")`: resource quantities, with the arithmetic of `steersman.api.quantity`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from steersman.api import quantity as quantities
+from steersman.api.quantity import Amount, Format
+from steersman.cel.arithmetic import MAX_INT, MIN_INT
+from steersman.cel.comparison import Equatable
+from steersman.cel.declarations import function, overload
+from steersman.cel.errors import CelError, no_such_overload
+from steersman.cel.values import Value, register
+from steersman.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity(Equatable):
+    """An amount of a resource."""
+
+    amount: Amount
+    #: The result of `add` or `sub`: upstream refuses to find such a quantity on the right of `==`.
+    computed: bool = False
+
+    def equals(self, other: Value) -> bool:
+        """By value, whatever the unit."""
+        if not isinstance(other, Quantity) or other.computed:
+            raise no_such_overload()
+        return quantities.compare(self.amount, other.amount) == 0
+
+
+register(Quantity, "kubernetes.Quantity", "cel.Quantity")
+
+
+def parse(text: str | float) -> Quantity:
+    """A quantity from its text."""
+    try:
+        return Quantity(quantities.parse(text))
+    except InputError as error:
+        raise CelError(error.message) from None
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        quantities.parse(text)
+    except InputError:
+        return False
+    return True
+
+
+def _sign(quantity: Quantity) -> int:
+    return quantities.sign(quantity.amount)
+
+
+def _compare(left: Quantity, right: Quantity) -> int:
+    return quantities.compare(left.amount, right.amount)
+
+
+def _is_greater(left: Quantity, right: Quantity) -> bool:
+    return _compare(left, right) > 0
+
+
+def _is_less(left: Quantity, right: Quantity) -> bool:
+    return _compare(left, right) < 0
+
+
+def _whole(quantity: Quantity) -> int | None:
+    """The value if upstream keeps it as an integer that fits; big decimals never do."""
+    amount = quantity.amount
+    if not amount.is_int64:
+        return None
+    if amount.scale >= 0:
+        value: int = amount.unscaled * 10**amount.scale
+    else:
+        value, rest = divmod(amount.unscaled, 10**-amount.scale)
+        if rest:
+            return None
+    return value if MIN_INT <= value <= MAX_INT else None
+
+
+def _is_integer(quantity: Quantity) -> bool:
+    return _whole(quantity) is not None
+
+
+def _as_integer(quantity: Quantity) -> int:
+    value = _whole(quantity)
+    if value is None:
+        raise CelError("cannot convert value to integer")
+    return value
+
+
+def _as_float(quantity: Quantity) -> float:
+    amount = quantity.amount
+    if amount.scale == 0:
+        return float(amount.unscaled)
+    return float(amount.unscaled) * 10.0**amount.scale
+
+
+def _add(left: Quantity, right: Quantity) -> Quantity:
+    return Quantity(quantities.add(left.amount, right.amount), computed=True)
+
+
+def _sub(left: Quantity, right: Quantity) -> Quantity:
+    return Quantity(quantities.sub(left.amount, right.amount), computed=True)
+
+
+def _from_int(number: int) -> Quantity:
+    return Quantity(Amount(number, 0, Format.DECIMAL_EXPONENT, is_int64=True))
+
+
+def _add_int(left: Quantity, right: int) -> Quantity:
+    return _add(left, _from_int(right))
+
+
+def _sub_int(left: Quantity, right: int) -> Quantity:
+    return _sub(left, _from_int(right))
+
+
+FUNCTIONS: Final = (
+    function("quantity", overload("string_to_quantity", "(string) -> Quantity", parse)),
+    function("isQuantity", overload("is_quantity_string", "(string) -> bool", _is_quantity)),
+    function("sign", overload("quantity_sign", "(Quantity) -> int", _sign)),
+    function("isGreaterThan", overload("quantity_is_greater_than", "Quantity.(Quantity) -> bool", _is_greater)),
+    function("isLessThan", overload("quantity_is_less_than", "Quantity.(Quantity) -> bool", _is_less)),
+    function("compareTo", overload("quantity_compare_to", "Quantity.(Quantity) -> int", _compare)),
+    function("asApproximateFloat", overload("quantity_get_float", "Quantity.() -> double", _as_float)),
+    function("asInteger", overload("quantity_get_int", "Quantity.() -> int", _as_integer)),
+    function("isInteger", overload("quantity_is_integer", "Quantity.() -> bool", _is_integer)),
+    function(
+        "add",
+        overload("quantity_add", "Quantity.(Quantity) -> Quantity", _add),
+        overload("quantity_add_int", "Quantity.(int) -> Quantity", _add_int),
+    ),
+    function(
+        "sub",
+        overload("quantity_sub", "Quantity.(Quantity) -> Quantity", _sub),
+        overload("quantity_sub_int", "Quantity.(int) -> Quantity", _sub_int),
+    ),
+)

@@ -1,0 +1,267 @@
+"""`"%s has %d".format([name, count])`: texts with clauses for values.
+
+`format_text` fills a template; `clauses` takes it apart, for it and for the validator that compares the clauses of a
+constant template with the types of its arguments.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NoReturn
+
+from steersman.cel.conversions import to_string
+from steersman.cel.errors import CelError
+from steersman.cel.gotext import quoted
+from steersman.cel.types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    INT,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    UINT,
+    Kind,
+)
+from steersman.cel.values import Value, from_key, type_name
+
+_DEFAULT_PRECISION: Final = 6
+_SPECIAL_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_TEXTUAL: Final = frozenset(type_.name for type_ in (BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, TYPE, UINT))
+
+STRING_RULE: Final = (
+    "string clause can only be used on strings, bools, bytes, ints, doubles, maps, lists, types, durations, and "
+    "timestamps, was given {}"
+)
+DECIMAL_RULE: Final = "decimal clause can only be used on integers, was given {}"
+FIXED_RULE: Final = "fixed-point clause can only be used on doubles, was given {}"
+SCIENTIFIC_RULE: Final = "scientific clause can only be used on doubles, was given {}"
+BINARY_RULE: Final = "only integers and bools can be formatted as binary, was given {}"
+HEX_RULE: Final = "only integers, byte buffers, and strings can be formatted as hex, was given {}"
+OCTAL_RULE: Final = "octal clause can only be used on integers, was given {}"
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A verb with the types it takes and the complaint about others."""
+
+    verb: str
+    precision: int
+    kinds: frozenset[Kind]
+    rule: str
+
+
+_KINDS: Final = {
+    "s": frozenset(
+        {Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.TIMESTAMP, Kind.BYTES,
+         Kind.DURATION, Kind.TYPE, Kind.NULL}
+    ),
+    "d": frozenset({Kind.INT, Kind.UINT}),
+    "f": frozenset({Kind.DOUBLE, Kind.STRING}),
+    "e": frozenset({Kind.DOUBLE, Kind.STRING}),
+    "b": frozenset({Kind.INT, Kind.UINT, Kind.BOOL}),
+    "x": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
+    "X": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
+    "o": frozenset({Kind.INT, Kind.UINT}),
+}  # fmt: skip
+_RULES: Final = {
+    "s": STRING_RULE, "d": DECIMAL_RULE, "f": FIXED_RULE, "e": SCIENTIFIC_RULE, "b": BINARY_RULE, "x": HEX_RULE,
+    "X": HEX_RULE, "o": OCTAL_RULE,
+}  # fmt: skip
+
+
+def format_text(template: str, args: list[Value]) -> str:
+    """The template with its clauses filled."""
+    parts: list[str] = []
+    index = 0
+    for piece in clauses(template, len(args)):
+        if isinstance(piece, str):
+            parts.append(piece)
+            continue
+        try:
+            parts.append(_FORMATTERS[piece.verb](args[index], piece))
+        except CelError as error:
+            raise CelError(f"error during formatting: {error}") from None
+        index += 1
+    return "".join(parts)
+
+
+def clauses(template: str, available: int) -> list[str | Clause]:
+    """Literal texts and clauses in turn; raises for a clause that is malformed or has no argument."""
+    pieces: list[str | Clause] = []
+    position = used = 0
+    while position < len(template):
+        end = template.find("%", position)
+        if end < 0:
+            end = len(template)
+        pieces.append(template[position:end])
+        if end == len(template):
+            break
+        if template[end + 1 : end + 2] == "%":
+            pieces.append("%")
+            position = end + 2
+            continue
+        if used >= available:
+            raise CelError(f"index {used} out of range")
+        clause, position = _clause(template, end + 1)
+        pieces.append(clause)
+        used += 1
+    return pieces
+
+
+def _clause(template: str, position: int) -> tuple[Clause, int]:
+    if position >= len(template):
+        raise CelError("unexpected end of string")
+    precision = _DEFAULT_PRECISION
+    if template[position] == ".":
+        start = position = position + 1
+        while position < len(template) and template[position] in "0123456789":
+            position += 1
+        if position >= len(template):
+            _malformed("error while parsing precision: could not find end of precision specifier")
+        if start == position:
+            _malformed(
+                "error while parsing precision: error while converting precision to integer: "
+                'strconv.Atoi: parsing "": invalid syntax'
+            )
+        precision = int(template[start:position])
+    verb = template[position]
+    if verb not in _KINDS:
+        _malformed(f'unrecognized formatting clause "{verb}"')
+    return Clause(verb, precision, _KINDS[verb], _RULES[verb]), position + 1
+
+
+def _malformed(message: str) -> NoReturn:
+    raise CelError(f"could not parse formatting clause: {message}")
+
+
+def _string(value: Value, clause: Clause) -> str:
+    if isinstance(value, list | dict):
+        return _nested(value)
+    if value is None:
+        return "null"
+    if type_name(value) not in _TEXTUAL:
+        raise CelError(clause.rule.format(type_name(value)))
+    return to_string(value)
+
+
+def _nested(value: Value) -> str:
+    """A value inside a list or map, or one of these."""
+    if isinstance(value, list):
+        return "[" + ", ".join(_quoted_if_text(element) for element in value) + "]"
+    if isinstance(value, dict):
+        entries = sorted((_key(from_key(key)), _quoted_if_text(entry)) for key, entry in value.items())
+        return "{" + ", ".join(f"{key}:{entry}" for key, entry in entries) + "}"
+    if isinstance(value, float):
+        return _fixed_number(value, _DEFAULT_PRECISION, grouped=False)
+    if value is None:
+        return "null"
+    if type_name(value) == TYPE.name:
+        return f"type({to_string(value)})"
+    if type_name(value) not in _TEXTUAL:
+        raise CelError(f"no formatting function for {type_name(value)}")
+    return to_string(value)
+
+
+def _quoted_if_text(value: Value) -> str:
+    text = _nested(value)
+    if isinstance(value, str):
+        return quoted(text)
+    if isinstance(value, bytes):
+        return "b" + quoted(text)
+    if isinstance(value, float) and not math.isfinite(value):
+        return quoted(text)
+    return text
+
+
+def _key(key: Value) -> str:
+    if isinstance(key, str):
+        return quoted(key)
+    if isinstance(key, int):
+        return to_string(key)
+    raise CelError(f"no formatting function for map key of type {type_name(key)}")
+
+
+def _decimal(value: Value, clause: Clause) -> str:
+    if isinstance(value, int) and type(value) is not bool:
+        return str(int(value))
+    raise CelError(clause.rule.format(type_name(value)))
+
+
+def _number(value: Value, clause: Clause) -> float:
+    if isinstance(value, float):
+        return value
+    if isinstance(value, str) and value in _SPECIAL_NUMBERS:
+        return _SPECIAL_NUMBERS[value]
+    raise CelError(clause.rule.format(type_name(value)))
+
+
+def _fixed(value: Value, clause: Clause) -> str:
+    return _fixed_number(_number(value, clause), clause.precision, grouped=True)
+
+
+def _fixed_number(number: float, precision: int, *, grouped: bool) -> str:
+    """English digits; only the clause groups them, what is nested does not."""
+    if not math.isfinite(number):
+        return _special(number, grouped=grouped)
+    return f"{number:,.{precision}f}" if grouped else f"{number:.{precision}f}"
+
+
+def _scientific(value: Value, clause: Clause) -> str:
+    number = _number(value, clause)
+    if not math.isfinite(number):
+        return _special(number, grouped=True)
+    mantissa, _, exponent = f"{number:.{_DEFAULT_PRECISION}e}".partition("e")
+    sign = "\u207b" if exponent[0] == "-" else ""
+    superscript = "".join(
+        "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"[int(digit)] for digit in exponent[1:]
+    )
+    return f"{mantissa}\u202f\u00d7\u202f10{sign}{superscript}"
+
+
+def _special(number: float, *, grouped: bool) -> str:
+    if math.isnan(number):
+        return "NaN"
+    sign = "-" if number < 0 else ""
+    return f"{sign}\u221e" if grouped else ("-Inf" if sign else "+Inf")
+
+
+def _binary(value: Value, clause: Clause) -> str:
+    if isinstance(value, bool):
+        return "1" if value else "0"
+    if isinstance(value, int):
+        return f"{int(value):b}"
+    raise CelError(clause.rule.format(type_name(value)))
+
+
+def _hex(value: Value, clause: Clause) -> str:
+    if isinstance(value, str):
+        text = value.encode().hex()
+    elif isinstance(value, bytes):
+        text = value.hex()
+    elif isinstance(value, int) and type(value) is not bool:
+        text = f"{int(value):x}"
+    else:
+        raise CelError(clause.rule.format(type_name(value)))
+    return text.upper() if clause.verb == "X" else text
+
+
+def _octal(value: Value, clause: Clause) -> str:
+    if isinstance(value, int) and type(value) is not bool:
+        return f"{int(value):o}"
+    raise CelError(clause.rule.format(type_name(value)))
+
+
+_FORMATTERS: Final[dict[str, Callable[[Value, Clause], str]]] = {
+    "s": _string,
+    "d": _decimal,
+    "f": _fixed,
+    "e": _scientific,
+    "b": _binary,
+    "x": _hex,
+    "X": _hex,
+    "o": _octal,
+}

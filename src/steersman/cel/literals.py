@@ -1,0 +1,99 @@
+"""The values of literals: numbers in range, and texts and bytes with their escapes resolved."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Final
+
+from steersman.cel.arithmetic import MAX_INT, MAX_UINT, MIN_INT
+from steersman.cel.values import Uint
+
+_SIMPLE_ESCAPES: Final = {
+    "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
+    "\\": "\\", "'": "'", '"': '"', "`": "`", "?": "?",
+}  # fmt: skip
+_ESCAPE: Final = re.compile(
+    r"\\(?:([xX])([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.))", re.DOTALL
+)
+_SURROGATES: Final = range(0xD800, 0xE000)
+_MAX_CODE_POINT: Final = 0x10FFFF
+
+
+class LiteralError(Exception):
+    """A literal has no value; the message is upstream's."""
+
+
+def int_value(text: str) -> int:
+    """`12`, `-12`, `0x0c`."""
+    number = _whole(text)
+    if not MIN_INT <= number <= MAX_INT:
+        raise LiteralError("invalid int literal")
+    return number
+
+
+def uint_value(text: str) -> Uint:
+    """`12u`, `0x0cu`."""
+    number = _whole(text[:-1])
+    if number > MAX_UINT:
+        raise LiteralError("invalid uint literal")
+    return Uint(number)
+
+
+def double_value(text: str) -> float:
+    """`1.5`, `1e3`."""
+    number = float(text)
+    if math.isinf(number):
+        raise LiteralError("invalid double literal")
+    return number
+
+
+def string_value(text: str) -> str:
+    """A quoted text."""
+    body, raw = _unquoted(text)
+    return body if raw else _ESCAPE.sub(_character, body)
+
+
+def bytes_value(text: str) -> bytes:
+    """A quoted text behind a `b`."""
+    body, raw = _unquoted(text[1:])
+    if raw:
+        return body.encode()
+    parts: list[bytes] = []
+    position = 0
+    for match in _ESCAPE.finditer(body):
+        parts.append(body[position : match.start()].encode())
+        parts.append(_byte(match))
+        position = match.end()
+    return b"".join([*parts, body[position:].encode()])
+
+
+def _whole(text: str) -> int:
+    return int(text, 16) if "x" in text else int(text)
+
+
+def _unquoted(text: str) -> tuple[str, bool]:
+    """What is between the quotes, with line ends made uniform, and whether it is meant literally."""
+    raw = text[0] in "rR"
+    text = text[1:] if raw else text
+    width = 3 if text[:3] in ('"""', "'''") and len(text) >= 6 else 1
+    return text[width:-width].replace("\r\n", "\n").replace("\r", "\n"), raw
+
+
+def _character(match: re.Match[str]) -> str:
+    _, hexadecimal, short, long, octal, simple = match.groups()
+    if simple is not None:
+        return _SIMPLE_ESCAPES[simple]
+    code = int(octal, 8) if octal is not None else int(hexadecimal or short or long, 16)
+    if code > _MAX_CODE_POINT or code in _SURROGATES:
+        raise LiteralError("invalid unicode code point")
+    return chr(code)
+
+
+def _byte(match: re.Match[str]) -> bytes:
+    _, hexadecimal, short, long, octal, simple = match.groups()
+    if short is not None or long is not None:
+        raise LiteralError("unable to unescape string")
+    if simple is not None:
+        return _SIMPLE_ESCAPES[simple].encode()
+    return bytes([int(octal, 8) if octal is not None else int(hexadecimal, 16)])

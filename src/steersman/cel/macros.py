@@ -1,0 +1,271 @@
+"""Calls that the parser rewrites: `has`, `all`, `exists`, `map`, `filter`, `cel.bind`, `optMap`, `sortBy` and their kin.
+
+A macro takes the builder, the offset of the call, its target and its arguments. It returns the tree that the call stands
+for, or None if the call is no macro after all, and raises `MacroError` if the arguments do not suit it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from steersman.cel.ast import (
+    ACCUMULATOR,
+    ADD,
+    AND,
+    CONDITIONAL,
+    EQUALS,
+    NOT,
+    NOT_STRICTLY_FALSE,
+    OR,
+    Call,
+    Comprehension,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+)
+from steersman.cel.nodes import Builder
+
+MAP_INSERT: Final = "cel.@mapInsert"
+SORT_BY_KEYS: Final = "@sortByAssociatedKeys"
+
+_OLD_ACCUMULATOR: Final = "__result__"
+_UNUSED: Final = "#unused"
+_SORT_INPUT: Final = "@__sortBy_input__"
+_SIMPLE_NAME: Final = "argument must be a simple name"
+_IDENTIFIER: Final = "argument is not an identifier"
+_OVERWRITES: Final = "iteration variable overwrites accumulator variable"
+
+Variables = tuple[str, str | None]
+Macro = Callable[[Builder, int, Node | None, tuple[Node, ...]], Node | None]
+
+
+class MacroError(Exception):
+    """The arguments of a macro are wrong."""
+
+    def __init__(self, node: Node, message: str) -> None:
+        super().__init__(message)
+        self.offset = node.offset
+        self.message = message
+
+
+def expand(make: Builder, at: int, function: str, target: Node | None, args: tuple[Node, ...]) -> Node | None:
+    """The tree that a call stands for, None if it is an ordinary call."""
+    macro = _MACROS.get((function, len(args), target is not None))
+    return None if macro is None else macro(make, at, target, args)
+
+
+def _has(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    tested = args[0]
+    if not isinstance(tested, Select) or tested.test_only:
+        raise MacroError(tested, "invalid argument to has() macro")
+    return make.select(at, tested.operand, tested.field, test_only=True)
+
+
+def _all(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    return make.fold(
+        at,
+        _present(target),
+        _variables(args[:-1], _SIMPLE_NAME),
+        initial=make.literal(at, True),
+        condition=make.call(at, NOT_STRICTLY_FALSE, make.accumulator(at)),
+        step=make.call(at, AND, make.accumulator(at), args[-1]),
+        result=make.accumulator(at),
+    )
+
+
+def _exists(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    return make.fold(
+        at,
+        _present(target),
+        _variables(args[:-1], _SIMPLE_NAME),
+        initial=make.literal(at, False),
+        condition=make.call(at, NOT_STRICTLY_FALSE, make.call(at, NOT, make.accumulator(at))),
+        step=make.call(at, OR, make.accumulator(at), args[-1]),
+        result=make.accumulator(at),
+    )
+
+
+def _exists_one(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    counted = make.call(at, ADD, make.accumulator(at), make.literal(at, 1))
+    return make.fold(
+        at,
+        _present(target),
+        _variables(args[:-1], _SIMPLE_NAME),
+        initial=make.literal(at, 0),
+        condition=make.literal(at, True),
+        step=make.call(at, CONDITIONAL, args[-1], counted, make.accumulator(at)),
+        result=make.call(at, EQUALS, make.accumulator(at), make.literal(at, 1)),
+    )
+
+
+def _map(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    variables = _variables(args[:1], _IDENTIFIER)
+    return _collected(make, at, _present(target), variables, args[1:-1], make.list(at, args[-1]))
+
+
+def _filter(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    variables = _variables(args[:1], _IDENTIFIER)
+    return _collected(make, at, _present(target), variables, args[1:], make.list(at, args[0]))
+
+
+def _transform_list(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    variables = _variables(args[:2], _SIMPLE_NAME)
+    return _collected(make, at, _present(target), variables, args[2:-1], make.list(at, args[-1]))
+
+
+def _transform_map(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    variables = _variables(args[:2], _SIMPLE_NAME)
+    step = make.call(at, MAP_INSERT, make.accumulator(at), make.ident(at, variables[0]), args[-1])
+    return _inserted(make, at, _present(target), variables, args[2:-1], step)
+
+
+def _transform_map_entry(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    variables = _variables(args[:2], _SIMPLE_NAME)
+    step = make.call(at, MAP_INSERT, make.accumulator(at), args[-1])
+    return _inserted(make, at, _present(target), variables, args[2:-1], step)
+
+
+def _bind(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node | None:
+    if not isinstance(target, Ident) or target.name != "cel":
+        return None
+    name, value, result = args
+    if not isinstance(name, Ident):
+        raise MacroError(name, "cel.bind() variable names must be simple identifiers")
+    return _bound(make, at, name.name, value, result)
+
+
+def _optional_map(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    some = make.call(at, "optional.of", _with_value(make, at, "optMap", _present(target), args))
+    return _if_present(make, at, _present(target), some)
+
+
+def _optional_flat_map(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    some = _with_value(make, at, "optFlatMap", _present(target), args)
+    return _if_present(make, at, _present(target), some)
+
+
+def _sort_by(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+    target = _present(target)
+    if isinstance(target, Literal | MapNode | StructNode):
+        raise MacroError(
+            target, "sortBy can only be applied to a list, identifier, comprehension, call or select expression"
+        )
+    assert isinstance(target, ListNode | Select | Ident | Comprehension | Call)
+    keys = _map(make, at, make.ident(at, _SORT_INPUT), args)
+    ordered = make.member_call(at, SORT_BY_KEYS, make.ident(at, _SORT_INPUT), keys)
+    return _bound(make, at, _SORT_INPUT, target, ordered)
+
+
+def _collected(
+    make: Builder, at: int, over: Node, variables: Variables, filters: tuple[Node, ...], addition: ListNode
+) -> Node:
+    step = make.call(at, ADD, make.accumulator(at), addition)
+    return _filtered(make, at, over, variables, filters, make.list(at), step)
+
+
+def _inserted(make: Builder, at: int, over: Node, variables: Variables, filters: tuple[Node, ...], step: Node) -> Node:
+    return _filtered(make, at, over, variables, filters, make.map(at), step)
+
+
+def _filtered(
+    make: Builder, at: int, over: Node, variables: Variables, filters: tuple[Node, ...], initial: Node, step: Node
+) -> Node:
+    """A fold that takes the step where the filter, if there is one, holds."""
+    for condition in filters:
+        step = make.call(at, CONDITIONAL, condition, step, make.accumulator(at))
+    return make.fold(
+        at,
+        over,
+        variables,
+        initial=initial,
+        condition=make.literal(at, True),
+        step=step,
+        result=make.accumulator(at),
+    )
+
+
+def _bound(make: Builder, at: int, name: str, value: Node, result: Node) -> Node:
+    """A local variable: a fold over nothing whose accumulator is the variable."""
+    return make.fold(
+        at,
+        make.list(at),
+        (_UNUSED, None),
+        initial=value,
+        condition=make.literal(at, False),
+        step=make.ident(at, name),
+        result=result,
+        accumulator=name,
+    )
+
+
+def _with_value(make: Builder, at: int, macro: str, target: Node, args: tuple[Node, ...]) -> Node:
+    name, result = args
+    if not isinstance(name, Ident):
+        raise MacroError(name, f"{macro}() variable name must be a simple identifier")
+    return _bound(make, at, name.name, make.member_call(at, "value", make.copy(target)), result)
+
+
+def _if_present(make: Builder, at: int, target: Node, some: Node) -> Node:
+    none = make.call(at, "optional.none")
+    return make.call(at, CONDITIONAL, make.member_call(at, "hasValue", target), some, none)
+
+
+def _variables(names: tuple[Node, ...], complaint: str) -> Variables:
+    """The iteration variables that the first arguments of a macro name."""
+    first = _name(names[0], complaint)
+    if len(names) == 1:
+        _reject_accumulator(first, names[0])
+        return first, None
+    second = _name(names[1], complaint)
+    if first == second:
+        raise MacroError(names[1], f"duplicate variable name: {first}")
+    _reject_accumulator(first, names[0])
+    _reject_accumulator(second, names[1])
+    return first, second
+
+
+def _name(node: Node, complaint: str) -> str:
+    if not isinstance(node, Ident):
+        raise MacroError(node, complaint)
+    return node.name
+
+
+def _reject_accumulator(name: str, node: Node) -> None:
+    if name in (ACCUMULATOR, _OLD_ACCUMULATOR):
+        raise MacroError(node, _OVERWRITES)
+
+
+def _present(target: Node | None) -> Node:
+    assert target is not None  # macros of values are only looked up with a target
+    return target
+
+
+_MACROS: Final[dict[tuple[str, int, bool], Macro]] = {
+    ("has", 1, False): _has,
+    ("all", 2, True): _all,
+    ("all", 3, True): _all,
+    ("exists", 2, True): _exists,
+    ("exists", 3, True): _exists,
+    ("exists_one", 2, True): _exists_one,
+    ("exists_one", 3, True): _exists_one,
+    ("existsOne", 3, True): _exists_one,
+    ("map", 2, True): _map,
+    ("map", 3, True): _map,
+    ("filter", 2, True): _filter,
+    ("transformList", 3, True): _transform_list,
+    ("transformList", 4, True): _transform_list,
+    ("transformMap", 3, True): _transform_map,
+    ("transformMap", 4, True): _transform_map,
+    ("transformMapEntry", 3, True): _transform_map_entry,
+    ("transformMapEntry", 4, True): _transform_map_entry,
+    ("bind", 3, True): _bind,
+    ("optMap", 2, True): _optional_map,
+    ("optFlatMap", 2, True): _optional_flat_map,
+    ("sortBy", 2, True): _sort_by,
+}
+"""By name, number of arguments, and whether it is called on a value."""

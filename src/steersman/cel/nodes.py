@@ -1,0 +1,128 @@
+"""Builds nodes with fresh ids; shared by the parser and the macros, whose nodes all point to the macro's call."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable
+
+from steersman.cel.ast import (
+    ACCUMULATOR,
+    Call,
+    Comprehension,
+    Entry,
+    Ident,
+    ListNode,
+    Literal,
+    MapNode,
+    Node,
+    Select,
+    StructNode,
+)
+from steersman.cel.values import Value
+
+
+class Builder:
+    """Makes nodes; `at` is the offset that the next ones point to."""
+
+    def __init__(self) -> None:
+        self._ids = itertools.count(1)
+
+    def next_id(self) -> int:
+        """An id that no other node has."""
+        return next(self._ids)
+
+    def literal(self, at: int, value: Value) -> Literal:
+        """A constant."""
+        return Literal(self.next_id(), at, value)
+
+    def ident(self, at: int, name: str) -> Ident:
+        """A name."""
+        return Ident(self.next_id(), at, name)
+
+    def select(self, at: int, operand: Node, field: str, *, test_only: bool = False) -> Select:
+        """A field, or whether there is one."""
+        return Select(self.next_id(), at, operand, field, test_only)
+
+    def call(self, at: int, function: str, *args: Node) -> Call:
+        """A function or operator."""
+        return Call(self.next_id(), at, function, None, args)
+
+    def member_call(self, at: int, function: str, target: Node, *args: Node) -> Call:
+        """A function of a value."""
+        return Call(self.next_id(), at, function, target, args)
+
+    def list(self, at: int, *elements: Node, optionals: Iterable[int] = ()) -> ListNode:
+        """A list."""
+        return ListNode(self.next_id(), at, elements, frozenset(optionals))
+
+    def map(self, at: int, *entries: Entry) -> MapNode:
+        """A map."""
+        return MapNode(self.next_id(), at, entries)
+
+    def entry(self, at: int, key: Node, value: Node, *, optional: bool) -> Entry:
+        """One entry of a map."""
+        return Entry(self.next_id(), at, key, value, optional)
+
+    def struct(self, at: int, name: str, *values: Node) -> StructNode:
+        """A message."""
+        return StructNode(self.next_id(), at, name, values)
+
+    def accumulator(self, at: int) -> Ident:
+        """The variable that comprehensions accumulate into."""
+        return self.ident(at, ACCUMULATOR)
+
+    def fold(
+        self,
+        at: int,
+        over: Node,
+        variables: tuple[str, str | None],
+        *,
+        initial: Node,
+        condition: Node,
+        step: Node,
+        result: Node,
+        accumulator: str = ACCUMULATOR,
+    ) -> Comprehension:
+        """A comprehension."""
+        first, second = variables
+        return Comprehension(self.next_id(), at, over, first, second, accumulator, initial, condition, step, result)
+
+    def copy(self, node: Node) -> Node:
+        """The same tree with new ids."""
+        match node:
+            case Literal():
+                return self.literal(node.offset, node.value)
+            case Ident():
+                return self.ident(node.offset, node.name)
+            case Select():
+                return self.select(node.offset, self.copy(node.operand), node.field, test_only=node.test_only)
+            case Call():
+                target = None if node.target is None else self.copy(node.target)
+                return Call(self.next_id(), node.offset, node.function, target, self._copies(node.args))
+            case ListNode():
+                return self.list(node.offset, *self._copies(node.elements), optionals=node.optionals)
+            case MapNode():
+                return self.map(node.offset, *(self._copy_entry(entry) for entry in node.entries))
+            case StructNode():
+                return self.struct(node.offset, node.name, *self._copies(node.values))
+            case Comprehension():
+                return self._copy_fold(node)
+        raise AssertionError(f"no such node: {node}")
+
+    def _copies(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+        return tuple(self.copy(node) for node in nodes)
+
+    def _copy_entry(self, entry: Entry) -> Entry:
+        return self.entry(entry.offset, self.copy(entry.key), self.copy(entry.value), optional=entry.optional)
+
+    def _copy_fold(self, node: Comprehension) -> Comprehension:
+        return self.fold(
+            node.offset,
+            self.copy(node.range),
+            (node.variable, node.second_variable),
+            initial=self.copy(node.initial),
+            condition=self.copy(node.condition),
+            step=self.copy(node.step),
+            result=self.copy(node.result),
+            accumulator=node.accumulator,
+        )

@@ -1,0 +1,259 @@
+"""A checked tree to closures: done once per expression, so that evaluating it for a device is only calls.
+
+Lists, maps and conversions of constants are computed here; a conversion that fails is an error of the expression.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from steersman.cel import ast, attributes, calls, folds
+from steersman.cel.ast import Call, Comprehension, Entry, Ident, ListNode, Literal, MapNode, Node, Select
+from steersman.cel.attributes import Qualifier
+from steersman.cel.checker import Checked
+from steersman.cel.cost import LIST, MAP
+from steersman.cel.environment import DEVICE, FUNCTIONS
+from steersman.cel.errors import CelError
+from steersman.cel.frame import Evaluator, Frame, Plan, PlanError, charge, computed, constant, constant_value
+from steersman.cel.gotext import shown
+from steersman.cel.library.optionals import OR, OR_VALUE
+from steersman.cel.regex import compile_pattern
+from steersman.cel.types import Kind
+from steersman.cel.values import Optional, TypeValue, Uint, Value, to_key
+
+_CONVERSIONS: Final = frozenset(
+    {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
+)
+_REGEX_FUNCTIONS: Final = frozenset({"matches", "find", "findAll"})
+_TYPE_NAMES: Final = frozenset(
+    {
+        "bool", "bytes", "double", "google.protobuf.Duration", "google.protobuf.Timestamp", "int", "list", "map",
+        "net.CIDR", "net.IP", "null_type", "optional_type", "string", "type", "uint",
+    }
+)  # fmt: skip
+_HASHED: Final = frozenset({bool, int, Uint, float, str})
+"""Classes whose lists of constants become sets."""
+
+
+class Program(NamedTuple):
+    """A planned expression."""
+
+    evaluate: Evaluator
+    #: How many local variables a frame needs.
+    variables: int
+
+
+def plan(checked: Checked) -> Program:
+    """The closures of a tree that has no issues; raises `PlanError` if a constant cannot be computed."""
+    planner = _Planner(checked)
+    evaluate = planner.plan(checked.root).evaluate
+    return Program(evaluate, planner.variables)
+
+
+class _Planner:
+    def __init__(self, checked: Checked) -> None:
+        self._checked = checked
+        #: Plans of local variables, the innermost scope last.
+        self._scopes: list[dict[str, Plan]] = []
+        self.variables = 0
+
+    def plan(self, node: Node) -> Plan:
+        match node:
+            case Literal():
+                return constant(node.value)
+            case Ident():
+                return self._name(node)
+            case Select():
+                return self._name(node) if node.id in self._checked.names else self._selection(node)
+            case Call():
+                return self._call(node)
+            case ListNode():
+                return self._list(node)
+            case MapNode():
+                return self._map(node)
+            case Comprehension():
+                return self._comprehension(node)
+        raise AssertionError(f"the checker rejects {node}")
+
+    def _name(self, node: Node) -> Plan:
+        name = self._checked.names[node.id]
+        if self._checked.types[node.id].kind is Kind.TYPE:
+            if name not in _TYPE_NAMES:
+                raise PlanError(f"reference to undefined type: {name}")
+            return constant(TypeValue(name))
+        for scope in reversed(self._scopes):
+            if name in scope:
+                return scope[name]
+        assert name == DEVICE
+        return attributes.device_variable()
+
+    def _slot(self) -> int:
+        self.variables += 1
+        return self.variables - 1
+
+    def _selection(self, node: Node) -> Plan:
+        """A chain of fields and indices, from what it is selected from."""
+        field: str | None = None
+        if isinstance(node, Select) and node.test_only:
+            field, node = node.field, node.operand
+        qualifiers: list[Qualifier] = []
+        while (step := self._step(node)) is not None:
+            node, qualifier = step
+            qualifiers.insert(0, qualifier)
+        base = self.plan(node)
+        if field is not None:
+            return attributes.presence(base, qualifiers, field)
+        if isinstance(node, Call) and node.function == ast.CONDITIONAL:
+            return attributes.conditional_chain(base, qualifiers)
+        return attributes.chain(base, qualifiers)
+
+    def _step(self, node: Node) -> tuple[Node, Qualifier] | None:
+        """What a node is selected from and how; None if it is no selection."""
+        if isinstance(node, Select) and not node.test_only and node.id not in self._checked.names:
+            return node.operand, Qualifier(constant(node.field))
+        if isinstance(node, Call) and node.function in (ast.INDEX, ast.OPTIONAL_INDEX, ast.OPTIONAL_SELECT):
+            operand, key = node.args
+            return operand, Qualifier(self.plan(key), optional=node.function != ast.INDEX)
+        return None
+
+    def _call(self, node: Call) -> Plan:
+        if node.function in (ast.INDEX, ast.OPTIONAL_INDEX, ast.OPTIONAL_SELECT):
+            return self._selection(node)
+        name, overloads = self._checked.calls[node.id]
+        # A target that was part of the function's name is no argument.
+        has_target = node.target is not None and node.target.id in self._checked.types
+        nodes = (node.target, *node.args) if has_target and node.target is not None else node.args
+        args = [self.plan(arg) for arg in nodes]
+        special = self._special_call(name, overloads, args)
+        if special is not None:
+            return special
+        function = FUNCTIONS[name]
+        if name in _REGEX_FUNCTIONS:
+            _check_pattern(args[1])
+        planned = calls.call(function, overloads, args, [self._checked.types[arg.id] for arg in nodes])
+        if name in _CONVERSIONS and len(args) == 1 and args[0].is_constant:
+            return _folded(planned)
+        return planned
+
+    def _special_call(self, name: str, overloads: tuple[str, ...], args: list[Plan]) -> Plan | None:
+        """Operators that do not evaluate all of their operands, or not always."""
+        match name:
+            case ast.AND:
+                return calls.logical_and(args)
+            case ast.OR:
+                return calls.logical_or(args)
+            case ast.CONDITIONAL:
+                return calls.conditional(*args)
+            case ast.NOT_STRICTLY_FALSE:
+                return calls.not_strictly_false(args[0])
+            case ast.EQUALS:
+                return calls.equality(*args)
+            case ast.NOT_EQUALS:
+                return calls.inequality(*args)
+            case ast.IN if overloads == ("in_list",) and args[1].is_constant:
+                return _constant_membership(args[0], args[1])
+            case _ if name == OR:
+                return calls.optional_or(*args)
+            case _ if name == OR_VALUE:
+                return calls.optional_or_value(*args)
+        return None
+
+    def _list(self, node: ListNode) -> Plan:
+        elements = [self.plan(element) for element in node.elements]
+        evaluators = [element.evaluate for element in elements]
+        optionals = node.optionals
+
+        def build(frame: Frame) -> list[Value]:
+            built: list[Value] = []
+            for position, evaluate in enumerate(evaluators):
+                value = evaluate(frame)
+                if position not in optionals:
+                    built.append(value)
+                elif not isinstance(value, Optional):
+                    raise CelError(f"cannot initialize optional list element from non-optional value {shown(value)}")
+                elif value.has_value:
+                    built.append(value.value)
+            return built
+
+        return _built(build, LIST, elements)
+
+    def _map(self, node: MapNode) -> Plan:
+        parts = [self.plan(part) for entry in node.entries for part in (entry.key, entry.value)]
+        entries = [(parts[2 * at].evaluate, parts[2 * at + 1].evaluate, entry) for at, entry in enumerate(node.entries)]
+
+        def build(frame: Frame) -> dict[Value, Value]:
+            built: dict[Value, Value] = {}
+            for key, value, entry in entries:
+                _set_entry(built, key(frame), value(frame), entry)
+            return built
+
+        return _built(build, MAP, parts)
+
+    def _comprehension(self, node: Comprehension) -> Plan:
+        initial = self.plan(node.initial)
+        over = self.plan(node.range)
+        slots = folds.Slots(self._slot(), self._slot() if node.second_variable else None, self._slot())
+        self._scopes.append({node.accumulator: folds.accumulator(slots.accumulator, initial)})
+        self._scopes.append({node.variable: attributes.variable(slots.variable)})
+        if node.second_variable is not None and slots.second_variable is not None:
+            self._scopes[-1][node.second_variable] = attributes.variable(slots.second_variable)
+        condition, step = self.plan(node.condition), self.plan(node.step)
+        self._scopes.pop()
+        result = self.plan(node.result)
+        self._scopes.pop()
+        return folds.fold(folds.Parts(over, condition, step, result), slots)
+
+
+def _built(build: Evaluator, cost: int, parts: list[Plan]) -> Plan:
+    """A list or map: made once if all of its parts are constants."""
+    if all(part.is_constant for part in parts):
+        return _folded(computed(build))
+
+    def evaluate(frame: Frame) -> Value:
+        value = build(frame)
+        charge(frame, cost)
+        return value
+
+    return computed(evaluate)
+
+
+def _set_entry(built: dict[Value, Value], key: Value, value: Value, entry: Entry) -> None:
+    if not entry.optional:
+        built[to_key(key)] = value
+    elif not isinstance(value, Optional):
+        text = f"cannot initialize optional entry '{shown(key)}' from non-optional value {shown(value)}"
+        raise CelError(text)
+    elif value.has_value:
+        built[to_key(key)] = value.value
+    else:
+        built.pop(to_key(key), None)
+
+
+def _folded(planned: Plan) -> Plan:
+    """The value of something that depends on constants only."""
+    try:
+        return constant(planned.evaluate(Frame(None, 0)))
+    except CelError as error:
+        raise PlanError(str(error)) from None
+
+
+def _check_pattern(pattern: Plan) -> None:
+    if not pattern.is_constant:
+        return
+    text = constant_value(pattern)
+    if isinstance(text, str):
+        try:
+            compile_pattern(text)
+        except CelError as error:
+            raise PlanError(str(error)) from None
+
+
+def _constant_membership(sought: Plan, members: Plan) -> Plan | None:
+    """`in` for a list of constants that a set can hold; None if it cannot."""
+    elements = constant_value(members)
+    assert isinstance(elements, list)
+    if not elements:
+        return constant(False)
+    if any(type(element) not in _HASHED for element in elements):
+        return None
+    return calls.membership(sought, frozenset((type(element) is bool, element) for element in elements))

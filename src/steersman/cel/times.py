@@ -1,0 +1,117 @@
+"""Timestamps and durations as texts, and the parts of a moment in a time zone."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from steersman.cel.arithmetic import MAX_INT
+from steersman.cel.errors import CelError
+from steersman.cel.gotext import quoted
+from steersman.cel.values import NANOS, Timestamp
+
+_UNITS: Final = {
+    "ns": 1,
+    "us": 1_000,
+    "\u00b5s": 1_000,
+    "\u03bcs": 1_000,
+    "ms": 1_000_000,
+    "s": NANOS,
+    "m": 60 * NANOS,
+    "h": 3600 * NANOS,
+}
+_DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
+_PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
+_TIMESTAMP: Final = re.compile(
+    r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?"
+    r"(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))"
+)
+_EPOCH: Final = datetime(1970, 1, 1)
+
+
+def parse_duration(text: str) -> int | None:
+    """Nanoseconds of `1h30m`, `1.5s`; None if the text is no duration or too long a one."""
+    if not _DURATION.fullmatch(text):
+        return None
+    total = sum(_part(*match.groups(default="")) for match in _PART.finditer(text))
+    negative = text[0] == "-"
+    if total > MAX_INT + negative:
+        return None
+    return -total if negative else total
+
+
+def parse_timestamp(text: str) -> Timestamp | None:
+    """A moment from RFC 3339; None if the text is none."""
+    match = _TIMESTAMP.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(part) for part in match.groups()[:6])
+    fraction, _, sign, zone_hour, zone_minute = match.groups()[6:]
+    offset = 0
+    if sign is not None:
+        if int(zone_hour) > 24 or int(zone_minute) > 60:
+            return None
+        offset = (int(zone_hour) * 3600 + int(zone_minute) * 60) * (-1 if sign == "-" else 1)
+    try:
+        # Python knows no year 0; a leap cycle later everything else is the same.
+        moment = datetime(year or 400, month, day, hour, minute, second)
+    except ValueError:
+        return None
+    seconds = (moment - _EPOCH) // timedelta(seconds=1) - (0 if year else _LEAP_CYCLE)
+    nanos = int(((fraction or "") + "000000000")[:9])
+    return Timestamp((seconds - offset) * NANOS + nanos, offset)
+
+
+def written_timestamp(moment: Timestamp) -> str:
+    """RFC 3339 in the zone the moment was written in, with as many digits as needed."""
+    local = _datetime(moment.seconds + moment.offset)
+    nanos = moment.nanos % NANOS
+    fraction = f".{nanos:09d}".rstrip("0") if nanos else ""
+    text = f"{local.year:04d}-{local.month:02d}-{local.day:02d}T{local:%H:%M:%S}{fraction}"
+    if not moment.offset:
+        return text + "Z"
+    hours, minutes = divmod(abs(moment.offset) // 60, 60)
+    return f"{text}{'-' if moment.offset < 0 else '+'}{hours:02d}:{minutes:02d}"
+
+
+def in_zone(moment: Timestamp, zone: str) -> datetime:
+    """The calendar and clock of a zone: a name such as `Europe/Berlin`, or an offset such as `-02:30`."""
+    utc = _datetime(moment.seconds).replace(tzinfo=UTC)
+    if ":" not in zone:
+        return utc.astimezone(_zone(zone))
+    hours, _, minutes = zone.partition(":")
+    offset = _number(hours) * 60 + _number(minutes) * (-1 if zone.startswith("-") else 1)
+    return (
+        utc.astimezone(timezone(timedelta(minutes=offset)))
+        if abs(offset) < 24 * 60
+        else utc + timedelta(minutes=offset)
+    )
+
+
+def _part(whole: str, fraction: str, unit: str) -> int:
+    scale = _UNITS[unit]
+    return int(whole or "0") * scale + int(fraction or "0") * scale // int(10 ** len(fraction))
+
+
+def _datetime(seconds: int) -> datetime:
+    return _EPOCH + timedelta(seconds=seconds)
+
+
+def _zone(name: str) -> ZoneInfo | timezone:
+    if name in ("", "UTC"):
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise CelError(f"unknown time zone {name}") from None
+
+
+def _number(text: str) -> int:
+    if re.fullmatch(r"[+-]?[0-9]+", text):
+        return int(text)
+    raise CelError(f"strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+
+
+_LEAP_CYCLE: Final = (datetime(800, 1, 1) - datetime(400, 1, 1)) // timedelta(seconds=1)

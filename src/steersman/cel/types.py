@@ -1,0 +1,123 @@
+"""The static types of the checker, and how they are written in messages."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Final
+
+
+class Kind(enum.Enum):
+    """What a type is; types of one kind differ by name and parameters."""
+
+    ANY = enum.auto()
+    BOOL = enum.auto()
+    BYTES = enum.auto()
+    DOUBLE = enum.auto()
+    DURATION = enum.auto()
+    DYN = enum.auto()
+    ERROR = enum.auto()
+    INT = enum.auto()
+    LIST = enum.auto()
+    MAP = enum.auto()
+    NULL = enum.auto()
+    OPAQUE = enum.auto()
+    STRING = enum.auto()
+    STRUCT = enum.auto()
+    TIMESTAMP = enum.auto()
+    TYPE = enum.auto()
+    TYPE_PARAM = enum.auto()
+    UINT = enum.auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type: `list(int)` is kind LIST, name "list", params (INT,)."""
+
+    kind: Kind
+    #: The name of the type at run time, without parameters.
+    name: str
+    params: tuple[Type, ...] = ()
+
+    def __str__(self) -> str:
+        """As upstream prints a type outside the checker, with the full names of well-known types."""
+        if self.kind is Kind.TYPE_PARAM:
+            return f"<{self.name}>"
+        return f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name
+
+
+ANY: Final = Type(Kind.ANY, "google.protobuf.Any")
+BOOL: Final = Type(Kind.BOOL, "bool")
+BYTES: Final = Type(Kind.BYTES, "bytes")
+DOUBLE: Final = Type(Kind.DOUBLE, "double")
+DURATION: Final = Type(Kind.DURATION, "google.protobuf.Duration")
+DYN: Final = Type(Kind.DYN, "dyn")
+ERROR: Final = Type(Kind.ERROR, "error")
+INT: Final = Type(Kind.INT, "int")
+NULL: Final = Type(Kind.NULL, "null_type")
+STRING: Final = Type(Kind.STRING, "string")
+TIMESTAMP: Final = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
+TYPE: Final = Type(Kind.TYPE, "type")
+UINT: Final = Type(Kind.UINT, "uint")
+
+CIDR: Final = Type(Kind.OPAQUE, "net.CIDR")
+FORMAT: Final = Type(Kind.STRUCT, "kubernetes.NamedFormat")
+IP: Final = Type(Kind.OPAQUE, "net.IP")
+QUANTITY: Final = Type(Kind.STRUCT, "kubernetes.Quantity")
+SEMVER: Final = Type(Kind.STRUCT, "kubernetes.Semver")
+URL: Final = Type(Kind.STRUCT, "kubernetes.URL")
+
+OPTIONAL_NAME: Final = "optional_type"
+
+_SHORT_NAMES: Final = {
+    Kind.ANY: "any", Kind.DURATION: "duration", Kind.ERROR: "!error!", Kind.NULL: "null", Kind.TIMESTAMP: "timestamp",
+}  # fmt: skip
+
+
+def list_of(element: Type) -> Type:
+    """`list(element)`."""
+    return Type(Kind.LIST, "list", (element,))
+
+
+def map_of(key: Type, value: Type) -> Type:
+    """`map(key, value)`."""
+    return Type(Kind.MAP, "map", (key, value))
+
+
+def optional_of(value: Type) -> Type:
+    """`optional_type(value)`."""
+    return Type(Kind.OPAQUE, OPTIONAL_NAME, (value,))
+
+
+def type_of(instance: Type) -> Type:
+    """`type(instance)`, the type of a type."""
+    return Type(Kind.TYPE, "type", (instance,))
+
+
+def type_param(name: str) -> Type:
+    """A type variable."""
+    return Type(Kind.TYPE_PARAM, name)
+
+
+def is_dyn(type_: Type) -> bool:
+    """Whether values of the type are only known at run time."""
+    return type_.kind is Kind.DYN or type_.kind is Kind.ANY
+
+
+def is_dyn_or_error(type_: Type) -> bool:
+    """Whether the checker lets the type pass for any other."""
+    return is_dyn(type_) or type_.kind is Kind.ERROR
+
+
+def unwrap_optional(type_: Type) -> tuple[Type, bool]:
+    """What an optional may hold, and whether the type was an optional at all."""
+    if type_.kind is Kind.OPAQUE and type_.name == OPTIONAL_NAME:
+        return type_.params[0], True
+    return type_, False
+
+
+def shown(type_: Type) -> str:
+    """The type as the checker's messages write it."""
+    if type_.kind in _SHORT_NAMES:
+        return _SHORT_NAMES[type_.kind]
+    return f"{type_.name}({', '.join(map(shown, type_.params))})" if type_.params else type_.name

@@ -1,0 +1,106 @@
+"""Which types fit which, and what type variables stand for: the algebra of the checker, without any state of its own.
+
+A `Substitution` maps the names of type variables to types. The functions here extend it; the checker keeps the extended
+copy when an overload or an assignment fits, and drops it when it does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from steersman.cel.types import DYN, Kind, Type, is_dyn, is_dyn_or_error
+
+Substitution = dict[str, Type]
+
+_NULLABLE: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.ANY, Kind.DURATION, Kind.TIMESTAMP})
+_PARAMETRIC: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
+_CONTAINING: Final = _PARAMETRIC | {Kind.TYPE}
+
+
+def assignable(known: Substitution, left: Sequence[Type], right: Sequence[Type]) -> Substitution | None:
+    """What type variables stand for if every type on the left fits the one on the right; None if one does not."""
+    extended = dict(known)
+    return extended if _all_fit(extended, left, right) else None
+
+
+def most_general(left: Type, right: Type) -> Type:
+    """The wider of two types that fit each other."""
+    return left if _is_as_general(left, right) else right
+
+
+def substitute(known: Substitution, type_: Type, *, free_to_dyn: bool) -> Type:
+    """The type with its variables replaced; free ones become `dyn` if asked for."""
+    if type_.kind is Kind.TYPE_PARAM:
+        if type_.name in known:
+            return substitute(known, known[type_.name], free_to_dyn=free_to_dyn)
+        return DYN if free_to_dyn else type_
+    if not type_.params or type_.kind not in _CONTAINING:
+        return type_
+    params = tuple(substitute(known, param, free_to_dyn=free_to_dyn) for param in type_.params)
+    return Type(type_.kind, type_.name, params)
+
+
+def _all_fit(known: Substitution, left: Sequence[Type], right: Sequence[Type]) -> bool:
+    return len(left) == len(right) and all(_fits(known, one, other) for one, other in zip(left, right, strict=True))
+
+
+def _fits(known: Substitution, left: Type, right: Type) -> bool:
+    if right.kind is Kind.TYPE_PARAM:
+        valid, bound = _bind(known, left, right)
+        if valid or bound:
+            return valid
+    if left.kind is Kind.TYPE_PARAM:
+        return _bind(known, right, left)[0]
+    if is_dyn_or_error(left) or is_dyn_or_error(right):
+        return True
+    if left.kind is Kind.NULL or right.kind is Kind.NULL:
+        other = right if left.kind is Kind.NULL else left
+        return other.kind in _NULLABLE or other.kind is Kind.NULL
+    if left.kind in _PARAMETRIC:
+        return left.kind is right.kind and left.name == right.name and _all_fit(known, left.params, right.params)
+    if left.kind is Kind.TYPE:
+        return right.kind is Kind.TYPE
+    return left == right
+
+
+def _bind(known: Substitution, type_: Type, variable: Type) -> tuple[bool, bool]:
+    """Whether the variable may stand for the type, and whether it already stood for something."""
+    if type_ == variable:
+        return True, True
+    bound = known.get(variable.name)
+    if bound is None:
+        free = _does_not_occur(known, variable, type_)
+        if free:
+            known[variable.name] = type_
+        return free, False
+    if type_ == bound:
+        return True, True
+    if not _fits(known, type_, bound):
+        return False, True
+    wider = most_general(type_, bound)
+    if _does_not_occur(known, variable, wider):
+        known[variable.name] = wider
+    return True, True
+
+
+def _is_as_general(left: Type, right: Type) -> bool:
+    if is_dyn(left) or left.kind is Kind.TYPE_PARAM:
+        return True
+    if is_dyn(right) or right.kind is Kind.TYPE_PARAM or left.kind is not right.kind:
+        return False
+    if left.kind in _PARAMETRIC:
+        if left.name != right.name or len(left.params) != len(right.params):
+            return False
+        return all(_is_as_general(one, other) for one, other in zip(left.params, right.params, strict=True))
+    return left.kind is Kind.TYPE or left == right
+
+
+def _does_not_occur(known: Substitution, variable: Type, within: Type) -> bool:
+    if variable == within:
+        return False
+    if within.kind is Kind.TYPE_PARAM:
+        return within.name not in known or _does_not_occur(known, variable, known[within.name])
+    if within.kind in _CONTAINING:
+        return all(_does_not_occur(known, variable, param) for param in within.params)
+    return True

@@ -1,0 +1,119 @@
+"""What upstream looks for in a tree that is syntactically and by type in order.
+
+Constant arguments of `duration`, `timestamp` and `matches` must be valid, elements of one list or map must be of one type,
+and the clauses of a constant template must suit its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from steersman.cel.ast import Call, ListNode, Literal, MapNode, Node, children, descendants
+from steersman.cel.checker import Checked
+from steersman.cel.conversions import to_duration, to_timestamp
+from steersman.cel.errors import CelError, Issue
+from steersman.cel.library.templates import Clause, clauses
+from steersman.cel.regex import compile_pattern
+from steersman.cel.types import DYN, Type, shown
+
+_FORMAT: Final = "format"
+
+
+def validate(checked: Checked) -> list[Issue]:
+    """The issues of a tree that the checker had none with."""
+    return [
+        *_invalid_literals(checked),
+        *_mixed_literals(checked, checked.root),
+        *_wrong_templates(checked),
+    ]
+
+
+def _invalid_literals(checked: Checked) -> Iterator[Issue]:
+    for node in descendants(checked.root):
+        if not isinstance(node, Call) or node.function not in ("duration", "timestamp", "matches") or not node.args:
+            continue
+        argument = node.args[0]
+        if isinstance(argument, Literal) and not _is_valid(node.function, argument):
+            yield Issue(argument.offset, f"invalid {node.function} argument")
+
+
+def _is_valid(function: str, argument: Literal) -> bool:
+    try:
+        if function == "duration":
+            to_duration(argument.value)
+        elif function == "timestamp":
+            to_timestamp(argument.value)
+        elif isinstance(argument.value, str):
+            compile_pattern(argument.value)
+    except CelError:
+        return False
+    return True
+
+
+def _mixed_literals(checked: Checked, node: Node) -> Iterator[Issue]:
+    """Elements whose type is not exactly that of the first; templates may have arguments of any type."""
+    if isinstance(node, Call) and node.function == _FORMAT:
+        return
+    if isinstance(node, ListNode):
+        elements = [
+            (element, _element_type(checked, element, optional=position in node.optionals))
+            for position, element in enumerate(node.elements)
+        ]
+        yield from _mismatches(elements, first_only=True)
+    elif isinstance(node, MapNode):
+        yield from _mismatches([(entry.key, checked.types[entry.key.id]) for entry in node.entries])
+        yield from _mismatches(
+            [(entry.value, _element_type(checked, entry.value, optional=entry.optional)) for entry in node.entries]
+        )
+    for child in children(node):
+        yield from _mixed_literals(checked, child)
+
+
+def _element_type(checked: Checked, node: Node, *, optional: bool) -> Type:
+    type_ = checked.types[node.id]
+    return type_.params[0] if optional and type_.params else type_
+
+
+def _mismatches(elements: list[tuple[Node, Type]], *, first_only: bool = False) -> Iterator[Issue]:
+    for node, type_ in elements[1:]:
+        if type_ != elements[0][1]:
+            yield Issue(node.offset, f"expected type '{shown(elements[0][1])}' but found '{shown(type_)}'")
+            if first_only:
+                return
+
+
+def _wrong_templates(checked: Checked) -> Iterator[Issue]:
+    for node in descendants(checked.root):
+        if not isinstance(node, Call) or node.function != _FORMAT or not isinstance(node.target, Literal):
+            continue
+        arguments = node.args[0] if len(node.args) == 1 else None
+        if isinstance(node.target.value, str) and isinstance(arguments, ListNode):
+            yield from _template_issues(checked, node, node.target.value, arguments.elements)
+
+
+def _template_issues(checked: Checked, node: Call, template: str, args: tuple[Node, ...]) -> Iterator[Issue]:
+    try:
+        found = [piece for piece in clauses(template, len(args)) if isinstance(piece, Clause)]
+    except CelError as error:
+        yield Issue(node.offset, str(error))
+        return
+    for clause, arg in zip(found, args, strict=False):
+        wrong = _unsuitable(checked, clause, arg)
+        if wrong is not None:
+            name = checked.types[wrong.id].name
+            yield Issue(wrong.offset, f"error during formatting: {clause.rule.format(name)}")
+            return
+    if len(args) > len(found):
+        message = f"too many arguments supplied to string.format (expected {len(found)}, got {len(args)})"
+        yield Issue(node.offset, message)
+
+
+def _unsuitable(checked: Checked, clause: Clause, arg: Node) -> Node | None:
+    """The argument, or the element inside it, that the clause does not take."""
+    type_ = checked.types[arg.id]
+    if type_ != DYN and type_.kind not in clause.kinds:
+        return arg
+    if clause.verb == "s" and isinstance(arg, ListNode | MapNode):
+        return next((wrong for child in children(arg) if (wrong := _unsuitable(checked, clause, child))), None)
+    return None
