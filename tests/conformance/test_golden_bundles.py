@@ -10,10 +10,8 @@ from steersman.conformance.agreement import readable
 from steersman.conformance.bundles import run_bundle
 
 VENDORED = Path(__file__).resolve().parents[1] / "golden"
-#: Areas whose rules this version has only in part.
-INCOMPLETE = {"dra", "dra_adv"}
 
-BUNDLES = sorted(path for path in VENDORED.glob("*.jsonl.gz") if path.name.removesuffix(".jsonl.gz") not in INCOMPLETE)
+BUNDLES = sorted(VENDORED.glob("*.jsonl.gz"))
 
 
 @pytest.mark.parametrize("scalar", [False, True], ids=["columnar", "scalar"])
@@ -24,4 +22,4 @@ def test_every_case_agrees_in_every_detail(path: Path, scalar: bool) -> None:
 
 
 def test_there_are_bundles_of_every_kind() -> None:
-    assert {"config", "queue", "misc", "mixed"} <= {path.name.removesuffix(".jsonl.gz") for path in BUNDLES}
+    assert {"config", "queue", "misc", "mixed", "dra"} <= {path.name.removesuffix(".jsonl.gz") for path in BUNDLES}

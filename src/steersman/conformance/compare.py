@@ -19,6 +19,7 @@ PLAIN_KEYS = (
     "preEnqueue",
     "volumeBindings",
     "volumeProvisions",
+    "allocations",
 )
 POST_FILTER_KEYS = (
     "status",

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from steersman.api import Device, ResourceSlice
+from steersman.api import Device, DeviceAttribute, ResourceSlice
 from steersman.api.meta import Quantity
 from steersman.api.quantity import NANO, parse
+from steersman.cel import AttributeValue, DeviceInput, Version
 from steersman.plugins.dynamic_resources.allocation.reach import Reach
 
 #: Driver, pool, name: what tells a device from every other one of the cluster.
@@ -33,7 +34,7 @@ def nanos(quantity: Quantity) -> int:
 class PublishedDevice:
     """One device of a slice. Lives as long as the slice stays as it is."""
 
-    __slots__ = ("answers", "consumes", "device", "id", "is_shared", "reach", "slice", "taints")
+    __slots__ = ("_input", "answers", "consumes", "device", "id", "is_shared", "reach", "slice", "taints")
 
     def __init__(self, device: Device, published_in: ResourceSlice) -> None:
         spec = published_in.spec
@@ -52,6 +53,16 @@ class PublishedDevice:
         self.taints = tuple(taint for taint in device.taints if taint.effect in ("NoSchedule", "NoExecute"))
         #: By expression: whether it matches, or why that cannot be said.
         self.answers: dict[str, bool | str] = {}
+        self._input: DeviceInput | None = None
+
+    @property
+    def input(self) -> DeviceInput:
+        """As expressions see it."""
+        if self._input is None:
+            attributes = {name: _value(attribute) for name, attribute in self.device.attributes.items()}
+            capacity = {name: capacity.value for name, capacity in self.device.capacity.items()}
+            self._input = DeviceInput(self.id[0], attributes, capacity, self.device.allow_multiple_allocations)
+        return self._input
 
     def remember(self, expression: str, answer: bool | str) -> None:
         if len(self.answers) >= _MOST_ANSWERS:
@@ -62,6 +73,17 @@ class PublishedDevice:
     def text(self) -> str:
         """As users read it."""
         return "/".join(self.id)
+
+
+def _value(attribute: DeviceAttribute) -> AttributeValue:
+    if attribute.version_value is not None:
+        return Version(attribute.version_value)
+    if attribute.version_values:
+        return tuple(map(Version, attribute.version_values))
+    for scalar in (attribute.int_value, attribute.bool_value, attribute.string_value):
+        if scalar is not None:
+            return scalar
+    return attribute.int_values or attribute.bool_values or attribute.string_values or None
 
 
 def _consumption(device: Device) -> dict[CounterId, int]:

@@ -17,6 +17,8 @@ class Features:
     extended_resources: bool = True
     #: Devices may have to be made ready before a pod is bound.
     binding_conditions: bool = True
+    #: Attributes may have several values; expressions can look at them, constraints do not.
+    list_attributes: bool = False
     #: The search for devices on a node may take only so long.
     filter_timeout: bool = True
 
@@ -31,5 +33,6 @@ class Features:
             extended_resources=gates.enabled("DRAExtendedResource"),
             binding_conditions=gates.enabled("DRADeviceBindingConditions")
             and gates.enabled("DRAResourceClaimDeviceStatus"),
+            list_attributes=gates.enabled("DRAListTypeAttributes"),
             filter_timeout=gates.enabled("DRASchedulerFilterTimeout"),
         )

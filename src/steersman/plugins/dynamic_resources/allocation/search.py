@@ -208,7 +208,7 @@ class Search:
     def _is_suitable(self, device: PublishedDevice, request: Request) -> bool:
         if device.device.binding_conditions and not self._features.binding_conditions:
             return False
-        if not is_selected(device, request):
+        if not is_selected(device, request, self._features.list_attributes):
             return False
         return device.reach is None or device.reach.includes(self._node.node)
 

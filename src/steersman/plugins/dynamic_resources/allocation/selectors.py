@@ -5,20 +5,20 @@ A device remembers its answers, which depend on nothing but itself and the expre
 
 from __future__ import annotations
 
-from functools import lru_cache
-
+from steersman.cel import CelError, compile_device_selector
 from steersman.plugins.dynamic_resources.allocation.devices import PublishedDevice
 from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault
 from steersman.plugins.dynamic_resources.allocation.requests import Request
 
 
-def is_selected(device: PublishedDevice, request: Request) -> bool:
-    """AllocationFault when an expression cannot be evaluated for the device."""
+def is_selected(device: PublishedDevice, request: Request, list_attributes: bool) -> bool:
+    """AllocationFault when an expression cannot be evaluated for the device. `list_attributes`: there may be attributes
+    with several values."""
     answers = device.answers
     for expression in (*request.class_expressions, *request.expressions):
         answer = answers.get(expression)
         if answer is None:
-            answer = _evaluated(device, expression)
+            answer = _evaluated(device, expression, list_attributes)
             device.remember(expression, answer)
         if answer is not True:
             return _refused(request, expression, answer)
@@ -35,22 +35,12 @@ def _refused(request: Request, expression: str, answer: bool | str) -> bool:
     raise AllocationFault(f"{whose}: selector #{index}: {answer}")
 
 
-def _evaluated(device: PublishedDevice, expression: str) -> bool | str:
+def _evaluated(device: PublishedDevice, expression: str, list_attributes: bool) -> bool | str:
     """A text says what is wrong."""
-    from steersman.cel import CelError, DeviceInput
-
-    selector = _compiled(expression)
+    selector = compile_device_selector(expression, list_type_attributes=list_attributes)
     if selector.error is not None:
         return f"CEL compile error: {selector.error}"
-    published = device.device
     try:
-        return selector.matches(DeviceInput(device.id[0], published.attributes, published.capacity, device.is_shared))
+        return selector.matches(device.input)
     except CelError as problem:
         return f"CEL runtime error: {problem}"
-
-
-@lru_cache(maxsize=1024)
-def _compiled(expression: str) -> DeviceSelector:
-    from steersman.cel import compile_device_selector
-
-    return compile_device_selector(expression)
