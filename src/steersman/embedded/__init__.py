@@ -4,6 +4,7 @@
     feed(store, ingest)                                   # the scheduler hears of every object, at once
     kubelets = Kubelets(store, timers)                    # pods that are bound run
     VolumeController(store, timers)                       # claims get volumes
+    ResourceClaimController(store)                        # pods get claims for devices
     store.create(pod)
     Pods(store).bind("default", "web-0", pod.metadata.uid, "n1")
 
@@ -28,6 +29,7 @@ from steersman.embedded.feed import feed
 from steersman.embedded.history import EventType
 from steersman.embedded.kubelet import RUN_SECONDS, Kubelets, Timers
 from steersman.embedded.pods import Pods
+from steersman.embedded.resource_claims import ResourceClaimController
 from steersman.embedded.store import Admission, ClusterView, Store
 from steersman.embedded.subscriptions import Listener, Subscription
 from steersman.embedded.volumes import VolumeController
@@ -50,6 +52,7 @@ __all__ = [
     "Listener",
     "NotFound",
     "Pods",
+    "ResourceClaimController",
     "Store",
     "Subscription",
     "Timeout",

@@ -18,7 +18,7 @@ from typing import Final
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision
-from steersman.embedded import EphemeralClaims, Kubelets, Store, VolumeController, feed
+from steersman.embedded import EphemeralClaims, Kubelets, ResourceClaimController, Store, VolumeController, feed
 from steersman.rng import SeededRng
 from steersman.sim.tasks import SimulationError, Tasks
 from steersman.sim.timers import TimerHeap
@@ -52,6 +52,7 @@ class Driver:
         feed(store, self.scheduler.ingest)
         EphemeralClaims(store)
         VolumeController(store, self._timers)
+        ResourceClaimController(store)
         Kubelets(store, self._timers)
 
     @property
