@@ -7,14 +7,14 @@ a missing field ends the walk with an empty optional instead of an error.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from steersman.cel.arithmetic import MAX_INT, MIN_INT
 from steersman.cel.comparison import find
 from steersman.cel.cost import LIMIT, LOOKUP
 from steersman.cel.errors import CelError, CostExceeded
-from steersman.cel.frame import Evaluator, Frame, Plan, constant_value
+from steersman.cel.frame import Evaluator, Frame, Plan, constant, constant_value
 from steersman.cel.gotext import shown
 from steersman.cel.values import NONE, DefaultMap, Optional, Uint, Value, to_key, type_name
 
@@ -93,43 +93,39 @@ def _resolver(base: Evaluator, qualifiers: Sequence[Qualifier]) -> Evaluator:
 def _by_names(base: Evaluator, names: tuple[str, ...]) -> Evaluator:
     """The common case: nothing but names, which are looked up without asking first what the values are."""
     cost = len(names)
+    walk_with_care = _walk(tuple(Qualifier(constant(name)) for name in names))
 
     def resolve(frame: Frame) -> Value:
-        value = base(frame)
-        frame.cost += cost
+        start = value = base(frame)
         if isinstance(value, Optional):
-            return _walk_optional(value, names)
-        for name in names:
-            try:
+            return walk_with_care(frame, value)
+        try:
+            for name in names:
                 value = value[name]  # type: ignore[index]
-            except KeyError:
-                raise CelError(f"no such key: {name}") from None
-            except TypeError:
-                value = qualify(value, name)
+        except (KeyError, TypeError):
+            return walk_with_care(frame, start)
+        frame.cost += cost
         return value
 
     return resolve
 
 
-def _walk_optional(base: Optional, names: Sequence[Value]) -> Value:
-    if not base.has_value:
-        return base
-    value = base.value
-    for name in names:
-        value, present = qualify_if_present(value, name)
-        if not present:
-            return NONE
-    return Optional(value)
-
-
 def _by_qualifiers(base: Evaluator, qualifiers: tuple[Qualifier, ...]) -> Evaluator:
+    walk = _walk(qualifiers)
+
     def resolve(frame: Frame) -> Value:
-        value = base(frame)
-        optional = isinstance(value, Optional)
+        return walk(frame, base(frame))
+
+    return resolve
+
+
+def _walk(qualifiers: tuple[Qualifier, ...]) -> Callable[[Frame, Value], Value]:
+    def walk(frame: Frame, value: Value) -> Value:
+        optional = False
         if isinstance(value, Optional):
             if not value.has_value:
                 return value
-            value = value.value
+            optional, value = True, value.value
         for qualifier in qualifiers:
             optional = optional or qualifier.optional
             key = qualifier.key.resolve(frame)
@@ -143,7 +139,7 @@ def _by_qualifiers(base: Evaluator, qualifiers: tuple[Qualifier, ...]) -> Evalua
             frame.cost += LOOKUP
         return Optional(value) if optional else value
 
-    return resolve
+    return walk
 
 
 def qualify(value: Value, key: Value) -> Value:

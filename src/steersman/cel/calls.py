@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from steersman.cel import cost
-from steersman.cel.comparison import equals
+from steersman.cel.comparison import equal_or_false, equals
 from steersman.cel.cost import LIMIT, CallCost
 from steersman.cel.declarations import Function, Implementation, Overload
 from steersman.cel.errors import CelError, CostExceeded, no_such_overload
@@ -90,29 +90,16 @@ def not_strictly_false(operand: Plan) -> Plan:
 
 def equality(left: Plan, right: Plan) -> Plan:
     """`==`."""
-    first, second = left.evaluate, right.evaluate
-
-    def evaluate(frame: Frame) -> Value:
-        one, other = first(frame), second(frame)
-        charge(frame, cost.equality(one, other))
-        return equals(one, other)
-
-    return computed(evaluate)
+    return computed(_binary(equals, left.evaluate, right.evaluate, cost.equality))
 
 
 def inequality(left: Plan, right: Plan) -> Plan:
     """`!=`; what cannot be compared is not equal."""
-    first, second = left.evaluate, right.evaluate
 
-    def evaluate(frame: Frame) -> Value:
-        one, other = first(frame), second(frame)
-        charge(frame, cost.inequality(one, other))
-        try:
-            return not equals(one, other)
-        except CelError:
-            return True
+    def unequal(one: Value, other: Value) -> bool:
+        return not equal_or_false(one, other)
 
-    return computed(evaluate)
+    return computed(_binary(unequal, left.evaluate, right.evaluate, cost.inequality))
 
 
 def membership(sought: Plan, members: frozenset[Value]) -> Plan:
@@ -157,30 +144,30 @@ def call(function: Function, overload_ids: Sequence[str], args: Sequence[Plan], 
     implementation = _implementation(function, overload_id, arg_types)
     price = cost.of_call(function.name, overload_id)
     evaluators = tuple(arg.evaluate for arg in args)
-    if price is not None:
-        return computed(_priced(implementation, evaluators, price))
-    if len(evaluators) == 1:
-        return computed(_unary(implementation, evaluators[0]))
     if len(evaluators) == 2:
-        return computed(_binary(implementation, evaluators[0], evaluators[1]))
-    return computed(_priced(implementation, evaluators, lambda args, result: 1))
+        return computed(_binary(implementation, evaluators[0], evaluators[1], price))
+    return computed(_any_arity(implementation, evaluators, price))
 
 
-def _unary(implementation: Implementation, operand: Evaluator) -> Evaluator:
+def _binary(implementation: Implementation, left: Evaluator, right: Evaluator, price: CallCost | None) -> Evaluator:
+    """Two operands, of which the second is evaluated, and everything charged, even if the first fails."""
+
     def evaluate(frame: Frame) -> Value:
-        value = operand(frame)
-        frame.cost += 1
-        if frame.cost > LIMIT:
-            raise CostExceeded
-        return implementation(value)
-
-    return evaluate
-
-
-def _binary(implementation: Implementation, left: Evaluator, right: Evaluator) -> Evaluator:
-    def evaluate(frame: Frame) -> Value:
-        one, other = left(frame), right(frame)
-        frame.cost += 1
+        try:
+            one = left(frame)
+        except CostExceeded:
+            raise
+        except CelError as error:
+            charge(frame, _price(price, error, _attempted(right, frame)))
+            raise
+        try:
+            other = right(frame)
+        except CostExceeded:
+            raise
+        except CelError as error:
+            charge(frame, _price(price, one, error))
+            raise
+        frame.cost += 1 if price is None else price(one, other)
         if frame.cost > LIMIT:
             raise CostExceeded
         return implementation(one, other)
@@ -188,14 +175,38 @@ def _binary(implementation: Implementation, left: Evaluator, right: Evaluator) -
     return evaluate
 
 
-def _priced(implementation: Implementation, operands: tuple[Evaluator, ...], price: CallCost) -> Evaluator:
+def _attempted(operand: Evaluator, frame: Frame) -> Value:
+    """The value, or the error that stands in its place."""
+    try:
+        return operand(frame)
+    except CostExceeded:
+        raise
+    except CelError as error:
+        return error
+
+
+def _price(price: CallCost | None, *args: Value) -> int:
+    return 1 if price is None else price(*args)
+
+
+def _any_arity(implementation: Implementation, operands: tuple[Evaluator, ...], price: CallCost | None) -> Evaluator:
     def evaluate(frame: Frame) -> Value:
         args = [operand(frame) for operand in operands]
-        result = implementation(*args)
-        charge(frame, price(args, result))
-        return result
+        charge(frame, _price(price, *args))
+        return implementation(*args)
 
-    return evaluate
+    def evaluate_one(frame: Frame) -> Value:
+        try:
+            value = operands[0](frame)
+        except CostExceeded:
+            raise
+        except CelError as error:
+            charge(frame, _price(price, error))
+            raise
+        charge(frame, _price(price, value))
+        return implementation(value)
+
+    return evaluate_one if len(operands) == 1 else evaluate
 
 
 def _implementation(function: Function, overload_id: str, arg_types: Sequence[Type]) -> Implementation:

@@ -1,13 +1,13 @@
 """What evaluation costs, in upstream's units: an expression that becomes too expensive for a device is stopped.
 
-Looking up a variable or a field costs 1, building a list 10, a map 30; a call costs what `of_call` says. Upstream charges
-a little more after an error that `&&` or `||` absorb; here the operations that such an error skips cost nothing.
+Looking up a variable or a field costs 1, building a list 10, a map 30; a call costs what `of_call` says, even if it or
+one of its operands fails, because `&&` and `||` may absorb the error.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from steersman.cel.comparison import Equatable
@@ -22,8 +22,8 @@ LOOKUP: Final = 1
 LIST: Final = 10
 MAP: Final = 30
 
-CallCost = Callable[[Sequence[Value], Value], int]
-"""From the arguments of a call and its result."""
+CallCost = Callable[..., int]
+"""From the arguments of a call; an error may stand in the place of an argument."""
 
 _TRAVERSAL: Final = 0.1
 """Per character of a text."""
@@ -53,9 +53,13 @@ def _unwrapped_size(value: Value) -> int:
     return size(value)
 
 
-def _per_character(*positions: int, factor: float = _TRAVERSAL) -> CallCost:
-    """Proportional to the summed sizes of some arguments."""
-    return lambda args, result: math.ceil(sum(_unwrapped_size(args[at]) for at in positions) * factor)
+def _per_character(factor: float = _TRAVERSAL) -> CallCost:
+    """Proportional to the size of the first argument."""
+    return lambda target, *_: math.ceil(_unwrapped_size(target) * factor)
+
+
+def _both(left: Value, right: Value) -> int:
+    return math.ceil((size(left) + size(right)) * _TRAVERSAL)
 
 
 def equality(left: Value, right: Value) -> int:
@@ -64,104 +68,101 @@ def equality(left: Value, right: Value) -> int:
 
 
 def inequality(left: Value, right: Value) -> int:
-    """`!=`, of which the smaller operand decides."""
+    """`!=` and order, of which the smaller operand decides."""
     return math.ceil(min(_unwrapped_size(left), _unwrapped_size(right)) * _TRAVERSAL)
 
 
-def _comparison(args: Sequence[Value], result: Value) -> int:
-    return math.ceil(min(_unwrapped_size(args[0]), _unwrapped_size(args[1])) * _TRAVERSAL)
+def _regex(text: Value, pattern: Value, *_: Value) -> int:
+    return math.ceil((1.0 + size(text)) * _TRAVERSAL) * math.ceil(size(pattern) * _PATTERN)
 
 
-def _regex(args: Sequence[Value], result: Value) -> int:
-    return math.ceil((1.0 + size(args[0])) * _TRAVERSAL) * math.ceil(size(args[1]) * _PATTERN)
+def _containment(text: Value, part: Value) -> int:
+    return math.ceil(size(text) * _TRAVERSAL) * math.ceil(size(part) * _TRAVERSAL)
 
 
-def _containment(args: Sequence[Value], result: Value) -> int:
-    return math.ceil(size(args[0]) * _TRAVERSAL) * math.ceil(size(args[1]) * _TRAVERSAL)
+def _join(elements: Value, separator: Value = "") -> int:
+    if not isinstance(elements, list):
+        return 1
+    length = sum(map(size, elements)) + size(separator) * max(len(elements) - 1, 0)
+    return math.ceil(length * 2 * _TRAVERSAL)
 
 
-def _join(args: Sequence[Value], result: Value) -> int:
-    return math.ceil(size(result) * 2 * _TRAVERSAL)
+def _list_membership(sought: Value, elements: Value) -> int:
+    return size(elements)
 
 
-def _list_membership(args: Sequence[Value], result: Value) -> int:
-    return size(args[1])
-
-
-def _traversal(args: Sequence[Value], result: Value) -> int:
-    return _traversed(args[0])
-
-
-def _traversed(value: Value) -> int:
+def _traversal(value: Value, *_: Value) -> int:
     if isinstance(value, str):
         return int(len(value.encode()) * _TRAVERSAL)
     if isinstance(value, bytes):
         return int(len(value) * _TRAVERSAL)
     if isinstance(value, list):
-        return sum(map(_traversed, value))
+        return sum(map(_traversal, value))
     if isinstance(value, dict):
-        return sum(_traversed(key) + _traversed(entry) for key, entry in value.items())
+        return sum(_traversal(key) + _traversal(entry) for key, entry in value.items())
     return 1
 
 
-def _contains_ip(args: Sequence[Value], result: Value) -> int:
-    cost = math.ceil(2 * size(args[0]) * _TRAVERSAL)
-    return cost + (math.ceil(size(args[1]) * _TRAVERSAL) if isinstance(args[1], str) else 0)
+def _contains_ip(cidr: Value, other: Value) -> int:
+    cost = math.ceil(2 * size(cidr) * _TRAVERSAL)
+    return cost + (math.ceil(size(other) * _TRAVERSAL) if isinstance(other, str) else 0)
 
 
-def _contains_cidr(args: Sequence[Value], result: Value) -> int:
-    return _contains_ip(args, result) + math.ceil(size(args[0]) * _TRAVERSAL) + 1
+def _contains_cidr(cidr: Value, other: Value) -> int:
+    return _contains_ip(cidr, other) + math.ceil(size(cidr) * _TRAVERSAL) + 1
 
 
-def _validation(args: Sequence[Value], result: Value) -> int:
-    assert isinstance(args[0], Format)
-    return math.ceil((1.0 + size(args[1])) * _TRAVERSAL) * math.ceil(args[0].regex_size * _PATTERN)
+def _validation(format_: Value, text: Value) -> int:
+    pattern = format_.regex_size if isinstance(format_, Format) else 0
+    return math.ceil((1.0 + size(text)) * _TRAVERSAL) * math.ceil(pattern * _PATTERN)
 
 
-def _output_size(args: Sequence[Value], result: Value) -> int:
-    return size(result) + 1 + LIST
+def _range(count: Value) -> int:
+    return (max(count, 0) if isinstance(count, int) else 1) + 1 + LIST
 
 
-def _flattening(args: Sequence[Value], result: Value) -> int:
-    depth = args[1] if len(args) == 2 else 1
-    assert isinstance(depth, int)
-    return size(args[0]) * depth + 1 + LIST
+def _slice(elements: Value, start: Value, end: Value) -> int:
+    length = end - start if isinstance(start, int) and isinstance(end, int) else 1
+    return max(length, 0) + 1 + LIST
 
 
-def _self_comparison(position: int) -> CallCost:
-    """Every element with every other one."""
+def _reverse(elements: Value) -> int:
+    return size(elements) + 1 + LIST
 
-    def cost(args: Sequence[Value], result: Value) -> int:
-        elements = args[position]
-        assert isinstance(elements, list)
-        factor = _COMPARISONS
-        if elements and isinstance(elements[0], str | bytes):
-            factor += _TRAVERSAL
-        return int(len(elements) ** 2 * factor) + 1 + LIST
 
-    return cost
+def _flattening(elements: Value, depth: Value = 1) -> int:
+    return size(elements) * (max(depth, 0) if isinstance(depth, int) else 1) + 1 + LIST
+
+
+def _self_comparison(*lists: Value) -> int:
+    """Every element of the last list with every other one."""
+    elements = lists[-1]
+    factor = _COMPARISONS
+    if isinstance(elements, list) and elements and isinstance(elements[0], str | bytes):
+        factor += _TRAVERSAL
+    return int(size(elements) ** 2 * factor) + 1 + LIST
 
 
 def _set_comparison(factor: int) -> CallCost:
-    return lambda args, result: 1 + size(args[0]) * size(args[1]) * factor
+    return lambda left, right: 1 + size(left) * size(right) * factor
 
 
-def _ip(args: Sequence[Value], result: Value) -> int:
-    return math.ceil(size(args[0]) * _TRAVERSAL) if isinstance(args[0], str) else 1
+def _ip(source: Value) -> int:
+    return math.ceil(size(source) * _TRAVERSAL) if isinstance(source, str) else 1
 
 
 _LIST_ELEMENTS: Final = (
     "int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes",
 )  # fmt: skip
 _BY_OVERLOAD: Final[dict[str, CallCost]] = {
-    "list_slice": _output_size,
+    "list_slice": _slice,
     "list_flatten": _flattening,
     "list_flatten_int": _flattening,
-    "lists_range": _output_size,
-    "list_reverse": _output_size,
-    "list_distinct": _self_comparison(0),
-    **{f"list_{element}_sort": _self_comparison(0) for element in _LIST_ELEMENTS},
-    **{f"list_{element}_sortByAssociatedKeys": _self_comparison(1) for element in _LIST_ELEMENTS},
+    "lists_range": _range,
+    "list_reverse": _reverse,
+    "list_distinct": _self_comparison,
+    **{f"list_{element}_sort": _self_comparison for element in _LIST_ELEMENTS},
+    **{f"list_{element}_sortByAssociatedKeys": _self_comparison for element in _LIST_ELEMENTS},
     "list_sets_contains_list": _set_comparison(1),
     "list_sets_intersects_list": _set_comparison(1),
     "list_sets_equivalent_list": _set_comparison(2),
@@ -171,9 +172,9 @@ _BY_FUNCTION: Final[dict[str, CallCost]] = {
     **dict.fromkeys(
         ("url", "lowerAscii", "upperAscii", "substring", "trim", "cidr", "isIP", "isCIDR", "quantity", "isQuantity",
          "semver", "isSemver"),
-        _per_character(0),
+        _per_character(),
     ),
-    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _per_character(0, factor=2 * _TRAVERSAL)),
+    **dict.fromkeys(("replace", "split", "ip.isCanonical"), _per_character(2 * _TRAVERSAL)),
     "join": _join,
     "find": _regex,
     "findAll": _regex,
@@ -186,16 +187,16 @@ _DEFAULTS: Final[dict[str, CallCost]] = {
     **dict.fromkeys(
         ("starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote",
          "string_format"),
-        _per_character(0),
+        _per_character(),
     ),
     "in_list": _list_membership,
     **{
-        f"{relation}_{operands}": _comparison
+        f"{relation}_{operands}": inequality
         for relation in ("less", "greater", "less_equals", "greater_equals")
         for operands in ("string", "bytes")
     },
-    "add_string": _per_character(0, 1),
-    "add_bytes": _per_character(0, 1),
+    "add_string": _both,
+    "add_bytes": _both,
     "matches_string": _regex,
     "contains_string": _containment,
 }  # fmt: skip

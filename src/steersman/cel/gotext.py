@@ -11,8 +11,8 @@ from steersman.cel.values import Optional, TypeValue, Value, from_key
 _ESCAPES: Final = {
     "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"',
 }  # fmt: skip
-_LARGEST_PLAIN_EXPONENT: Final = 21
-_SMALLEST_PLAIN_EXPONENT: Final = -5
+_PLAIN_POINTS: Final = range(-3, 7)
+"""Positions of the decimal point, from the first digit, at which a number is written without exponent."""
 
 
 def shown(value: Value) -> str:
@@ -43,12 +43,12 @@ def shortest(number: float) -> str:
     """The shortest text that gives the number again, with an exponent where it is large or small."""
     if not math.isfinite(number):
         return _special(number)
-    digits, exponent = _digits(number)
-    if _SMALLEST_PLAIN_EXPONENT < exponent <= _LARGEST_PLAIN_EXPONENT:
+    digits, point = _digits(number)
+    if point in _PLAIN_POINTS:
         return plain(number)
     mantissa = digits[0] + ("." + digits[1:] if len(digits) > 1 else "")
     sign = "-" if math.copysign(1, number) < 0 else ""
-    return f"{sign}{mantissa}e{'-' if exponent < 1 else '+'}{abs(exponent - 1):02d}"
+    return f"{sign}{mantissa}e{'-' if point < 1 else '+'}{abs(point - 1):02d}"
 
 
 def plain(number: float) -> str:

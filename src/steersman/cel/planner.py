@@ -5,6 +5,7 @@ Lists, maps and conversions of constants are computed here; a conversion that fa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from steersman.cel import ast, attributes, calls, folds
@@ -13,9 +14,10 @@ from steersman.cel.attributes import Qualifier
 from steersman.cel.checker import Checked
 from steersman.cel.cost import LIST, MAP
 from steersman.cel.environment import DEVICE, FUNCTIONS
-from steersman.cel.errors import CelError
+from steersman.cel.errors import CelError, CostExceeded
 from steersman.cel.frame import Evaluator, Frame, Plan, PlanError, charge, computed, constant, constant_value
 from steersman.cel.gotext import shown
+from steersman.cel.library import regexes
 from steersman.cel.library.optionals import OR, OR_VALUE
 from steersman.cel.regex import compile_pattern
 from steersman.cel.types import Kind
@@ -24,7 +26,7 @@ from steersman.cel.values import Optional, TypeValue, Uint, Value, to_key
 _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
 )
-_REGEX_FUNCTIONS: Final = frozenset({"matches", "find", "findAll"})
+_REGEX_FUNCTIONS: Final = {"matches": regexes.matches, "find": regexes.find, "findAll": regexes.find_all}
 _TYPE_NAMES: Final = frozenset(
     {
         "bool", "bytes", "double", "google.protobuf.Duration", "google.protobuf.Timestamp", "int", "list", "map",
@@ -128,8 +130,9 @@ class _Planner:
         if special is not None:
             return special
         function = FUNCTIONS[name]
-        if name in _REGEX_FUNCTIONS:
-            _check_pattern(args[1])
+        if name in _REGEX_FUNCTIONS and _is_constant_pattern(args[1]):
+            # As for every singleton, no more than "no such overload" is said about other arguments.
+            function = replace(function, singleton=_REGEX_FUNCTIONS[name])
         planned = calls.call(function, overloads, args, [self._checked.types[arg.id] for arg in nodes])
         if name in _CONVERSIONS and len(args) == 1 and args[0].is_constant:
             return _folded(planned)
@@ -210,7 +213,13 @@ def _built(build: Evaluator, cost: int, parts: list[Plan]) -> Plan:
         return _folded(computed(build))
 
     def evaluate(frame: Frame) -> Value:
-        value = build(frame)
+        try:
+            value = build(frame)
+        except CostExceeded:
+            raise
+        except CelError:
+            charge(frame, cost)
+            raise
         charge(frame, cost)
         return value
 
@@ -237,15 +246,16 @@ def _folded(planned: Plan) -> Plan:
         raise PlanError(str(error)) from None
 
 
-def _check_pattern(pattern: Plan) -> None:
-    if not pattern.is_constant:
-        return
-    text = constant_value(pattern)
-    if isinstance(text, str):
-        try:
-            compile_pattern(text)
-        except CelError as error:
-            raise PlanError(str(error)) from None
+def _is_constant_pattern(pattern: Plan) -> bool:
+    """Whether the pattern is known beforehand, in which case it must be valid."""
+    text = constant_value(pattern) if pattern.is_constant else None
+    if not isinstance(text, str):
+        return False
+    try:
+        compile_pattern(text)
+    except CelError as error:
+        raise PlanError(str(error)) from None
+    return True
 
 
 def _constant_membership(sought: Plan, members: Plan) -> Plan | None:

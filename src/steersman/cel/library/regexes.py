@@ -1,11 +1,11 @@
-"""`find` and `findAll`: the parts of a text that a regular expression matches."""
+"""`matches`, `find` and `findAll`: whether and where a regular expression matches in a text."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from steersman.cel.declarations import function, overload
-from steersman.cel.errors import CelError
+from steersman.cel.errors import CelError, no_such_overload
 from steersman.cel.regex import Pattern, compile_pattern
 from steersman.cel.values import Value
 
@@ -17,19 +17,34 @@ def _compiled(pattern: str) -> Pattern:
         raise CelError(f"Illegal regex: {error}") from None
 
 
-def _find(text: str, pattern: str) -> str:
-    return next(iter(_compiled(pattern).find_all(text, 1)), "")
+def _text(value: Value) -> str:
+    if not isinstance(value, str):
+        raise no_such_overload()
+    return value
 
 
-def _find_all(text: str, pattern: str, count: int = -1) -> list[Value]:
-    return list(_compiled(pattern).find_all(text, count))
+def matches(text: Value, pattern: Value) -> bool:
+    """Whether the pattern matches somewhere in the text."""
+    return compile_pattern(_text(pattern)).search(_text(text))
+
+
+def find(text: Value, pattern: Value) -> str:
+    """The first match, or nothing."""
+    return next(iter(_compiled(_text(pattern)).find_all(_text(text), 1)), "")
+
+
+def find_all(text: Value, pattern: Value, count: Value = -1) -> list[Value]:
+    """All matches, or the first ones."""
+    if type(count) is not int:
+        raise no_such_overload()
+    return list(_compiled(_text(pattern)).find_all(_text(text), count))
 
 
 FUNCTIONS: Final = (
-    function("find", overload("string_find_string", "string.(string) -> string", _find)),
+    function("find", overload("string_find_string", "string.(string) -> string", find)),
     function(
         "findAll",
-        overload("string_find_all_string", "string.(string) -> list(string)", _find_all),
-        overload("string_find_all_string_int", "string.(string, int) -> list(string)", _find_all),
+        overload("string_find_all_string", "string.(string) -> list(string)", find_all),
+        overload("string_find_all_string_int", "string.(string, int) -> list(string)", find_all),
     ),
 )

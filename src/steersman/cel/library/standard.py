@@ -10,7 +10,7 @@ from steersman.cel import arithmetic, ast, conversions
 from steersman.cel.comparison import contains, find, is_ordered, order
 from steersman.cel.declarations import Function, Implementation, Overload, function, overload
 from steersman.cel.errors import no_such_overload
-from steersman.cel.regex import compile_pattern
+from steersman.cel.library import regexes
 from steersman.cel.times import in_zone
 from steersman.cel.values import NANOS, Duration, Timestamp, Value, to_key
 
@@ -50,25 +50,22 @@ def _not(operand: Value) -> bool:
 def _matches(text: Value, pattern: Value) -> bool:
     if not isinstance(text, str):
         raise arithmetic.missing_operator("matches", text)
-    if not isinstance(pattern, str):
-        raise no_such_overload()
-    return compile_pattern(pattern).search(text)
+    return regexes.matches(text, pattern)
 
 
 def _identity(value: Value) -> Value:
     return value
 
 
-def _starts_with(text: str, prefix: str) -> bool:
-    return text.startswith(prefix)
+def _of_texts(holds: Callable[[str, str], bool]) -> Implementation:
+    """A predicate of two texts, which looks at the types of its arguments itself."""
 
+    def predicate(text: Value, part: Value) -> bool:
+        if not isinstance(text, str) or not isinstance(part, str):
+            raise no_such_overload()
+        return holds(text, part)
 
-def _ends_with(text: str, suffix: str) -> bool:
-    return text.endswith(suffix)
-
-
-def _contains_text(text: str, part: str) -> bool:
-    return part in text
+    return predicate
 
 
 def _overloads(signatures: str) -> tuple[Overload, ...]:
@@ -277,9 +274,19 @@ _SIZES_AND_TEXTS: Final = (
         """),
         singleton=_size,
     ),
-    function("contains", overload("contains_string", "string.(string) -> bool", _contains_text)),
-    function("endsWith", overload("ends_with_string", "string.(string) -> bool", _ends_with)),
-    function("startsWith", overload("starts_with_string", "string.(string) -> bool", _starts_with)),
+    function(
+        "contains",
+        overload("contains_string", "string.(string) -> bool", _of_texts(lambda text, part: part in text)),
+        guarded=False,
+    ),
+    function(
+        "endsWith", overload("ends_with_string", "string.(string) -> bool", _of_texts(str.endswith)), guarded=False
+    ),
+    function(
+        "startsWith",
+        overload("starts_with_string", "string.(string) -> bool", _of_texts(str.startswith)),
+        guarded=False,
+    ),
     function(
         "matches",
         *_overloads("""
