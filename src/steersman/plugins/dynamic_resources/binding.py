@@ -72,7 +72,7 @@ class ClaimBinder:
             if allocation is not None:
                 self._ledger.release(uid)
         if index >= cycle.own_count:
-            await self._tell_pod(cycle, pod, written, node_name)
+            await self._tell_pod(cycle, pod, written)
         return written
 
     def _reserved(
@@ -103,7 +103,7 @@ class ClaimBinder:
         return _replace(allocation, allocation_timestamp=timestamps.render(self._handle.clock.now()))
 
     async def _create(self, cycle: CycleClaims, node_name: str) -> api.ResourceClaim:
-        allocation = cycle.allocation_on(node_name)
+        allocation = cycle.chosen
         if allocation is None or allocation.extended is None:
             raise BindingFault(f"extended resource claim not found for node {node_name}")
         claim = allocation.extended.claim
@@ -120,8 +120,8 @@ class ClaimBinder:
                 return
             await self._handle.sleep(APPEARANCE_POLL_SECONDS)
 
-    async def _tell_pod(self, cycle: CycleClaims, pod: api.Pod, claim: api.ResourceClaim, node_name: str) -> None:
-        allocation = cycle.allocation_on(node_name)
+    async def _tell_pod(self, cycle: CycleClaims, pod: api.Pod, claim: api.ResourceClaim) -> None:
+        allocation = cycle.chosen
         mappings = allocation.extended.mappings if allocation is not None and allocation.extended is not None else ()
         status = api.PodExtendedResourceClaimStatus(request_mappings=mappings, resource_claim_name=claim.metadata.name)
         await self._handle.resource_claims.set_extended_resource_claim(pod, status)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from steersman.api import AllocationResult, ResourceClaim
+from steersman.api import AllocationResult, Node, ResourceClaim
 from steersman.api.node_selectors import AnyTerm
 from steersman.framework.status import Status
 from steersman.plugins.dynamic_resources.allocation import FoundDevice, PreparedClaim, Supply
@@ -24,6 +24,9 @@ class NodeAllocation:
 
 
 NOTHING_TO_ALLOCATE = NodeAllocation((), ())
+
+#: By the name of the node: what would be allocated there, or why the pod cannot be there; and the node as it was then.
+Answers = dict[str, tuple[Node, NodeAllocation | Status]]
 
 
 @dataclass(slots=True)
@@ -44,8 +47,10 @@ class CycleClaims:
     prepared: list[PreparedClaim] | None = None
     #: The claim for extended resources, by the resources that nodes have to serve by devices.
     extended_claims: dict[tuple[str, ...], tuple[NodeClaim, PreparedClaim]] = field(default_factory=dict)
-    #: What Filter said of each node.
-    by_node: dict[str, NodeAllocation | Status] = field(default_factory=dict)
+    #: What Filter said of each node; other pods may have asked the same.
+    answers: Answers = field(default_factory=dict)
+    #: What Reserve took.
+    chosen: NodeAllocation | None = None
     #: By position, the allocations that Reserve made.
     allocations: dict[int, AllocationResult] = field(default_factory=dict)
 
@@ -66,5 +71,6 @@ class CycleClaims:
         return ((index, claim) for index, claim in enumerate(self.claims) if claim.status.allocation is None)
 
     def allocation_on(self, node_name: str) -> NodeAllocation | None:
-        found = self.by_node.get(node_name)
-        return found if isinstance(found, NodeAllocation) else None
+        """As long as the cycle lasts."""
+        known = self.answers.get(node_name)
+        return known[1] if known is not None and isinstance(known[1], NodeAllocation) else None

@@ -42,7 +42,7 @@ class Examining:
         self._features = features
         self._clock = clock
         self._filter_timeout, self._binding_timeout = timeouts
-        self._published = PublishedDevices(objects, features.partitionable_devices)
+        self.published = PublishedDevices(objects, features.partitionable_devices)
 
     def examine(self, cycle: CycleClaims, pod: api.Pod, node: NodeInfo) -> NodeAllocation | Status:
         """What the pod would get on the node; a Status: why it cannot be there."""
@@ -88,7 +88,7 @@ class Examining:
         deadline = self._clock.monotonic() + self._filter_timeout
         limited = self._features.filter_timeout and self._filter_timeout > 0
         try:
-            devices = self._published.of(node.node)
+            devices = self.published.of(node.node)
             found = find_devices(prepared, devices, supply, lambda: limited and self._clock.monotonic() > deadline)
         except NodeFault as fault:
             return unresolvable(str(fault))

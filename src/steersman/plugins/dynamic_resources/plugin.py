@@ -46,6 +46,7 @@ from steersman.plugins.dynamic_resources.extended import IN_MEMORY, in_memory_ui
 from steersman.plugins.dynamic_resources.hints import ClaimHints
 from steersman.plugins.dynamic_resources.ledger import ledger_of
 from steersman.plugins.dynamic_resources.preparing import Preparing
+from steersman.plugins.dynamic_resources.remembering import KnownAnswers
 
 REASON_NO_NEW_CLAIMS = "no new claims to deallocate"
 REASON_DEALLOCATED = "deallocation of ResourceClaim completed"
@@ -89,6 +90,7 @@ class DynamicResources(
         self._examining = Examining(
             handle.objects, self._classes, features, handle.clock, (filter_timeout, binding_timeout)
         )
+        self._known = KnownAnswers(handle.objects, self._examining.published)
         self._binder = ClaimBinder(handle, self._ledger, features, binding_timeout)
         self._hints = ClaimHints(self._ledger)
         #: Of the pod whose nodes are being, or were last, looked at: the score depends on what was found there.
@@ -112,6 +114,8 @@ class DynamicResources(
         cycle = self._preparing.claims_of(pod.pod)
         if isinstance(cycle, Status):
             return cycle
+        if cycle.supply is not None:
+            cycle.answers = self._known.of(cycle, pod, cycle.supply.in_use)
         state.write(STATE_KEY, cycle)
         self._latest = cycle
         return SKIP if cycle.is_empty else None
@@ -125,10 +129,16 @@ class DynamicResources(
         if cycle.is_empty:
             return None
         self._latest = cycle
-        found = cycle.by_node.get(node.name)
-        if found is None:
-            found = cycle.by_node[node.name] = self._examining.examine(cycle, pod.pod, node)
-        return found if isinstance(found, Status) else None
+        known = cycle.answers.get(node.name)
+        answer = known[1] if known is not None and known[0] is node.node else self._examine(cycle, pod, node)
+        return answer if isinstance(answer, Status) else None
+
+    def _examine(self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo) -> NodeAllocation | Status:
+        """Faults are not kept: they name the claim, which is another one for the next pod."""
+        answer = self._examining.examine(cycle, pod.pod, node)
+        if not isinstance(answer, Status) or answer.is_rejected:
+            cycle.answers[node.name] = node.node, answer
+        return answer
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         cycle = state.read(STATE_KEY, CycleClaims)
@@ -200,6 +210,7 @@ class DynamicResources(
 
     def _take(self, cycle: CycleClaims, allocation: NodeAllocation, node_name: str) -> None:
         """The devices belong to the claims from now on."""
+        cycle.chosen = allocation
         for (index, claim), prepared, found in zip(
             cycle.to_allocate(), allocation.claims, allocation.found, strict=False
         ):
@@ -253,7 +264,7 @@ class DynamicResources(
     def _on_node(self, state: CycleState, cycle: CycleClaims, pod: PodInfo, node_name: str) -> NodeAllocation | None:
         """What Filter found; it was not asked where only the nominated node was looked at."""
         node = self._nodes.get(node_name)
-        if node_name not in cycle.by_node and node is not None:
+        if node is not None:
             self.filter(state, pod, node)
         return cycle.allocation_on(node_name)
 

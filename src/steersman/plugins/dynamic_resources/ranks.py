@@ -34,14 +34,13 @@ def is_ranked(cycle: CycleClaims) -> bool:
 
 def _chosen(cycle: CycleClaims, allocation: NodeAllocation) -> Iterator[tuple[ResourceClaim, Iterable[str]]]:
     """The claims with the names of the requests that have devices, allocated before or just found."""
-    found = {one.key: devices for one, devices in zip(allocation.claims, allocation.found, strict=True)}
+    found = iter(allocation.found)
     for claim in cycle.claims:
         known = claim.status.allocation
         if known is not None:
             yield claim, (result.request for result in known.devices.results)
         else:
-            key = f"{claim.metadata.namespace}/{claim.metadata.name}"
-            yield claim, (device.request.full_name for device in found.get(key, ()))
+            yield claim, (device.request.full_name for device in next(found, ()))
 
 
 def _rank(claim: ResourceClaim, chosen: set[str]) -> int:

@@ -42,6 +42,8 @@ class PublishedDevices:
         self._shared: list[PublishedSlice] = []
         self._by_pool: dict[PoolId, list[PublishedSlice]] = {}
         self._by_node: dict[str, NodeDevices] = {}
+        #: The nodes, as far as anybody asked for them, that can use a pool.
+        self._users: dict[PoolId, set[str]] = {}
 
     def of(self, node: Node) -> NodeDevices:
         if self._objects.version(ResourceSlice) != self._version:
@@ -51,15 +53,22 @@ class PublishedDevices:
             known = self._by_node[node.metadata.name] = self._make(node)
         return known
 
+    def nodes_using(self, pool: PoolId) -> Iterable[str]:
+        """As far as their devices have been asked for."""
+        return self._users.get(pool, ())
+
     def _make(self, node: Node) -> NodeDevices:
         slices = (*self._local.get(node.metadata.name, ()), *self._shared)
         reaching = [one for one in slices if one.reaches(node)]
-        return NodeDevices(node, make_pools(reaching, self._by_pool, self._partitionable))
+        pools = make_pools(reaching, self._by_pool, self._partitionable)
+        for pool in pools:
+            self._users.setdefault(pool.id, set()).add(node.metadata.name)
+        return NodeDevices(node, pools)
 
     def _read(self) -> None:
         self._version = self._objects.version(ResourceSlice)
         self._slices = {one.name: one for one in self._prepared(self._objects.list(ResourceSlice))}
-        self._local, self._shared, self._by_pool, self._by_node = {}, [], {}, {}
+        self._local, self._shared, self._by_pool, self._by_node, self._users = {}, [], {}, {}, {}
         for one in self._slices.values():
             self._by_pool.setdefault(one.pool, []).append(one)
             if one.needs_partitions and not self._partitionable:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steersman.api import AllocationResult, DeviceRequestAllocationResult
-from steersman.plugins.dynamic_resources.allocation.devices import DeviceId, nanos
+from steersman.plugins.dynamic_resources.allocation.devices import DeviceId, PoolId, nanos
+
+#: So many changes, at least, a reader may lag behind.
+HISTORY = 1 << 12
 
 
 class DevicesInUse:
@@ -19,6 +22,9 @@ class DevicesInUse:
         self.shares: dict[DeviceId, int] = {}
         #: What the shares take, in billionths; no device without.
         self.capacity: dict[DeviceId, dict[str, int]] = {}
+        #: Pools of devices that were taken or given back, in order; the oldest are dropped.
+        self._log: list[PoolId] = []
+        self._dropped = 0
 
     def add(self, allocation: AllocationResult) -> None:
         for result in allocation.devices.results:
@@ -28,6 +34,15 @@ class DevicesInUse:
         for result in allocation.devices.results:
             self._count(result, -1)
 
+    @property
+    def version(self) -> int:
+        """Grows with every device that is taken or given back."""
+        return self._dropped + len(self._log)
+
+    def pools_changed_since(self, version: int) -> set[PoolId] | None:
+        """None: that is too long ago to tell."""
+        return None if version < self._dropped else set(self._log[version - self._dropped :])
+
     def is_allocated(self, device: DeviceId) -> bool:
         return device in self.devices or device in self.shares or device in self.capacity
 
@@ -35,12 +50,19 @@ class DevicesInUse:
         if result.admin_access:
             return
         device = (result.driver, result.pool, result.device)
+        self._note((result.driver, result.pool))
         if self._consumable and result.share_id is not None:
             _change(self.shares, device, sign)
             if result.consumed_capacity:
                 self._take(device, {name: sign * nanos(q) for name, q in result.consumed_capacity.items()})
         else:
             _change(self.devices, device, sign)
+
+    def _note(self, pool: PoolId) -> None:
+        self._log.append(pool)
+        if len(self._log) > 2 * HISTORY:
+            del self._log[:HISTORY]
+            self._dropped += HISTORY
 
     def _take(self, device: DeviceId, amounts: Mapping[str, int]) -> None:
         taken = self.capacity.setdefault(device, {})
