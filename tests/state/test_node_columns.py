@@ -82,15 +82,15 @@ def test_equal_taints_share_a_set_whenever_they_were_added() -> None:
     tables.check()
 
 
-def test_host_ports_are_counted_per_row() -> None:
+def test_a_host_port_is_free_once_one_of_its_users_has_gone() -> None:
     tables = Tables()
     row = tables.add_node("n1")
     first = tables.add(make_pod("a").host_port(80), "n1")
     tables.add(make_pod("b").host_port(80).host_port(443, protocol="UDP"), "n1")
     assert tables.table.rows_with_ports.keys() == {row}
-    assert tables.table.info(row).used_ports == {("0.0.0.0", "TCP", 80): 2, ("0.0.0.0", "UDP", 443): 1}
+    assert tables.table.info(row).used_ports == {("0.0.0.0", "TCP", 80), ("0.0.0.0", "UDP", 443)}
     tables.table.remove_pod(first, "n1")
-    assert tables.table.info(row).used_ports == {("0.0.0.0", "TCP", 80): 1, ("0.0.0.0", "UDP", 443): 1}
+    assert tables.table.info(row).used_ports == {("0.0.0.0", "UDP", 443)}
     tables.check()
 
 

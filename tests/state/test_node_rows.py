@@ -129,7 +129,7 @@ class TestGhosts:
         assert tables.add_node("n1") == row
         info = tables.table.info(row)
         assert info.requested("cpu") == 1000
-        assert info.used_ports == {("0.0.0.0", "TCP", 80): 1}
+        assert info.used_ports == {("0.0.0.0", "TCP", 80)}
         assert len(info.pods_with_required_anti_affinity) == 1
         tables.check()
 

@@ -33,7 +33,7 @@ def everything(info: NodeInfo) -> dict[str, object]:
         "offers": [info.offers(resource) for resource in RESOURCES],
         "requested": [info.requested(resource) for resource in RESOURCES],
         "nonzero": [info.nonzero_requested(resource) for resource in ("cpu", "memory")],
-        "ports": dict(info.used_ports),
+        "ports": set(info.used_ports),
         "images": {name: (image.size, image.num_nodes) for name, image in info.image_states.items()},
         "claims": dict(info.claim_users),
     }

@@ -183,7 +183,7 @@ def spoil_log(table: NodeTable) -> None:
         (spoil_taints, "taints"),
         (spoil_requirement, "requirement disk=ssd is False, expected True"),
         (spoil_images, "images: rows by name"),
-        (spoil_ports, "used ports by row"),
+        (spoil_ports, "used ports that no pod holds"),
         (spoil_claims, "claim users by row"),
         (spoil_affinity_pods, "pods with affinity by row"),
         (spoil_domain, "topology topology.kubernetes.io/zone"),

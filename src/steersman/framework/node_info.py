@@ -6,7 +6,7 @@ cpu in millicores, everything else in its base unit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from typing import Protocol
 
 from steersman.api import Node
@@ -63,8 +63,9 @@ class NodeInfo(Protocol):
         """The same for ``cpu`` and ``memory`` with the scheduler's minimum for containers that request nothing."""
 
     @property
-    def used_ports(self) -> Mapping[HostPort, int]:
-        """Host ports in use, with the number of pods that use each."""
+    def used_ports(self) -> Set[HostPort]:
+        """Host ports in use. As upstream has it, a port is free once one of its users has gone, even if another pod holds
+        it too."""
 
     @property
     def image_states(self) -> Mapping[str, ImageState]:

@@ -26,25 +26,15 @@ def dry_run(
 ) -> Candidate | Status:
     """The node as a candidate, or why it is none. `state` is not changed."""
     try:
-        return _DryRun(what_if, state.clone(), pod, EmptiedNode.copy_of(node)).run(budgets, now)
+        return _DryRun(what_if, state.clone(), pod, PlainNodeInfo.copy_of(node)).run(budgets, now)
     except CycleAborted as abort:
         return error(abort.status.message)
-
-
-class EmptiedNode(PlainNodeInfo):
-    """A node from which pods are taken in thought. As upstream has it, a host port is free once one of its users is gone,
-    although two pods may hold the same one."""
-
-    def remove_pod(self, pod: PodInfo) -> None:
-        super().remove_pod(pod)
-        for port in pod.shape.host_ports:
-            self._used_ports.pop(port, None)
 
 
 class _DryRun:
     """One node that is being emptied and filled again, with the plugins' state for it."""
 
-    def __init__(self, what_if: WhatIf, state: CycleState, pod: PodInfo, node: EmptiedNode) -> None:
+    def __init__(self, what_if: WhatIf, state: CycleState, pod: PodInfo, node: PlainNodeInfo) -> None:
         self._what_if = what_if
         self._state = state
         self._pod = pod

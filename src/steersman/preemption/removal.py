@@ -97,11 +97,9 @@ class Removal:
         """Cells of the pool whose pods hold a port that the preemptor wants, on these rows."""
         if not self._ports:
             return np.zeros(0, np.intp)
-        wanted = set(rows.tolist())
         found = [
             int(self.victims.first[row]) + index
-            for row in self._table.used_ports
-            if row in wanted
+            for row in rows.tolist()
             for index, pod in enumerate(self.victims.pods[row])
             if self.conflicts(pod)
         ]

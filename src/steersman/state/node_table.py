@@ -66,7 +66,7 @@ class NodeTable:
         self.counts = PodCounts(namespace_labels)
         #: Sparse per-row facts: most rows have none.
         self.affinity_pods: dict[int, dict[str, PodInfo]] = {}
-        self.used_ports: dict[int, Counter[HostPort]] = {}
+        self.used_ports: dict[int, set[HostPort]] = {}
         self.claim_users: dict[int, Counter[str]] = {}
         #: Per row: name ("" for a free row), node, pods by uid, allocatable amounts, view.
         self.names: list[str] = []
@@ -249,10 +249,17 @@ class NodeTable:
         if shape.has_affinity:
             self._charge_affinity(pod, row, sign)
         if shape.host_ports:
-            _tally(self.used_ports, row, shape.host_ports, sign)
+            self._charge_ports(shape.host_ports, row, sign)
         if pod.claims:
             _tally(self.claim_users, row, pod.claims, sign)
         self.log.append(row)
+
+    def _charge_ports(self, ports: Iterable[HostPort], row: int, sign: int) -> None:
+        """As upstream has it, a port is free once one of its users has gone, even if another pod holds it too."""
+        used = self.used_ports.setdefault(row, set())
+        (used.update if sign > 0 else used.difference_update)(ports)
+        if not used:
+            del self.used_ports[row]
 
     def _charge_affinity(self, pod: PodInfo, row: int, sign: int) -> None:
         if sign > 0:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Self, TypeVar
 
 from steersman.api import Node
@@ -35,7 +35,7 @@ class PlainNodeInfo:
         self._pods: dict[str, PodInfo] = {}
         self._requested: Counter[str] = Counter()
         self._nonzero_requested: Counter[str] = Counter()
-        self._used_ports: Counter[HostPort] = Counter()
+        self._used_ports: set[HostPort] = set()
         self._claim_users: Counter[str] = Counter()
         for pod in pods:
             self.add_pod(pod)
@@ -44,7 +44,9 @@ class PlainNodeInfo:
     def copy_of(cls, other: NodeInfo) -> Self:
         if isinstance(other, cls):
             return other.copy()
-        return cls(other.node, other.pods, other.image_states)
+        twin = cls(other.node, other.pods, other.image_states)
+        twin._used_ports = set(other.used_ports)
+        return twin
 
     def copy(self) -> Self:
         """Another one that is as this one is now."""
@@ -70,7 +72,7 @@ class PlainNodeInfo:
             self._requested[resource] += sign * amount
         self._nonzero_requested["cpu"] += sign * shape.nonzero_cpu
         self._nonzero_requested["memory"] += sign * shape.nonzero_memory
-        _count(self._used_ports, shape.host_ports, sign)
+        (self._used_ports.update if sign > 0 else self._used_ports.difference_update)(shape.host_ports)
         _count(self._claim_users, pod.claims, sign)
 
     @property
@@ -118,7 +120,7 @@ class PlainNodeInfo:
         return self._nonzero_requested[resource]
 
     @property
-    def used_ports(self) -> Mapping[HostPort, int]:
+    def used_ports(self) -> Set[HostPort]:
         return self._used_ports
 
     @property

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, overload
 
 from steersman.api import Node
@@ -72,7 +72,7 @@ class RowNodeInfo:
         return int(self._table.nonzero_requested(resource).cell[self.row])
 
     @property
-    def used_ports(self) -> Mapping[HostPort, int]:
+    def used_ports(self) -> Set[HostPort]:
         return self._table.used_ports.get(self.row, _NO_PORTS)
 
     @property
@@ -117,5 +117,5 @@ class LiveNodes(Sequence[RowNodeInfo]):
 
 
 _NO_PODS: dict[str, PodInfo] = {}
-_NO_PORTS: dict[HostPort, int] = {}
+_NO_PORTS: frozenset[HostPort] = frozenset()
 _NO_CLAIMS: dict[str, int] = {}
