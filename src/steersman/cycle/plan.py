@@ -21,6 +21,7 @@ from steersman.framework.columns import (
     StatusTable,
 )
 from steersman.framework.nodes_view import NodesView
+from steersman.framework.plugin import PreFilterPlugin, PreScorePlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.runtime.profile import FilterCall, Profile, ScoreCall
 from steersman.state.signature import PENALTY
@@ -39,10 +40,12 @@ class FilterStep:
 
     def __init__(self, call: FilterCall, prepared: bool) -> None:
         """`prepared`: the plugin has PreFilter as well. Its filter may rest on what that left in the cycle's state, so
-        that no promise can be kept."""
+        that no promise can be kept. Where the profile leaves out the PreFilter that the plugin has, the kernel, which
+        stands for both, is of no use."""
         self.call = call
         plugin = call.plugin
-        self._columnar = plugin if isinstance(plugin, ColumnarFilter) else None
+        is_whole = prepared or not isinstance(plugin, PreFilterPlugin)
+        self._columnar = plugin if is_whole and isinstance(plugin, ColumnarFilter) else None
         self._promise: Depends | None = None if self._columnar or prepared else promise(plugin)
         self.statuses: StatusTable = self._columnar.statuses if self._columnar else StatusTable()
         #: Must be asked for every node in every cycle.
@@ -78,11 +81,12 @@ class ScoreStep:
 
     __slots__ = ("_columnar", "_promise", "call", "is_live")
 
-    def __init__(self, call: ScoreCall, prepared: bool) -> None:
-        """`prepared`: the plugin has PreFilter or PreScore as well; see `FilterStep`."""
+    def __init__(self, call: ScoreCall, pre_filtered: bool, pre_scored: bool) -> None:
+        """Whether the plugin has PreFilter and PreScore as well; see `FilterStep`."""
         self.call = call
-        plugin = call.plugin
-        self._columnar = plugin if isinstance(plugin, ColumnarScore) else None
+        plugin, prepared = call.plugin, pre_filtered or pre_scored
+        is_whole = pre_scored or not isinstance(plugin, PreScorePlugin)
+        self._columnar = plugin if is_whole and isinstance(plugin, ColumnarScore) else None
         self._promise = None if self._columnar or prepared or call.normalize else promise(plugin)
         self.is_live = self._columnar is None and self._promise is None
 
@@ -158,9 +162,9 @@ class Plan:
 
 def make_plan(profile: Profile) -> Plan:
     pre_filters = {call.name for call in profile.pre_filter}
-    pre_scores = {call.name for call in profile.pre_score} | pre_filters
+    pre_scores = {call.name for call in profile.pre_score}
     filters = tuple(FilterStep(call, call.name in pre_filters) for call in profile.filter)
-    scores = tuple(ScoreStep(call, call.name in pre_scores) for call in profile.score)
+    scores = tuple(ScoreStep(call, call.name in pre_filters, call.name in pre_scores) for call in profile.score)
     steps: list[FilterStep | ScoreStep] = [*filters, *scores]
     scored_by_kernel = {s.name for s in scores if not s.is_live}
     plugins = {s.name: s.call.plugin for s in steps if not s.is_live}.values()
