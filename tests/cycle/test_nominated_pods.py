@@ -127,3 +127,14 @@ class TestOwnNomination:
         statuses = evaluation.statuses()
         assert statuses.of("n1") == unschedulable("full").of("OnePodPerNode"), "it was looked at"
         assert statuses.of("n3") == statuses.absent
+
+    def test_what_was_against_the_nominated_node_is_named_among_the_plugins_of_the_restriction(
+        self, scalar: bool
+    ) -> None:
+        """As kube-scheduler has it: both are kept in one set."""
+        cycles = Cycles(OnlySecond(), OnePodPerNode(), scalar=scalar)
+        for node in ("n1", "n2"):
+            cycles.cache.add_pod(make_pod(f"on-{node}").node(node).obj())
+        absent = cycles.evaluate(POD.nominated("n1")).statuses().absent
+        assert absent is not None
+        assert absent.message == "node(s) didn't satisfy plugin(s) [OnePodPerNode OnlySecond]"

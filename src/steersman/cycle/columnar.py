@@ -265,15 +265,18 @@ class ColumnarEvaluation(Evaluation):
             return NodeStatuses()
         candidates = self._table.alive.copy()
         outside = self._outside()
-        absent: Status | None = None
         if outside is not None:
             candidates &= ~outside
-            absent = not_restricted_to(outcome.restricting)
-        if self._refused_nomination is not None:
-            candidates[self._refused_nomination] = True
+        refused = self._refused_nomination
+        if refused is not None:
+            candidates[refused] = True
         rows = diagnose_rows(
             self._engine.plan, self._entry, self._table, self.state, self.pod, candidates, self._overruled
         )
+        absent: Status | None = None
+        if outside is not None:
+            refusals = () if refused is None else (status for status, found in rows.items() if refused in found)
+            absent = not_restricted_to(outcome.restricting, refusals)
         return RowStatuses(rows, self._engine.names(), absent)
 
     def scores(self) -> ScoreTable | None:

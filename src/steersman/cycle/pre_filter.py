@@ -50,9 +50,11 @@ def _nothing_left(plugins: set[str]) -> str:
     return f"node(s) didn't satisfy plugin(s) {go_list(names)} simultaneously"
 
 
-def not_restricted_to(plugins: Iterable[str]) -> Status:
-    """The status of nodes outside of the restriction."""
-    return unresolvable(f"node(s) didn't satisfy plugin(s) {go_list(sorted(plugins))}")
+def not_restricted_to(plugins: Iterable[str], refused: Iterable[Status] = ()) -> Status:
+    """The status of nodes outside of the restriction. As upstream has it, what was against the nominated node, which was
+    looked at before, is named as well."""
+    named = {*plugins, *(status.plugin for status in refused)}
+    return unresolvable(f"node(s) didn't satisfy plugin(s) {go_list(sorted(named))}")
 
 
 def go_list(names: list[str]) -> str:

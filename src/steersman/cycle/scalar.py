@@ -179,7 +179,7 @@ class ScalarEvaluation(Evaluation):
         absent: Status | None = None
         allowed = self._outcome.node_names
         if allowed is not None:
-            absent = not_restricted_to(self._outcome.restricting)
+            absent = not_restricted_to(self._outcome.restricting, statuses.values())
             nodes = {name: node for name, node in nodes.items() if name in allowed}
         self._examine(nodes.values(), nominations, statuses)
         self._statuses = NodeStatuses(_grouped(statuses), absent)
