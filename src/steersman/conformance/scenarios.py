@@ -28,6 +28,7 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.preemption import Candidate, PreemptionReport
 from steersman.rng import SeededRng
+from steersman.runtime.faults import CycleAborted
 from steersman.runtime.handle import TableNodes
 from steersman.runtime.profile import Profile
 
@@ -48,6 +49,8 @@ class Replay:
         self._scenario = scenario
         self._setting = Setting(scenario.get("config"), ManualClock(0.0), SeededRng(0), scalar)
         self._pods = [self._pod(document) for document in scenario["pods"]]
+        #: Placed pods with claims, in order.
+        self._placed: list[tuple[Profile, PodInfo, str]] = []
         for document in scenario["objects"]:
             self._add_object(document)
         for pod in self._pods:
@@ -88,6 +91,7 @@ class Replay:
             result.update(self._pre_filter(profile, info))
         if isinstance(decision, Scheduled):
             commit.unreserve_and_forget(setting.cache, profile, decision.state, info, decision.node)
+            self._keep_volumes()
             result.update(chosen_volumes(profile, info, result["selected"]))
             result.update(chosen_devices(profile, info, result["selected"]))
         return result
@@ -95,7 +99,10 @@ class Replay:
     def _pre_filter(self, profile: Profile, pod: PodInfo) -> Result:
         """What was said before a plugin broke."""
         nodes = TableNodes(self._setting.cache.nodes).all()
-        outcome = scalar.pre_filter(profile, CycleState(), pod, nodes)
+        try:
+            outcome = scalar.pre_filter(profile, CycleState(), pod, nodes)
+        except CycleAborted:
+            return {}
         return {"preFilter": {"skipped": sorted(outcome.skipped)}}
 
     def _apply(self, index: int, outcome: Document) -> None:
@@ -105,7 +112,9 @@ class Replay:
         if outcome["outcome"] == "scheduled":
             profile = setting.profiles[outcome["profile"]]
             info = setting.cache.shapes.info(pod)
-            reserve_volumes(profile, info, outcome["selected"])
+            if info.shape.has_claims:
+                self._placed.append((profile, info, outcome["selected"]))
+            self._keep_volumes()
             reserve_devices(profile, info, outcome["selected"], setting.objects)
             setting.drop_nomination(pod)
             setting.cache.add_pod(_bound(pod, outcome["selected"], index))
@@ -117,19 +126,31 @@ class Replay:
         elif nominating == "clear" and outcome["outcome"] in ("unschedulable", "error", "noNodes"):
             setting.drop_nomination(pod)
 
+    def _keep_volumes(self) -> None:
+        """Claims may be shared: taking back what one pod has reserved leaves the others without it."""
+        for profile, pod, node in self._placed:
+            reserve_volumes(profile, pod, node)
+
     def _nominate(self, index: int, outcome: Document) -> None:
         """Preemption found room: with eviction the victims go and the pod's status tells the node."""
         decided = outcome["postFilter"]
         for name in decided.get("clearedNominations", ()):
             self._setting.drop_nomination_of(name)
+            self._show_nomination(name, "")
         node = decided["nominatedNode"]
         if self._scenario.get("evict") and outcome.get("attempt") == 1:
             for victim in decided["victims"]:
                 self._setting.remove_pod(victim)
-            status = msgspec.structs.replace(self._pods[index].status, nominated_node_name=node)
-            preemptor = self._pods[index] = msgspec.structs.replace(self._pods[index], status=status)
-            self._setting.api.pods[api.key(preemptor)] = preemptor
+            self._show_nomination(outcome["pod"], node)
         self._setting.nominate(self._pods[index], node)
+
+    def _show_nomination(self, name: str, node: str) -> None:
+        """In the pod's status; pods that get no cycle are not looked at."""
+        for index, pod in enumerate(self._pods):
+            if api.key(pod) == name:
+                status = msgspec.structs.replace(pod.status, nominated_node_name=node)
+                self._pods[index] = msgspec.structs.replace(pod, status=status)
+                self._setting.api.pods[name] = self._pods[index]
 
     def _add_object(self, document: Document) -> None:
         obj = codec.convert_object(_with_uid(document))
@@ -198,7 +219,8 @@ def _rejections(statuses: NodeStatuses, evaluation: Evaluation, all_nodes: Seque
         examined = {*evaluation.feasible(), *(name for names in statuses.groups.values() for name in names)}
         outside = sorted(name for name in all_nodes if name not in examined)
         reasons = sorted(statuses.absent.reasons)
-        document["excluded"] = {"code": statuses.absent.code.label, "reasons": reasons, "nodes": outside}
+        if outside:
+            document["excluded"] = {"code": statuses.absent.code.label, "reasons": reasons, "nodes": outside}
     return document
 
 
