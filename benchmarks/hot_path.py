@@ -99,17 +99,17 @@ def measure(name: str, node_count: int, drive: Drive = together) -> float:
     gc.collect()
     gc.freeze()
     drive(scheduler, WARM_UP)
-    chunks = [microseconds_per_pod(scheduler, drive) for _ in range(CHUNKS)]
+    chunks = [microseconds_per_pod(scheduler, CHUNK, drive) for _ in range(CHUNKS)]
     gc.unfreeze()
     if writer.bound != total:
         raise RuntimeError(f"{name}: {writer.bound} of {total} pods were bound; first failure: {writer.failures[:1]}")
     return statistics.median(chunks)
 
 
-def microseconds_per_pod(scheduler: Scheduler, drive: Drive) -> float:
+def microseconds_per_pod(scheduler: Scheduler, count: int, drive: Drive = together) -> float:
     start = time.perf_counter()
-    drive(scheduler, CHUNK)
-    return (time.perf_counter() - start) / CHUNK * 1e6
+    drive(scheduler, count)
+    return (time.perf_counter() - start) / count * 1e6
 
 
 def main(names: list[str] | None = None) -> None:

@@ -50,7 +50,7 @@ def test_it_gives_out_pods_in_order_whatever_comes_and_goes(steps: list[tuple[ob
                     del model[first.key]
         in_order = sorted(model.values(), key=lambda pod: (sort_key(pod), pod.serial))
         for most in (1, 3, 100):
-            leading = heap.leading(most)
+            leading = list(heap.leading(most))
             assert leading == in_order[: len(leading)]
             assert len(leading) <= most
             assert bool(leading) == bool(model)
@@ -64,8 +64,8 @@ def test_pods_in_the_order_of_their_arrival_lead_together() -> None:
     pods = [QueuedPodInfo(make_pod(f"p{serial}").priority(serial < 4).obj(), serial, serial) for serial in range(9)]
     for queued in pods:
         heap.add(queued)
-    assert heap.leading(100) == pods[:4], "as far as the others of their priority go"
-    assert heap.leading(3) == pods[:3]
+    assert list(heap.leading(100)) == pods[:4], "as far as the others of their priority go"
+    assert list(heap.leading(3)) == pods[:3]
     assert len(heap) == 9
 
 

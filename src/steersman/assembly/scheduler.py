@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Any
 
 from steersman import api, config
@@ -142,12 +141,16 @@ class Scheduler:
         queue = self.queue
         if self.options.extenders or self.observer is not None or queue.hears_events or len(queue.nominator):
             return ()
-        pods = [self._infos.get(queued.pod) for queued in queue.leading(most)]
+        pods: list[PodInfo] = []
+        for queued in queue.leading(most):
+            pod = self._infos.get(queued.pod)
+            if pods and pod.template is not pods[0].template:
+                break
+            pods.append(pod)
         profile = self.profiles.get(pods[0].scheduler_name) if pods else None
         if profile is None or profile.pre_bind.of(pods[0]) or not self.binding.binds_at_once(pods[0], profile):
             return ()
-        template = pods[0].template
-        return list(takewhile(lambda pod: pod.template is template, pods))
+        return pods
 
     async def schedule_one_async(self) -> Decision | None:
         """The same, with the extenders that are interested in the pod. One at a time: the next pod waits for this one."""

@@ -105,26 +105,26 @@ class QueuedPodHeap:
             self._drop_first_entry(entry)
         return None
 
-    def leading(self, most: int) -> list[QueuedPodInfo]:
-        """The pods that the next pops would return, at most so many, as far as it is easily told. They stay."""
+    def leading(self, most: int) -> Iterator[QueuedPodInfo]:
+        """The pods that the next pops would return, at most so many, as far as it is easily told. They stay; nothing may
+        change while somebody is looking at them."""
         first = self.peek()
         if first is None:
-            return []
+            return
         heap, entries = self._heap, self.entries
         run = self._runs.get(_level(heap[0]))
         if run is None or run[0] is not heap[0]:
-            return [first]
+            yield first
+            return
         # Of the entries outside of the run, the first is one of these two.
         others = heap[1:3]
         limit = min(others) if others else None
-        pods: list[QueuedPodInfo] = []
         for entry in islice(run, most):
             if limit is not None and limit < entry:
-                break
+                return
             queued: QueuedPodInfo = entry[-1]
             if entries.get(queued.key) is entry:
-                pods.append(queued)
-        return pods
+                yield queued
 
     def ordered(self) -> list[QueuedPodInfo]:
         """All pods in the order in which pops would return them."""

@@ -10,7 +10,7 @@ The rules live in the neighbours: `requeue` (where a pod goes), `pre_enqueue` (w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import count
 from typing import Final
 
@@ -155,9 +155,9 @@ class SchedulingQueue:
             if self._attempts.begin(queued, event):
                 return queued
 
-    def leading(self, most: int) -> list[QueuedPodInfo]:
-        """The pods that the next pops would return if nothing happened in between, at most so many; maybe fewer than there
-        are. They stay."""
+    def leading(self, most: int) -> Iterator[QueuedPodInfo]:
+        """The pods that the next pops would return, at most so many; maybe fewer than there are. They stay; nothing may
+        happen to the queue before one has seen enough of them."""
         return self._queues.active.pods.leading(most)
 
     def pop_placed(self) -> QueuedPodInfo:

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from steersman.framework.nodes_view import AnyIntColumn
 
+#: Beyond, looking for the best among all rows is cheaper than moving single ones.
+_FEW_MOVES = 4
+
 
 class BestRows:
     """Invariant: every row whose total is at least `_floor` is in the bucket of its total; no bucket is empty."""
@@ -45,6 +48,16 @@ class BestRows:
             else:
                 self._buckets[now] = array("i", (row,))
                 self._find_greatest()
+
+    def move_rows(self, rows: NDArray[np.intp], before: AnyIntColumn, now: AnyIntColumn) -> bool:
+        """The totals of some rows may have changed. False: of so many that it is cheaper to start afresh."""
+        moved = (np.maximum(before, now) >= self._floor) & (before != now)
+        index = moved.nonzero()[0]
+        if len(index) > _FEW_MOVES:
+            return False
+        for at in index.tolist():
+            self.move(int(rows[at]), int(before[at]), int(now[at]))
+        return True
 
     def _find_greatest(self) -> None:
         self.rows = self._buckets[max(self._buckets)] if self._buckets else None

@@ -18,7 +18,7 @@ from steersman.state.dirty_log import DirtyLog
 from steersman.state.node_table import NodeTable
 
 #: Up to this many changed rows, single cells are cheaper than a vector operation.
-FEW = 56
+FEW = 24
 
 KernelT = TypeVar("KernelT", bound=FilterKernel | ScoreKernel)
 
@@ -55,6 +55,19 @@ class FragmentColumn(Generic[KernelT]):
             self.position = end
         elif behind:
             self._catch_up(log)
+        if self._has_epoch and self._epoch != self.kernel.epoch():
+            self._recompute()
+
+    def follow(self, position: int, rows: Collection[int] | NDArray[np.intp]) -> None:
+        """As `sync`, for whoever knows which rows have changed since `position`: an array if they are many."""
+        if self.position != position:
+            self.sync()
+            return
+        if isinstance(rows, np.ndarray):
+            self.values[rows] = self.kernel.rows(rows)
+        else:
+            self._update_few(rows)
+        self.position = self._log.end
         if self._has_epoch and self._epoch != self.kernel.epoch():
             self._recompute()
 

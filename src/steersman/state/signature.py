@@ -30,6 +30,7 @@ from steersman.framework.columns import (
 )
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.state.best_rows import BestRows, rows_of_greatest
+from steersman.state.dirty_log import DirtyLog
 from steersman.state.fragment_columns import FEW, FragmentColumn
 from steersman.state.node_table import NodeTable
 
@@ -186,14 +187,25 @@ class Signature:
         elif (behind := log.end - self._position) == 1 and table.nodes[log.rows[-1]] is not None:
             self._follow(log.rows[-1])
         elif behind:
-            rows = log.since(self._position)
-            self._position = log.end
+            self._catch_up(log)
+
+    def _catch_up(self, log: DirtyLog) -> None:
+        """Any number of rows changed."""
+        position, self._position = self._position, log.end
+        rows = log.since(position)
+        if rows is None or len(rows) > self._table.capacity // 2:
             for column in self._synced_on_change:
                 column.sync()
-            if rows is not None and len(rows) <= FEW:
-                self._combine_few(rows)
-            else:
-                self._combine_local()
+            self._combine_local()
+        elif len(rows) <= FEW:
+            for column in self._synced_on_change:
+                column.follow(position, rows)
+            self._combine_few(rows)
+        else:
+            index: NDArray[np.intp] = np.fromiter(rows, np.intp, len(rows))
+            for column in self._synced_on_change:
+                column.follow(position, index)
+            self._combine_some(index)
 
     def _follow(self, row: int) -> None:
         """The usual case: one row changed, because a pod was placed there."""
@@ -270,6 +282,29 @@ class Signature:
                 outdated = True
         if outdated:
             self._normalise()
+
+    def _combine_some(self, rows: NDArray[np.intp]) -> None:
+        """The same for more rows."""
+        missed, score = self._static_penalty[rows], self._static_score[rows]
+        for column in self._local_filters:
+            missed[column.values[rows] != 0] = -PENALTY
+        for weight, score_column in self._score_columns:
+            score += score_column.values[rows] * weight
+        self._base[rows] = score
+        flipped = missed != self._penalty[rows]
+        if flipped.any():
+            self._penalty[rows] = missed
+            self._count += int(np.count_nonzero(flipped & (missed == 0)) - np.count_nonzero(flipped & (missed != 0)))
+        if self._relative_columns or (self._normalised and flipped.any()):
+            self._normalise()
+            return
+        score += missed
+        if self._normalised:
+            score += self._addition[rows]
+        before = self._total[rows]
+        self._total[rows] = score
+        if self._best is not None and not self._best.move_rows(rows, before, score):
+            self._best = None
 
     def _settle(self, row: int, missed: int, score: int) -> bool:
         """Puts in what was found for a row: its penalty and the sum of its scores that need no normalisation. Whether the

@@ -208,7 +208,9 @@ def _validate_sparse(table: NodeTable) -> None:
     # A port that two pods hold is free once one of them has gone: what is in use may be less than what is held.
     for row, used in table.used_ports.items():
         _expect(_place(table, row), "used ports that no pod holds", used - ports.get(row, set()), set())
-    _expect("table", "rows with an empty set of used ports", [r for r, used in table.used_ports.items() if not used], [])
+    _expect(
+        "table", "rows with an empty set of used ports", [r for r, used in table.used_ports.items() if not used], []
+    )
     _expect("table", "claim users by row", table.claim_users, claims)
     _expect("table", "pods with affinity by row", table.affinity_pods, affine)
 

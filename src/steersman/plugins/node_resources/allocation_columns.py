@@ -29,6 +29,8 @@ from steersman.framework.pod_resources import CPU, MEMORY
 from steersman.plugins.node_resources.allocation import ScoreNode, takes_part
 
 FloatColumn = NDArray[np.float64]
+Amounts = NDArray[np.int64]
+"""int64[resources, rows]: a column of amounts for each resource."""
 
 #: Capacities below are ordinary: a hundred times one of them fits an int64.
 ORDINARY_CAPACITY: Final = 1 << 56
@@ -60,18 +62,37 @@ class AllocationKernel(ScoreKernel):
         self._score_node = score_node
         self._capacity = view.capacity
         self._wants_ordinary = bool(resources) and all(0 <= r.wanted < _ORDINARY_USE for r in resources)
+        self._offered = [resource.offered.values for resource in resources]
+        self._used = [resource.used.values for resource in resources]
+        self._node_log = view.node_log
+        #: The largest of the offered amounts, and where the log of nodes ended when it was looked for.
+        self._largest, self._largest_position = 0, -1
+        #: What the pod wants of each resource, as a column of `Amounts`.
+        self.wanted = np.array([[resource.wanted] for resource in resources] if self._wants_ordinary else [], np.int64)
 
     def rows(self, rows: Rows) -> IntColumn:
-        offered = [resource.offered.values[rows] for resource in self.resources]
-        used = [resource.used.values[rows] for resource in self.resources]
-        if self._wants_ordinary and max(map(_largest, used)) < _ORDINARY_USE:
-            largest = max(map(_largest, offered))
-            if largest < ORDINARY_CAPACITY:
-                return self.scores(offered, used, largest)
+        if self._wants_ordinary:
+            largest = self._largest_offered()
+            used = self._taken(self._used, rows)
+            if largest < ORDINARY_CAPACITY and _largest(used) < _ORDINARY_USE:
+                return self.scores(self._taken(self._offered, rows), used, largest)
         return np.array([self.row(row) for row in np.arange(self._capacity)[rows].tolist()], np.int64)
 
+    def _largest_offered(self) -> int:
+        if self._largest_position != self._node_log.end:
+            self._largest_position = self._node_log.end
+            self._largest = max(map(_largest, self._offered))
+        return self._largest
+
+    def _taken(self, columns: Sequence[IntColumn], rows: Rows) -> Amounts:
+        """The given rows of the columns, together: one operation for all resources takes half the time."""
+        amounts = np.empty((len(columns), self._capacity if isinstance(rows, slice) else len(rows)), np.int64)
+        for index, column in enumerate(columns):
+            amounts[index] = column[rows]
+        return amounts
+
     @abstractmethod
-    def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
+    def scores(self, offered: Amounts, used: Amounts, largest: int) -> IntColumn:
         """Scores of some rows by what they offer of each resource, `largest` at most, and what is used of it; all of
         it ordinary."""
 
@@ -103,6 +124,6 @@ def requested_with_minimum_column(view: NodesView, resource: str) -> Column:
     return view.nonzero_requested(resource) if resource in (CPU, MEMORY) else view.requested(resource)
 
 
-def _largest(amounts: IntColumn) -> int:
+def _largest(amounts: Amounts) -> int:
     """Read as unsigned numbers, negative ones are the largest of all."""
-    return int(np.maximum.reduce(amounts.view(np.uint64), initial=0))
+    return int(np.maximum.reduce(amounts.view(np.uint64), axis=None, initial=0))

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from steersman.config import ResourceSpec
 from steersman.framework.columns import ScoreKernel
@@ -17,12 +18,16 @@ from steersman.framework.nodes_view import IntColumn, NodesView
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.plugins.node_resources.allocation_columns import (
     AllocationKernel,
+    Amounts,
     FloatColumn,
     ScoredResource,
     requested_column,
     scored_resources,
 )
 from steersman.plugins.node_resources.balance import balance_score
+
+Shares = NDArray[np.float64]
+"""float64[resources, rows]"""
 
 _HALF: Final = MAX_NODE_SCORE // 2
 #: Python divides integers up to here as floats; the quotient of greater ones it rounds only once.
@@ -45,18 +50,41 @@ class Balance(AllocationKernel):
     def row(self, row: int) -> int:
         return self.scalar_score(row)
 
-    def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
-        requested = [amount + resource.wanted for resource, amount in zip(self.resources, used, strict=True)]
-        score = _balance(requested, offered)
-        score -= _balance(used, offered)
+    def scores(self, offered: Amounts, used: Amounts, largest: int) -> IntColumn:
+        # The share of a resource that the row does not offer is 0.
+        is_complete = bool(offered.all())
+        whole = (offered if is_complete else np.maximum(offered, 1)).astype(np.float64)
+        deviation = np.empty((2, offered.shape[1]))
+        for which, amounts in enumerate((used, used + self.wanted)):
+            shares = np.minimum(amounts, offered) / whole
+            deviation[which] = self.deviation(shares, offered, is_complete)
+        # 50..100: the evener the used shares of the resources, the higher.
+        np.subtract(1, deviation, out=deviation)
+        deviation *= MAX_NODE_SCORE
+        balance = deviation.astype(np.int64)
+        score: IntColumn = balance[1] - balance[0]
         score += _HALF
         score >>= 1
         score += _HALF
         return score
 
+    def deviation(self, shares: Shares, offered: Amounts, is_complete: bool) -> FloatColumn:
+        """The standard deviation of the used shares of the resources that a row offers. `is_complete`: every row offers
+        all of them."""
+        return _deviation(shares, offered)
+
 
 class BalanceOfTwo(Balance):
     """The same for two resources."""
+
+    def deviation(self, shares: Shares, offered: Amounts, is_complete: bool) -> FloatColumn:
+        deviation: FloatColumn = shares[0] - shares[1]
+        deviation /= 2
+        np.abs(deviation, out=deviation)
+        if not is_complete:
+            # Rows that offer only one of the resources, or none, are even.
+            deviation *= offered.all(axis=0)
+        return deviation
 
     def __init__(self, resources: Sequence[ScoredResource], view: NodesView) -> None:
         super().__init__(resources, view)
@@ -83,27 +111,7 @@ class BalanceOfTwo(Balance):
         return _HALF + (_HALF + after - before) // 2
 
 
-def _balance(used: Sequence[IntColumn], offered: Sequence[IntColumn]) -> IntColumn:
-    """50..100: the evener the used shares of the resources, the higher."""
-    # The share of a resource that the row does not offer is 0.
-    shares = [np.minimum(part, whole) / np.maximum(whole, 1) for part, whole in zip(used, offered, strict=True)]
-    balance = _deviation_of_two(shares, offered) if len(shares) == 2 else _deviation(shares, offered)
-    np.subtract(1, balance, out=balance)
-    balance *= MAX_NODE_SCORE
-    return balance.astype(np.int64)
-
-
-def _deviation_of_two(shares: Sequence[FloatColumn], offered: Sequence[IntColumn]) -> FloatColumn:
-    """The standard deviation; 0 for rows that offer only one of the resources, or none."""
-    deviation = shares[0] - shares[1]
-    deviation /= 2
-    np.abs(deviation, out=deviation)
-    deviation *= np.minimum(offered[0], offered[1]) != 0
-    return deviation
-
-
-def _deviation(shares: Sequence[FloatColumn], offered: Sequence[IntColumn]) -> FloatColumn:
-    """The same for any number of resources."""
+def _deviation(shares: Shares, offered: Amounts) -> FloatColumn:
     size = len(shares[0])
     number, total, squares = np.zeros(size), np.zeros(size), np.zeros(size)
     least, greatest = np.ones(size), np.zeros(size)

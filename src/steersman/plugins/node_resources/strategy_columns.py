@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from steersman.config import ScoringStrategy, ScoringStrategyType
 from steersman.framework.columns import ScoreKernel
@@ -21,12 +22,16 @@ from steersman.plugins.node_resources.allocation import ScoreNode
 from steersman.plugins.node_resources.allocation_columns import (
     ORDINARY_CAPACITY,
     AllocationKernel,
+    Amounts,
     FloatColumn,
     ScoredResource,
     requested_with_minimum_column,
     scored_resources,
 )
 from steersman.plugins.node_resources.strategies import FULL, shape_line, strategy_function
+
+Shares = NDArray[np.float64]
+"""float64[resources, rows]"""
 
 #: Below, 100 times a capacity is exact in float64, and a quotient that is no integer is too far from the next one to be
 #: rounded to it: 1/2**46 at least, while floats up to 100 are closer than that.
@@ -48,7 +53,28 @@ def strategy_kernel(strategy: ScoringStrategy, requests: Sequence[int], view: No
             return kind(resources, view, score_node)
 
 
-class LeastAllocated(AllocationKernel):
+class AverageKernel(AllocationKernel):
+    """Scores by a share of each resource that the node offers; resources that it does not offer score 0."""
+
+    def __init__(self, resources: Sequence[ScoredResource], view: NodesView, score_node: ScoreNode) -> None:
+        super().__init__(resources, view, score_node)
+        self._weights = np.array([[float(resource.spec.weight)] for resource in resources])
+        self._weighs_alike = bool((self._weights == 1).all())
+        self._weight_sum = float(self._weights.sum())
+
+    def average(self, scores: Shares, offered: Amounts) -> IntColumn:
+        """By the weights of the resources, rounded down."""
+        if not self._weighs_alike:
+            scores *= self._weights
+        average: FloatColumn = scores[0] + scores[1] if len(scores) == 2 else np.add.reduce(scores)
+        if offered.all():
+            average /= self._weight_sum
+        else:
+            average /= np.maximum(np.add.reduce((offered != 0) * self._weights), 1)
+        return average.astype(np.int64)
+
+
+class LeastAllocated(AverageKernel):
     """The average free share."""
 
     def row(self, row: int) -> int:
@@ -63,14 +89,11 @@ class LeastAllocated(AllocationKernel):
                 weight_sum += weight
         return node_score // weight_sum if weight_sum else 0
 
-    def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
-        shares = []
-        for resource, capacity, amount in zip(self.resources, offered, used, strict=True):
-            free = capacity - amount
-            free -= resource.wanted
-            np.maximum(free, 0, out=free)
-            shares.append(percent(free, capacity, largest))
-        return _average(self.resources, shares, offered)
+    def scores(self, offered: Amounts, used: Amounts, largest: int) -> IntColumn:
+        free = offered - used
+        free -= self.wanted
+        np.maximum(free, 0, out=free)
+        return self.average(percent(free, offered, largest), offered)
 
 
 class LeastAllocatedOfTwo(LeastAllocated):
@@ -81,7 +104,7 @@ class LeastAllocatedOfTwo(LeastAllocated):
         first, second = self.cells
         self._weight_1, self._wanted_1, self._offered_1, self._used_1 = first
         self._weight_2, self._wanted_2, self._offered_2, self._used_2 = second
-        self._weight_sum = self._weight_1 + self._weight_2
+        self._both_weights = self._weight_1 + self._weight_2
 
     def row(self, row: int) -> int:
         capacity_1, requested_1 = self._offered_1[row], self._used_1[row] + self._wanted_1
@@ -89,11 +112,11 @@ class LeastAllocatedOfTwo(LeastAllocated):
         if 0 <= requested_1 < capacity_1 < ORDINARY_CAPACITY and 0 <= requested_2 < capacity_2 < ORDINARY_CAPACITY:
             share_1 = (capacity_1 - requested_1) * FULL // capacity_1
             share_2 = (capacity_2 - requested_2) * FULL // capacity_2
-            return (share_1 * self._weight_1 + share_2 * self._weight_2) // self._weight_sum
+            return (share_1 * self._weight_1 + share_2 * self._weight_2) // self._both_weights
         return super().row(row)
 
 
-class MostAllocated(AllocationKernel):
+class MostAllocated(AverageKernel):
     """The average used share."""
 
     def row(self, row: int) -> int:
@@ -107,12 +130,10 @@ class MostAllocated(AllocationKernel):
                 weight_sum += weight
         return node_score // weight_sum if weight_sum else 0
 
-    def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
-        shares = [
-            percent(np.minimum(amount + resource.wanted, capacity), capacity, largest)
-            for resource, capacity, amount in zip(self.resources, offered, used, strict=True)
-        ]
-        return _average(self.resources, shares, offered)
+    def scores(self, offered: Amounts, used: Amounts, largest: int) -> IntColumn:
+        requested = used + self.wanted
+        np.minimum(requested, offered, out=requested)
+        return self.average(percent(requested, offered, largest), offered)
 
 
 class RequestedToCapacityRatio(AllocationKernel):
@@ -143,7 +164,7 @@ class RequestedToCapacityRatio(AllocationKernel):
                     weight_sum += weight
         return go_round(node_score / weight_sum) if weight_sum else 0
 
-    def scores(self, offered: Sequence[IntColumn], used: Sequence[IntColumn], largest: int) -> IntColumn:
+    def scores(self, offered: Amounts, used: Amounts, largest: int) -> IntColumn:
         node_score, weight_sum = np.zeros(len(offered[0])), np.zeros(len(offered[0]))
         for resource, capacity, amount in zip(self.resources, offered, used, strict=True):
             utilization = percent(np.minimum(amount + resource.wanted, capacity), capacity, largest)
@@ -157,7 +178,7 @@ class RequestedToCapacityRatio(AllocationKernel):
         return whole.astype(np.int64)
 
 
-def percent(part: IntColumn, whole: IntColumn, largest: int) -> FloatColumn:
+def percent(part: Amounts, whole: Amounts, largest: int) -> Shares:
     """100 · part / whole rounded down, for 0 ≤ part ≤ whole ≤ largest; 0 where the whole is 0."""
     hundredfold, divisor = part * FULL, np.maximum(whole, 1)
     if largest >= _EXACT_AS_FLOAT:
@@ -165,17 +186,3 @@ def percent(part: IntColumn, whole: IntColumn, largest: int) -> FloatColumn:
     quotient = hundredfold / divisor
     np.floor(quotient, out=quotient)
     return quotient
-
-
-def _average(
-    resources: Sequence[ScoredResource], scores: Sequence[FloatColumn], offered: Sequence[IntColumn]
-) -> IntColumn:
-    """By the weights of the resources that the node offers, rounded down. Resources that it does not offer score 0."""
-    node_score, weight_sum = np.zeros(len(scores[0])), np.zeros(len(scores[0]))
-    for resource, score, capacity in zip(resources, scores, offered, strict=True):
-        weight, counts = resource.spec.weight, np.minimum(capacity, 1)
-        node_score += score if weight == 1 else score * weight
-        weight_sum += counts if weight == 1 else counts * weight
-    np.maximum(weight_sum, 1, out=weight_sum)
-    node_score /= weight_sum
-    return node_score.astype(np.int64)
