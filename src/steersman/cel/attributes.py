@@ -8,7 +8,7 @@ a missing field ends the walk with an empty optional instead of an error.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from steersman.cel.arithmetic import MAX_INT, MIN_INT
 from steersman.cel.comparison import find
@@ -16,7 +16,10 @@ from steersman.cel.cost import LIMIT, LOOKUP
 from steersman.cel.errors import CelError, CostExceeded
 from steersman.cel.frame import Evaluator, Frame, Plan, constant, constant_value
 from steersman.cel.gotext import shown
-from steersman.cel.values import NONE, DefaultMap, Optional, Uint, Value, to_key, type_name
+from steersman.cel.values import NONE, DefaultMap, Optional, Uint, Value, go_name, to_key, type_name
+
+_KEYS: Final = frozenset({bool, int, Uint, float, str})
+"""Classes of values that something can be looked up with."""
 
 
 class Qualifier(NamedTuple):
@@ -38,13 +41,13 @@ def conditional_chain(base: Plan, qualifiers: Sequence[Qualifier]) -> Plan:
     return Plan(resolve, resolve, is_attribute=True)
 
 
-def presence(base: Plan, qualifiers: Sequence[Qualifier], field: str) -> Plan:
+def presence(base: Plan, qualifiers: Sequence[Qualifier], field: str, *, cost: int = LOOKUP) -> Plan:
     """`has(chain.field)`."""
     resolve = _resolver(base.resolve if base.is_attribute else base.evaluate, qualifiers)
 
     def evaluate(frame: Frame) -> Value:
         value = resolve(frame)
-        frame.cost += LOOKUP
+        frame.cost += cost
         if isinstance(value, Optional):
             return value.has_value and qualify_if_present(value.value, field)[1]
         return qualify_if_present(value, field)[1]
@@ -128,7 +131,7 @@ def _walk(qualifiers: tuple[Qualifier, ...]) -> Callable[[Frame, Value], Value]:
             optional, value = True, value.value
         for qualifier in qualifiers:
             optional = optional or qualifier.optional
-            key = qualifier.key.resolve(frame)
+            key = checked_key(qualifier.key.resolve(frame))
             if not optional:
                 frame.cost += LOOKUP
                 value = qualify(value, key)
@@ -140,6 +143,13 @@ def _walk(qualifiers: tuple[Qualifier, ...]) -> Callable[[Frame, Value], Value]:
         return Optional(value) if optional else value
 
     return walk
+
+
+def checked_key(key: Value) -> Value:
+    """The key, if it is of a type that something can be looked up with."""
+    if type(key) in _KEYS:
+        return key
+    raise CelError(f"invalid qualifier type: {go_name(key)}")
 
 
 def qualify(value: Value, key: Value) -> Value:

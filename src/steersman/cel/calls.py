@@ -13,14 +13,19 @@ from steersman.cel import cost
 from steersman.cel.comparison import equal_or_false, equals
 from steersman.cel.cost import LIMIT, CallCost
 from steersman.cel.declarations import Function, Implementation, Overload
-from steersman.cel.errors import CelError, CostExceeded, no_such_overload
+from steersman.cel.errors import Aborted, CelError, CostExceeded, no_such_overload
 from steersman.cel.frame import Evaluator, Frame, Plan, charge, computed
+from steersman.cel.library.formats import Format
 from steersman.cel.library.optionals import value_of
+from steersman.cel.library.semver import Semver
 from steersman.cel.types import Kind, Type
-from steersman.cel.values import Optional, Value, type_name
+from steersman.cel.values import Optional, Value, go_name, type_name
 
 Check = Callable[[Value], bool]
 
+_FORMAT: Final = "format"
+_UNHASHABLE: Final = (bytes, Format, Semver)
+"""Upstream looks constants up by hash, and these have none."""
 _UNCERTAIN: Final = frozenset({Kind.DYN, Kind.ANY, Kind.TYPE_PARAM})
 
 
@@ -42,7 +47,7 @@ def _logic(terms: Sequence[Plan], *, deciding: bool) -> Plan:
         for evaluator in evaluators:
             try:
                 value = evaluator(frame)
-            except CostExceeded:
+            except Aborted:
                 raise
             except CelError as error:
                 failure = failure or error
@@ -78,7 +83,7 @@ def not_strictly_false(operand: Plan) -> Plan:
     def evaluate(frame: Frame) -> Value:
         try:
             value = operand.evaluate(frame)
-        except CostExceeded:
+        except Aborted:
             raise
         except CelError:
             value = True
@@ -109,6 +114,8 @@ def membership(sought: Plan, members: frozenset[Value]) -> Plan:
         value = sought.evaluate(frame)
         if isinstance(value, list | dict):
             return False
+        if isinstance(value, _UNHASHABLE):
+            raise Aborted(f"internal error: runtime error: hash of unhashable type {go_name(value)}")
         return (type(value) is bool, value) in members
 
     return computed(evaluate)
@@ -144,9 +151,24 @@ def call(function: Function, overload_ids: Sequence[str], args: Sequence[Plan], 
     implementation = _implementation(function, overload_id, arg_types)
     price = cost.of_call(function.name, overload_id)
     evaluators = tuple(arg.evaluate for arg in args)
-    if len(evaluators) == 2:
+    if len(evaluators) == 2 and _takes_two(function, overload_id):
         return computed(_binary(implementation, evaluators[0], evaluators[1], price))
     return computed(_any_arity(implementation, evaluators, price))
+
+
+def call_with_pattern(
+    name: str, overload_ids: Sequence[str], implementation: Implementation, args: Sequence[Plan]
+) -> Plan:
+    """A function of a regular expression that is known beforehand; it looks at the types of its arguments itself."""
+    price = cost.of_call(name, overload_ids[0] if len(overload_ids) == 1 else "")
+    return computed(_any_arity(implementation, tuple(arg.evaluate for arg in args), price))
+
+
+def _takes_two(function: Function, overload_id: str) -> bool:
+    """Whether upstream calls it as a function of exactly two arguments, not of any number."""
+    if function.name == _FORMAT:
+        return False
+    return function.singleton is not None or bool(overload_id)
 
 
 def _binary(implementation: Implementation, left: Evaluator, right: Evaluator, price: CallCost | None) -> Evaluator:
@@ -155,14 +177,14 @@ def _binary(implementation: Implementation, left: Evaluator, right: Evaluator, p
     def evaluate(frame: Frame) -> Value:
         try:
             one = left(frame)
-        except CostExceeded:
+        except Aborted:
             raise
         except CelError as error:
             charge(frame, _price(price, error, _attempted(right, frame)))
             raise
         try:
             other = right(frame)
-        except CostExceeded:
+        except Aborted:
             raise
         except CelError as error:
             charge(frame, _price(price, one, error))
@@ -179,7 +201,7 @@ def _attempted(operand: Evaluator, frame: Frame) -> Value:
     """The value, or the error that stands in its place."""
     try:
         return operand(frame)
-    except CostExceeded:
+    except Aborted:
         raise
     except CelError as error:
         return error
@@ -190,23 +212,24 @@ def _price(price: CallCost | None, *args: Value) -> int:
 
 
 def _any_arity(implementation: Implementation, operands: tuple[Evaluator, ...], price: CallCost | None) -> Evaluator:
+    """The first operand that fails is the last one evaluated; only if all were evaluated is the call charged."""
+    last = len(operands) - 1
+
     def evaluate(frame: Frame) -> Value:
-        args = [operand(frame) for operand in operands]
+        args: list[Value] = []
+        for position, operand in enumerate(operands):
+            try:
+                args.append(operand(frame))
+            except Aborted:
+                raise
+            except CelError as error:
+                if position == last:
+                    charge(frame, _price(price, *args, error))
+                raise
         charge(frame, _price(price, *args))
         return implementation(*args)
 
-    def evaluate_one(frame: Frame) -> Value:
-        try:
-            value = operands[0](frame)
-        except CostExceeded:
-            raise
-        except CelError as error:
-            charge(frame, _price(price, error))
-            raise
-        charge(frame, _price(price, value))
-        return implementation(value)
-
-    return evaluate_one if len(operands) == 1 else evaluate
+    return evaluate
 
 
 def _implementation(function: Function, overload_id: str, arg_types: Sequence[Type]) -> Implementation:

@@ -274,7 +274,7 @@ class _Checker:
             type_ = self._type(element)
             if position in node.optionals:
                 type_ = self._unwrapped(element, type_)
-            joined = self._join(element, joined, type_)
+            joined = self._join(joined, type_)
         self._set(node, types.list_of(joined or self._fresh_variable()))
 
     def _check_map(self, node: MapNode) -> None:
@@ -282,12 +282,12 @@ class _Checker:
         value_type: Type | None = None
         for entry in node.entries:
             self.check(entry.key)
-            key_type = self._join(entry.key, key_type, self._type(entry.key))
+            key_type = self._join(key_type, self._type(entry.key))
             self.check(entry.value)
             type_ = self._type(entry.value)
             if entry.optional:
                 type_ = self._unwrapped(entry.value, type_)
-            value_type = self._join(entry.value, value_type, type_)
+            value_type = self._join(value_type, type_)
         self._set(node, types.map_of(key_type or self._fresh_variable(), value_type or self._fresh_variable()))
 
     def _unwrapped(self, node: Node, type_: Type) -> Type:
@@ -297,14 +297,11 @@ class _Checker:
             self._report(node, f"expected type '{shown(types.optional_of(inner))}' but found '{shown(inner)}'")
         return inner
 
-    def _join(self, node: Node, previous: Type | None, current: Type) -> Type:
-        """The type of the elements so far and one more; all elements of a literal must be of one type."""
+    def _join(self, previous: Type | None, current: Type) -> Type:
+        """The type of the elements so far and one more; a validator looks after literals of mixed types."""
         if previous is None:
             return current
-        if self._fits(previous, current):
-            return most_general(previous, current)
-        self._report(node, f"expected type '{shown(previous)}' but found '{shown(current)}'")
-        return types.ERROR
+        return most_general(previous, current) if self._fits(previous, current) else types.DYN
 
     def _check_comprehension(self, node: Comprehension) -> None:
         self.check(node.range)

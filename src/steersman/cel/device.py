@@ -42,7 +42,7 @@ _NATIVE_CONVERSIONS: Final = {
     "string": "unsupported native conversion from string to 'bool'",
     "bytes": "type conversion error from Bytes to 'bool'",
     "list": "type conversion error from list to 'bool'",
-    "map": "unsupported type conversion to 'bool'",
+    "map": "type conversion error from map to 'bool'",
     "null_type": "type conversion error from 'null_type' to 'bool'",
 }
 

@@ -23,8 +23,12 @@ class CelError(SteersmanError):
     """An expression could not be evaluated for a device; the message is upstream's."""
 
 
-class CostExceeded(CelError):
-    """Evaluation was stopped because it became too expensive; `&&` and `||` do not absorb this one."""
+class Aborted(CelError):
+    """Evaluation was stopped altogether: nothing absorbs this error."""
+
+
+class CostExceeded(Aborted):
+    """Evaluation became too expensive."""
 
     def __init__(self) -> None:
         super().__init__(COST_EXCEEDED)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from steersman.cel.comparison import keys_of
 from steersman.cel.cost import LOOKUP
-from steersman.cel.errors import CelError, CostExceeded
+from steersman.cel.errors import Aborted, CelError
 from steersman.cel.frame import UNSET, Evaluator, Failure, Frame, Plan, charge, computed
 from steersman.cel.values import GrowingList, GrowingMap, Value, from_key, go_name
 
@@ -75,7 +75,7 @@ def fold(parts: Parts, slots: Slots) -> Plan:
 def _initialised(initialise: Evaluator, frame: Frame) -> Value:
     try:
         value = initialise(frame)
-    except CostExceeded:
+    except Aborted:
         raise
     except CelError as error:
         return Failure(error)
@@ -102,7 +102,7 @@ def _items(over: Value, *, pairs: bool) -> Iterable[tuple[Value, Value]]:
 def _goes_on(condition: Evaluator, frame: Frame) -> bool:
     try:
         return condition(frame) is not False
-    except CostExceeded:
+    except Aborted:
         raise
     except CelError:
         return True
@@ -111,7 +111,7 @@ def _goes_on(condition: Evaluator, frame: Frame) -> bool:
 def _stepped(step: Evaluator, frame: Frame) -> Value:
     try:
         return step(frame)
-    except CostExceeded:
+    except Aborted:
         raise
     except CelError as error:
         return Failure(error)

@@ -5,16 +5,15 @@ Lists, maps and conversions of constants are computed here; a conversion that fa
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final, NamedTuple
 
 from steersman.cel import ast, attributes, calls, folds
 from steersman.cel.ast import Call, Comprehension, Entry, Ident, ListNode, Literal, MapNode, Node, Select
 from steersman.cel.attributes import Qualifier
 from steersman.cel.checker import Checked
-from steersman.cel.cost import LIST, MAP
+from steersman.cel.cost import LIST, LOOKUP, MAP
 from steersman.cel.environment import DEVICE, FUNCTIONS
-from steersman.cel.errors import CelError, CostExceeded
+from steersman.cel.errors import Aborted, CelError
 from steersman.cel.frame import Evaluator, Frame, Plan, PlanError, charge, computed, constant, constant_value
 from steersman.cel.gotext import shown
 from steersman.cel.library import regexes
@@ -103,9 +102,10 @@ class _Planner:
             node, qualifier = step
             qualifiers.insert(0, qualifier)
         base = self.plan(node)
+        from_conditional = isinstance(node, Call) and node.function == ast.CONDITIONAL
         if field is not None:
-            return attributes.presence(base, qualifiers, field)
-        if isinstance(node, Call) and node.function == ast.CONDITIONAL:
+            return attributes.presence(base, qualifiers, field, cost=0 if from_conditional else LOOKUP)
+        if from_conditional:
             return attributes.conditional_chain(base, qualifiers)
         return attributes.chain(base, qualifiers)
 
@@ -114,8 +114,11 @@ class _Planner:
         if isinstance(node, Select) and not node.test_only and node.id not in self._checked.names:
             return node.operand, Qualifier(constant(node.field))
         if isinstance(node, Call) and node.function in (ast.INDEX, ast.OPTIONAL_INDEX, ast.OPTIONAL_SELECT):
-            operand, key = node.args
-            return operand, Qualifier(self.plan(key), optional=node.function != ast.INDEX)
+            operand, key_node = node.args
+            key = self.plan(key_node)
+            if key.is_constant:
+                _check_key(constant_value(key))
+            return operand, Qualifier(key, optional=node.function != ast.INDEX)
         return None
 
     def _call(self, node: Call) -> Plan:
@@ -131,8 +134,7 @@ class _Planner:
             return special
         function = FUNCTIONS[name]
         if name in _REGEX_FUNCTIONS and _is_constant_pattern(args[1]):
-            # As for every singleton, no more than "no such overload" is said about other arguments.
-            function = replace(function, singleton=_REGEX_FUNCTIONS[name])
+            return calls.call_with_pattern(name, overloads, _REGEX_FUNCTIONS[name], args)
         planned = calls.call(function, overloads, args, [self._checked.types[arg.id] for arg in nodes])
         if name in _CONVERSIONS and len(args) == 1 and args[0].is_constant:
             return _folded(planned)
@@ -215,7 +217,7 @@ def _built(build: Evaluator, cost: int, parts: list[Plan]) -> Plan:
     def evaluate(frame: Frame) -> Value:
         try:
             value = build(frame)
-        except CostExceeded:
+        except Aborted:
             raise
         except CelError:
             charge(frame, cost)
@@ -242,6 +244,13 @@ def _folded(planned: Plan) -> Plan:
     """The value of something that depends on constants only."""
     try:
         return constant(planned.evaluate(Frame(None, 0)))
+    except CelError as error:
+        raise PlanError(str(error)) from None
+
+
+def _check_key(key: Value) -> None:
+    try:
+        attributes.checked_key(key)
     except CelError as error:
         raise PlanError(str(error)) from None
 

@@ -126,6 +126,11 @@ _GO_NAMES: Final[dict[type, str]] = {
     str: "types.String",
     bytes: "types.Bytes",
     type(None): "types.Null",
+    list: "*types.baseList",
+    GrowingList: "*types.mutableList",
+    dict: "*types.baseMap",
+    GrowingMap: "*types.mutableMap",
+    DefaultMap: "cel.mapper",
     Duration: "types.Duration",
     Timestamp: "types.Timestamp",
     TypeValue: "*types.Type",
@@ -145,7 +150,7 @@ def type_name(value: Value) -> str:
 
 
 def go_name(value: Value) -> str:
-    """Upstream's class of a value that cannot be iterated; some messages show it."""
+    """Upstream's class of a value; some messages show it."""
     return _GO_NAMES[type(value)]
 
 

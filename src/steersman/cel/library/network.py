@@ -111,7 +111,7 @@ def _complaint_ipv4(text: str) -> str:
     for position, field in enumerate(fields):
         rest = ".".join(fields[position:])
         if not field:
-            return f"IPv4 field must have at least one digit (at {quoted('.' + rest if position else rest)})"
+            return f"IPv4 field must have at least one digit (at {quoted(rest or '.')})"
         if not (field.isascii() and field.isdigit()):
             bad = next(at for at, char in enumerate(field) if not (char.isascii() and char.isdigit()))
             return f"unexpected character (at {quoted(rest[bad:])})"
@@ -135,6 +135,9 @@ def _complaint_ipv6(text: str) -> str:
             return f"unexpected character, want colon (at {quoted(rest[bad:])})"
         if len(group) > 4 and "." not in group:
             return f"each group must have 4 or less digits (at {quoted(rest)})"
+    if ":::" in address:
+        rest = address[address.index(":::") + 2 :]
+        return f"each colon-separated field must have at least one digit (at {quoted(rest)})"
     if address.count("::") > 1:
         return f"multiple :: in address (at {quoted(address[address.rindex('::') + 1 :])})"
     if "::" not in address and address.count(":") < 7:

@@ -114,6 +114,11 @@ def _add_int(left: Quantity, right: int) -> Quantity:
 
 
 def _sub_int(left: Quantity, right: int) -> Quantity:
+    if right == MIN_INT:
+        # The negative of the smallest int is itself, as long as upstream calculates with ints.
+        sum_ = _add(left, _from_int(right))
+        if sum_.amount.is_int64:
+            return sum_
     return _sub(left, _from_int(right))
 
 

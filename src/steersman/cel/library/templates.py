@@ -26,7 +26,7 @@ from steersman.cel.types import (
     UINT,
     Kind,
 )
-from steersman.cel.values import Value, from_key, type_name
+from steersman.cel.values import Duration, Timestamp, Value, from_key, type_name
 
 _DEFAULT_PRECISION: Final = 6
 _SPECIAL_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
@@ -159,10 +159,12 @@ def _nested(value: Value) -> str:
         return _fixed_number(value, _DEFAULT_PRECISION, grouped=False)
     if value is None:
         return "null"
-    if type_name(value) == TYPE.name:
-        return f"type({to_string(value)})"
     if type_name(value) not in _TEXTUAL:
         raise CelError(f"no formatting function for {type_name(value)}")
+    if isinstance(value, Timestamp):
+        return f"timestamp({quoted(to_string(value))})"
+    if isinstance(value, Duration):
+        return f"duration({quoted(to_string(value))})"
     return to_string(value)
 
 

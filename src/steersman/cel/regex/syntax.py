@@ -59,7 +59,6 @@ class _Parser:
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._flags = _Flags()
-        self._names: set[str] = set()
         self.position = 0
 
     def fail(self, code: str, part: str) -> NoReturn:
@@ -176,7 +175,7 @@ class _Parser:
             self._read_name()
             return ">"
         match = _FLAGS.match(self._pattern, self.position)
-        if match is None or (match[3] == ")" and not match[1] and not match[2]):
+        if match is None:
             self.fail("invalid or unsupported Perl syntax", self._bad_group())
         for names, value in ((match[1], True), (match[2] or "", False)):
             for name in names:
@@ -204,12 +203,8 @@ class _Parser:
         match = _GROUP_NAME.match(self._pattern, self.position)
         if match is None:
             self.fail("invalid named capture", self._rest())
-        name = match[1]
-        if not re.fullmatch(r"[A-Za-z0-9_]+", name):
+        if not re.fullmatch(r"[A-Za-z0-9_]+", match[1]):
             self.fail("invalid named capture", match.group())
-        if name in self._names:
-            self.fail("duplicate capture group name", name)
-        self._names.add(name)
         self.position = match.end()
 
     def _escape(self) -> Tree | None:
@@ -217,9 +212,6 @@ class _Parser:
         if following in _PLACES and following:
             self.position += 2
             return Assertion(_PLACES[following])
-        if following == "C":
-            self.position += 2
-            return Characters(_ANY)
         if following == "Q":
             return self._quotation()
         named = self._named_class()
@@ -304,20 +296,17 @@ class _Parser:
         while first or self._peek() != "]":
             if not self._peek():
                 self.fail("missing closing ]", self._pattern[start:])
-            ranges.extend(self._class_item(start, first=first))
+            ranges.extend(self._class_item(start))
             first = False
         self.position += 1
         found = merged(ranges)
         return complement(found) if negated else found
 
-    def _class_item(self, start: int, *, first: bool) -> Ranges:
-        rest = self._rest()
-        if rest.startswith("-") and not first and len(rest) > 1 and rest[1] != "]":
-            self.fail("invalid character class range", rest[:2])
+    def _class_item(self, start: int) -> Ranges:
         posix = _POSIX_CLASS.match(self._pattern, self.position)
         if posix is not None:
             return self._posix_class(posix)
-        if rest.startswith("\\"):
+        if self._peek() == "\\":
             named = self._named_class()
             if named is not None:
                 return named
