@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -107,17 +108,19 @@ def node(name: str) -> JsonObject:
 
 def prepare(admin: KubeClient) -> None:
     admin.create_nodes(node("big"), node("small"))
-    admin.create_many([manifest(one) for one in (*CLASSES, *SLICES, *CLAIMS)])
+    admin.create_many([manifest(one.obj()) for one in (*CLASSES, *SLICES, *CLAIMS)])
 
 
 def place(admin: KubeClient) -> None:
     for one in PODS:
         made = admin.create(manifest(one))
-        name = made["metadata"]["name"]
-        admin.wait_until(
-            lambda name=name: bound_to(found := admin.get("Pod", name)) or found["status"].get("conditions"),
-            what=f"a decision on {name}",
-        )
+        name = str(made["metadata"]["name"])
+        admin.wait_until(partial(is_decided, admin, name), what=f"a decision on {name}")
+
+
+def is_decided(admin: KubeClient, name: str) -> bool:
+    pod = admin.get("Pod", name)
+    return bool(bound_to(pod) or pod["status"].get("conditions"))
 
 
 def allocations(admin: KubeClient) -> dict[str, Any]:

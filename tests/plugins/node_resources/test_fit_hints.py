@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import msgspec
 import pytest
 from tests.plugins.node_resources.fitting import FPGA, GPU, HUGE_PAGES, fit_plugin
@@ -170,7 +172,7 @@ def test_a_device_class_helps_if_it_backs_what_the_pod_requests(
 def test_objects_of_another_kind_are_a_fault() -> None:
     waiting = make_pod().obj()
 
-    for hint in (after_pod_event, after_node_event, after_device_class_event):
+    for hint in (after_pod_event, partial(after_node_event, None), after_device_class_event):
         with pytest.raises(TypeError):
             hint(waiting, None, "not an object")
     with pytest.raises(TypeError):
