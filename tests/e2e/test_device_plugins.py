@@ -108,7 +108,10 @@ def node(name: str) -> JsonObject:
 
 def prepare(admin: KubeClient) -> None:
     admin.create_nodes(node("big"), node("small"))
-    admin.create_many([manifest(one.obj()) for one in (*CLASSES, *SLICES, *CLAIMS)])
+    objects: list[api.Object] = [one.obj() for one in CLASSES]
+    objects += [one.obj() for one in SLICES]
+    objects += [one.obj() for one in CLAIMS]
+    admin.create_many([manifest(one) for one in objects])
 
 
 def place(admin: KubeClient) -> None:

@@ -16,6 +16,7 @@ K = TypeVar("K")
 
 OFF_BY_DEFAULT = frozenset(
     {
+        "DRADeviceTaintRules",
         "DRAListTypeAttributes",
         "DRANodeAllocatableResources",
         "DRAWorkloadResourceClaims",

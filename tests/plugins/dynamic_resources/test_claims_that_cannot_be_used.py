@@ -7,7 +7,7 @@ import pytest
 from tests.plugins.dynamic_resources.handle import OnePlugin
 
 from steersman import api
-from steersman.framework.status import Code, Status
+from steersman.framework.status import SKIP, Code, Status
 from steersman.testing import (
     Builder,
     DeviceClassBuilder,
@@ -98,3 +98,12 @@ def test_a_claim_that_is_being_allocated_for_another_pod_makes_the_pod_wait() ->
     status = one.pre_filter(TRAIN.info())
     assert status is not None
     assert status.message == "resource claim default/gpu is in the process of being allocated"
+
+
+@pytest.mark.parametrize("gate", ["DRADeviceTaintRules", "DRANodeAllocatableResources", "DRAWorkloadResourceClaims"])
+def test_gates_that_cannot_be_followed_keep_pods_with_devices_away(gate: str) -> None:
+    one = OnePlugin(make_resource_claim("gpu").asks("r", "any"), make_device_class("any"), **{gate: True})
+    status = one.pre_filter(TRAIN.info())
+    assert status is not None
+    assert f"feature gate {gate} is on" in status.message
+    assert one.pre_filter(make_pod("web").info()) == SKIP

@@ -98,3 +98,14 @@ def test_everybody_who_sees_the_same_objects_has_the_same_ledger() -> None:
     store = ObjectStore()
     assert ledger_of(store, consumable=True) is ledger_of(store, consumable=True)
     assert ledger_of(store, consumable=True) is not ledger_of(ObjectStore(), consumable=True)
+
+
+def test_a_claim_that_is_shown_again_does_not_count_as_a_change() -> None:
+    store = ObjectStore()
+    ledger = ClaimLedger(store, consumable=True)
+    store.put(having("a", version=1).obj())
+    ledger.assume(having("a", D0, version=2).obj())
+    before = ledger.in_use().version
+    store.put(having("a", D0, version=2).obj())
+    store.put(having("a", D0, version=3).obj())
+    assert (ledger.in_use().version, taken(ledger)) == (before, {D0})

@@ -95,20 +95,23 @@ class ClaimLedger:
         return {*known, *self._touched}
 
     def _count(self, key: str) -> None:
+        self._forget_confirmed(key)
         claim, counted = self.get(key), self._counted.pop(key, None)
-        self._forget_outdated(key, claim)
         allocation = None if claim is None else claim.status.allocation
-        if allocation is not counted:
-            if counted is not None:
-                self._in_use.remove(counted)
-            if allocation is not None:
-                self._in_use.add(allocation)
+        if allocation is not None and counted is not None and allocation.devices == counted.devices:
+            self._counted[key] = counted
+            return
+        if counted is not None:
+            self._in_use.remove(counted)
         if allocation is not None:
+            self._in_use.add(allocation)
             self._counted[key] = allocation
 
-    def _forget_outdated(self, key: str, believed: api.ResourceClaim | None) -> None:
-        if self._assumed.get(key) is not believed:
-            self._assumed.pop(key, None)
+    def _forget_confirmed(self, key: str) -> None:
+        """What the watch has shown by now need not be assumed."""
+        shown, assumed = self._objects.get(api.ResourceClaim, key), self._assumed.get(key)
+        if assumed is not None and (shown is None or _version(shown) >= _version(assumed)):
+            del self._assumed[key]
 
 
 _ledgers: WeakKeyDictionary[Objects, ClaimLedger] = WeakKeyDictionary()

@@ -14,6 +14,8 @@ from steersman.plugins.dynamic_resources.claims import ClaimProblem, pod_claims
 from steersman.plugins.dynamic_resources.cycle import CycleClaims
 from steersman.plugins.dynamic_resources.ledger import ClaimLedger
 
+REASON_UNKNOWN_GATE = "pod uses devices, and feature gate {} is on, which this version of Steersman cannot follow"
+
 
 class Preparing:
     """Makes the cycle's claims of one pod after the other."""
@@ -32,6 +34,8 @@ class Preparing:
             return unresolvable(str(problem))
         cycle = CycleClaims(claims=own, own_count=len(own))
         self._add_extended(cycle, pod)
+        if cycle.claims and self._features.unknown_gate:
+            return unresolvable(REASON_UNKNOWN_GATE.format(self._features.unknown_gate))
         refusal = self._sort(cycle)
         return cycle if refusal is None else refusal
 

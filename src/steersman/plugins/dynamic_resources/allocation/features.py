@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from steersman.framework.handle import Gates
+
+#: Off by default. With one of them on, devices would be given to pods that must not have them.
+UNKNOWN_GATES: Final = ("DRADeviceTaintRules", "DRANodeAllocatableResources", "DRAWorkloadResourceClaims")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,8 @@ class Features:
     list_attributes: bool = False
     #: The search for devices on a node may take only so long.
     filter_timeout: bool = True
+    #: A gate that is on although what it changes is not known here; "": none.
+    unknown_gate: str = ""
 
     @classmethod
     def of(cls, gates: Gates) -> Features:
@@ -35,4 +41,5 @@ class Features:
             and gates.enabled("DRAResourceClaimDeviceStatus"),
             list_attributes=gates.enabled("DRAListTypeAttributes"),
             filter_timeout=gates.enabled("DRASchedulerFilterTimeout"),
+            unknown_gate=next(filter(gates.enabled, UNKNOWN_GATES), ""),
         )
