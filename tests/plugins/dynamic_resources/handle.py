@@ -94,7 +94,9 @@ class DevicesFakeHandle(FakeHandle):
 class OnePlugin:
     """The plugin on some objects and nodes, asked about one pod after the other."""
 
-    def __init__(self, *objects: Builder[Any], nodes: Sequence[NodeInfo] = (), **gates: bool) -> None:
+    def __init__(
+        self, *objects: Builder[Any], nodes: Sequence[NodeInfo] = (), gates: dict[str, bool] | None = None
+    ) -> None:
         self.handle = DevicesFakeHandle(*(one.obj() for one in objects), nodes=nodes, gates=gates)
         self.plugin = DynamicResources(DynamicResourcesArgs(), self.handle)
         self.state = CycleState()

@@ -19,8 +19,8 @@ NODES = [make_node("a").info(), make_node("plugin").capacity(**{GPU: "4"}).info(
 POD = make_pod("train").req(**{GPU: "2"})
 
 
-def cluster(**gates: bool) -> OnePlugin:
-    return OnePlugin(CLASS, SLICE, nodes=NODES, **gates)
+def cluster(gates: dict[str, bool] | None = None) -> OnePlugin:
+    return OnePlugin(CLASS, SLICE, nodes=NODES, gates=gates)
 
 
 def test_nodes_provide_devices_or_the_resource_itself() -> None:
@@ -38,7 +38,7 @@ def test_a_resource_that_nobody_provides_does_not_fit() -> None:
 
 
 def test_without_the_gate_it_is_none_of_its_business() -> None:
-    assert cluster(DRAExtendedResource=False).pre_filter(POD.info()) == SKIP
+    assert cluster({"DRAExtendedResource": False}).pre_filter(POD.info()) == SKIP
 
 
 def test_a_claim_is_created_for_the_devices_and_the_pod_is_told() -> None:

@@ -21,9 +21,9 @@ TRAIN = make_pod("train").resource_claim("gpu").info()
 OTHER = make_pod("other").resource_claim("gpu2").info()
 
 
-def cluster(**gates: bool) -> OnePlugin:
+def cluster(gates: dict[str, bool] | None = None) -> OnePlugin:
     claims = (make_resource_claim("gpu").asks("r", "any"), make_resource_claim("gpu2").asks("r", "any"))
-    return OnePlugin(*claims, *SUPPLY, nodes=NODES, **gates)
+    return OnePlugin(*claims, *SUPPLY, nodes=NODES, gates=gates)
 
 
 def test_nodes_without_devices_are_rejected() -> None:
