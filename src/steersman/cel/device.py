@@ -16,7 +16,7 @@ from steersman.cel.environment import Environment, device_environment
 from steersman.cel.errors import CelError, Issue, render
 from steersman.cel.frame import Frame, PlanError
 from steersman.cel.library import quantities, semver
-from steersman.cel.parser import parse
+from steersman.cel.parser import TOO_DEEP, parse
 from steersman.cel.planner import Program, plan
 from steersman.cel.validators import validate
 from steersman.cel.values import DefaultMap, Value, go_name, type_name
@@ -127,6 +127,8 @@ def compile_device_selector(expression: str, *, list_type_attributes: bool = Fal
         program = _compiled(expression, _ENVIRONMENTS[list_type_attributes])
     except PlanError as failure:
         error = str(failure)
+    except RecursionError:
+        error = f"compilation failed: {render([Issue(-1, TOO_DEEP)], expression)}"
     return DeviceSelector(expression, program, error, list_attributes=list_type_attributes)
 
 

@@ -6,6 +6,7 @@ an end too early. Behind the first mistake that cannot be repaired parsing stops
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple, NoReturn
 
@@ -29,7 +30,8 @@ DEEPEST_NESTING: Final = 250
 LONGEST_EXPRESSION: Final = 100_000
 """Characters; the API server allows far fewer."""
 
-_TOO_DEEP: Final = f"Internal error: expression recursion limit exceeded: {DEEPEST_NESTING}"
+TOO_DEEP: Final = f"expression recursion limit exceeded: {DEEPEST_NESTING}"
+_CHAIN_TOO_LONG: Final = "max recursion depth exceeded"
 _RESERVED: Final = frozenset(
     {
         "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
@@ -41,6 +43,10 @@ _PRECEDENCE: Final = {
     "<": 3, "<=": 3, ">": 3, ">=": 3, "==": 3, "!=": 3, "in": 3,
     "+": 4, "-": 4, "*": 5, "/": 5, "%": 5,
 }  # fmt: skip
+_LONGEST_CHAINS: Final = {
+    1: LONGEST_EXPRESSION, 2: LONGEST_EXPRESSION, 3: DEEPEST_NESTING, 4: DEEPEST_NESTING - 1, 5: DEEPEST_NESTING - 1,
+}  # fmt: skip
+"""How many operators of one precedence may follow each other; arithmetic is always inside a comparison."""
 _OPERATORS: Final = {
     "||": ast.OR, "&&": ast.AND, "<": ast.LESS, "<=": ast.LESS_EQUALS, ">": ast.GREATER, ">=": ast.GREATER_EQUALS,
     "==": ast.EQUALS, "!=": ast.NOT_EQUALS, "in": ast.IN, "+": ast.ADD, "-": ast.SUBTRACT, "*": ast.MULTIPLY,
@@ -81,12 +87,8 @@ def parse(source: str) -> Parsed:
     found, issues = tokens(source)
     parser = _Parser(found, issues)
     root: Node | None = None
-    try:
+    with contextlib.suppress(_Stop):
         root = parser.start()
-    except _Stop:
-        pass
-    except RecursionError:
-        issues.append(Issue(-1, _TOO_DEEP))
     return Parsed(None if issues else root, issues)
 
 
@@ -129,7 +131,7 @@ class _Parser:
         self._require_start(also_expected)
         self._depth += 1
         if self._depth > DEEPEST_NESTING:
-            self._stop(-1, _TOO_DEEP)
+            self._stop(-1, TOO_DEEP)
         condition = self._operation(1)
         question = self._accept("?")
         if question is not None:
@@ -151,8 +153,8 @@ class _Parser:
             right = self._operation(precedence + 1)
             left = self._joined(operator, left, right, grow=length > 0)
             length += 1
-            if length > DEEPEST_NESTING and operator.text not in ("&&", "||"):
-                self._stop(-1, _TOO_DEEP)
+            if length > _LONGEST_CHAINS[precedence]:
+                self._stop(-1, _CHAIN_TOO_LONG)
         return left
 
     def _precedence(self) -> int:
@@ -195,8 +197,8 @@ class _Parser:
             else:
                 return operand
             length += 1
-            if length > DEEPEST_NESTING:
-                self._stop(-1, _TOO_DEEP)
+            if length >= DEEPEST_NESTING:
+                self._stop(-1, _CHAIN_TOO_LONG)
 
     def _selection(self, operand: Node, dot: Token) -> Node:
         optional = self._accept("?") is not None

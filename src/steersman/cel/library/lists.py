@@ -9,13 +9,13 @@ import functools
 import itertools
 from typing import Final
 
-from steersman.cel.arithmetic import add
+from steersman.cel.arithmetic import add, missing_operator
 from steersman.cel.comparison import contains, equal_or_false, find, is_ordered, order
 from steersman.cel.declarations import Function, Implementation, function, overload
-from steersman.cel.errors import CelError, no_such_overload
+from steersman.cel.errors import Aborted, CelError, no_such_overload
 from steersman.cel.gotext import shown
 from steersman.cel.macros import MAP_INSERT, SORT_BY_KEYS
-from steersman.cel.values import Duration, GrowingMap, Uint, Value, from_key, to_key
+from steersman.cel.values import Duration, GrowingMap, Uint, Value, from_key, go_name, to_key, type_name
 
 LONGEST_RANGE: Final = 1_000_000
 """A longer one exceeds the cost limit anyway; it is not built."""
@@ -75,11 +75,23 @@ def _slice(elements: list[Value], start: int, end: int) -> list[Value]:
     return elements[start:end]
 
 
-def _flatten(elements: Value, depth: int = 1) -> list[Value]:
+def _flatten_once(elements: Value) -> list[Value]:
     if not isinstance(elements, list):
-        raise no_such_overload()
+        raise CelError(f"no such overload: {type_name(elements)}.flatten()")
+    return _flatten(elements, 1)
+
+
+def _flatten_some(elements: Value, depth: Value) -> list[Value]:
+    if type(depth) is not int:
+        raise Aborted(f"internal error: interface conversion: ref.Val is {go_name(depth)}, not types.Int")
+    if not isinstance(elements, list):
+        raise CelError(f"no such overload: {type_name(elements)}.flatten(int)")
     if depth < 0:
         raise CelError("level must be non-negative")
+    return _flatten(elements, depth)
+
+
+def _flatten(elements: list[Value], depth: int) -> list[Value]:
     flat: list[Value] = []
     for element in elements:
         if isinstance(element, list) and depth:
@@ -89,11 +101,15 @@ def _flatten(elements: Value, depth: int = 1) -> list[Value]:
     return flat
 
 
-def _sort(elements: list[Value]) -> list[Value]:
+def _sort(elements: Value) -> list[Value]:
+    if not isinstance(elements, list):
+        raise missing_operator("sort", elements)
     return _sort_by_keys(elements, elements)
 
 
-def _sort_by_keys(elements: list[Value], keys: list[Value]) -> list[Value]:
+def _sort_by_keys(elements: Value, keys: Value) -> list[Value]:
+    if not isinstance(elements, list) or not isinstance(keys, list):
+        raise missing_operator(SORT_BY_KEYS, elements)
     if len(elements) != len(keys):
         raise CelError(
             "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got "
@@ -183,8 +199,8 @@ FUNCTIONS: Final = (
     function("slice", overload("list_slice", "list(T).(int, int) -> list(T)", _slice)),
     function(
         "flatten",
-        overload("list_flatten", "list(list(T)).() -> list(T)", _flatten),
-        overload("list_flatten_int", "list(dyn).(int) -> list(dyn)", _flatten),
+        overload("list_flatten", "list(list(T)).() -> list(T)", _flatten_once),
+        overload("list_flatten_int", "list(dyn).(int) -> list(dyn)", _flatten_some),
         guarded=False,
     ),
     function(
