@@ -66,6 +66,16 @@ class Cluster:
         except CycleAborted as abort:
             return {"aborted": abort.status.message, "plugin": abort.status.plugin}
 
+    def best_of_all(self, cycle: SchedulingCycle, pod: PodInfo) -> Document | None:
+        """What replicas of the pod are chosen from; None when they cannot be placed together."""
+        engine = cycle._engines[PROFILE]
+        entry = engine.signatures.of(pod)
+        if not entry.is_complete or self.nominated or pod.nominated_node:
+            return None
+        rows, count = entry.signature.best_of_all()
+        names = sorted(engine.table.names[row] for row in rows) if count else []
+        return {"number of feasible nodes": count, "top": names}
+
     def _node_names(self) -> list[str]:
         table = self.cache.nodes
         return [table.names[row] for row in table.live_rows()]

@@ -55,6 +55,10 @@ def agree(cluster: Cluster, waiting: Sequence[PodInfo]) -> None:
         expected = cluster.everything(cluster.scalar, pod)
         assert cluster.everything(cluster.columnar, pod) == expected, "kept since the beginning"
         assert cluster.everything(fresh, pod) == expected, "made afresh"
+        together = cluster.best_of_all(cluster.columnar, pod)
+        if together is not None and "aborted" not in expected:
+            assert together["number of feasible nodes"] == expected["number of feasible nodes"]
+            assert together["top"] == expected.get("choice", {"top": []})["top"]
     cluster.cache.validate_state()
 
 

@@ -32,6 +32,7 @@ from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.state.best_rows import BestRows, rows_of_greatest
 from steersman.state.dirty_log import DirtyLog
 from steersman.state.fragment_columns import FEW, FragmentColumn
+from steersman.state.masked_best import MaskedBest
 from steersman.state.node_table import NodeTable
 
 #: Subtracted from the total of a row that does not pass. Greater than any total of 32-bit profiles.
@@ -96,6 +97,8 @@ class Signature:
         self._terms_seen = -1
         #: The best rows of `_total`; None: to be looked for.
         self._best: BestRows | None = None
+        #: The same without the rows that free filters reject.
+        self._masked: MaskedBest | None = None
         self._addition_cell = memoryview(b"")
         #: Positions of the logs at which the combined columns were exact.
         self._position = -1
@@ -107,12 +110,19 @@ class Signature:
     def feasible(self, excluded: BoolColumn | None = None) -> Feasible:
         """The rows that pass every columnar filter and are not `excluded`."""
         self._sync()
+        return self._feasible(self._rejected(excluded))
+
+    def _feasible(self, rejected: BoolColumn | None) -> Feasible:
+        return Feasible(self._penalty, self._count) if rejected is None else self.without(rejected)
+
+    def _rejected(self, excluded: BoolColumn | None) -> BoolColumn | None:
+        """By the filters that are asked in every cycle; None: no row at all."""
         rejected = excluded
         for kernel in self._free_filters:
             mask = kernel.rejected()
             if mask is not None:
                 rejected = mask if rejected is None else rejected | mask
-        return Feasible(self._penalty, self._count) if rejected is None else self.without(rejected)
+        return rejected
 
     def feasible_at(self, row: int | None) -> Feasible:
         """The same of one row, when no other counts; None: of no row at all."""
@@ -168,9 +178,16 @@ class Signature:
     def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
         """The same of all feasible rows; and how many these are."""
         self._sync()
-        if self._free_filters or self._heard_scores or self._count < 2:
-            feasible = self.feasible()
+        rejected = self._rejected(None) if self._free_filters else None
+        if self._heard_scores or (rejected is not None and self._normalised):
+            feasible = self._feasible(rejected)
             return self.best(feasible) if feasible.count > 1 else feasible.rows, feasible.count
+        if rejected is not None:
+            # What a row is worth does not depend on which others are feasible.
+            log = self._table.log
+            if self._masked is None or not self._masked.follow(self._total, rejected, log):
+                self._masked = MaskedBest(self._total, rejected, log.end, -PENALTY)
+            return self._masked.rows, self._masked.count
         if self._best is None or self._best.rows is None:
             self._best = BestRows(self._total)
         return self._best.rows or (), self._count
