@@ -35,6 +35,9 @@ def test_a_wrong_type_names_the_field_without_indices(body: str, field: str) -> 
 def test_a_wrong_type_in_arguments_names_the_place_of_the_arguments() -> None:
     error = failure(with_args("NodeResourcesFit", "scoringStrategy: {resources: [{weight: x}]}\n"))
     assert error.errors[0].field == "profiles[0].pluginConfig[0].args.scoringStrategy.resources.weight"
+    assert error.errors[0].text.startswith(
+        "decoding .profiles[0].pluginConfig[0]: decoding args for plugin NodeResourcesFit: "
+    )
 
 
 def test_the_first_wrong_type_in_the_order_of_keys_is_reported() -> None:
@@ -88,7 +91,12 @@ def test_arguments_must_be_a_mapping() -> None:
 
 def test_arguments_of_another_kind_are_refused() -> None:
     document = with_args("NodeAffinity", "apiVersion: kubescheduler.config.k8s.io/v1\nkind: DefaultPreemptionArgs\n")
-    assert failure(document).kind is DecodeKind.WRONG_KIND
+    error = failure(document)
+    assert error.kind is DecodeKind.WRONG_KIND
+    assert error.errors[0].text == (
+        "decoding .profiles[0].pluginConfig[0]: args for plugin NodeAffinity were not of type "
+        "NodeAffinityArgs.kubescheduler.config.k8s.io, got DefaultPreemptionArgs.kubescheduler.config.k8s.io"
+    )
 
 
 def test_arguments_of_an_unknown_kind_are_refused() -> None:

@@ -186,11 +186,15 @@ def _decode_all_args(values: dict[str, Any]) -> Iterator[StrictProblem]:
             except StrictErrors as strict:
                 yield _args_problem(f"decoding .profiles[{i}].pluginConfig[{j}]", entry["name"], strict)
             except DecodeAbort as abort:
-                where = f"profiles[{i}].pluginConfig[{j}].args"
-                field = f"{where}.{abort.field}" if abort.field else where
-                raise DecodeAbort(
-                    abort.kind, f"decoding .{where} for plugin {entry['name']}: {abort.text}", field
-                ) from None
+                raise _in_args(abort, f"profiles[{i}].pluginConfig[{j}]", entry["name"]) from None
+
+
+def _in_args(abort: DecodeAbort, where: str, plugin: str) -> DecodeAbort:
+    """The problem of one argument object, worded as upstream nests it."""
+    names_plugin = abort.kind is DecodeKind.WRONG_KIND
+    text = abort.text if names_plugin else f"decoding args for plugin {plugin}: {abort.text}"
+    field = f"{where}.args.{abort.field}" if abort.field else f"{where}.args"
+    return DecodeAbort(abort.kind, f"decoding .{where}: {text}", field)
 
 
 def _args_problem(where: str, plugin: str, strict: StrictErrors) -> StrictProblem:
