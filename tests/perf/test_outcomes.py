@@ -42,13 +42,6 @@ def test_without_a_threshold_there_is_nothing_to_compare(tmp_path: Path) -> None
     assert outcome.compared(outcome.measurements[0]) is None
 
 
-def test_operations_on_devices_are_unsupported_with_the_reason(tmp_path: Path) -> None:
-    driver = {"opcode": "createResourceDriver", "driverName": "x"}
-    outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, driver, MEASURED_PODS)))
-    assert outcome.verdict is Verdict.UNSUPPORTED
-    assert outcome.reason == "createResourceDriver (operation 1): devices of resource claims are not allocated yet"
-
-
 def test_kinds_that_nobody_reads_are_unsupported_with_the_reason(tmp_path: Path) -> None:
     create = {"opcode": "createAny", "templatePath": "gadget.yaml", "namespace": "a"}
     file = write(tmp_path, test_case(create, MEASURED_PODS), gadget="apiVersion: v1\nkind: Gadget\n")
@@ -56,16 +49,6 @@ def test_kinds_that_nobody_reads_are_unsupported_with_the_reason(tmp_path: Path)
     assert outcome.verdict is Verdict.UNSUPPORTED
     assert outcome.reason.startswith("createAny (operation 0): ")
     assert "gadget.yaml: kind: is not a kind that Steersman reads" in outcome.reason
-
-
-@pytest.mark.parametrize(
-    "template", ["apiVersion: resource.k8s.io/v1\nkind: ResourceSlice\n", pod("resourceClaims: [{name: gpu}]")]
-)
-def test_templates_that_need_devices_are_unsupported_with_the_reason(tmp_path: Path, template: str) -> None:
-    churn = {"opcode": "churn", "mode": "create", "templatePaths": ["thing.yaml"]}
-    outcome = outcome_of(write(tmp_path, test_case(churn, MEASURED_PODS), thing=template))
-    assert outcome.verdict is Verdict.UNSUPPORTED
-    assert outcome.reason.endswith("thing.yaml: devices of resource claims are not allocated yet")
 
 
 def test_gates_that_depend_on_one_that_is_turned_off_follow_it(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from steersman.errors import InputError
-from steersman.perf.operations import Churn, CreateNodes, CreatePods, CreatePodSets, Operation, Unsupported
+from steersman.perf.operations import Churn, CreateNodes, CreatePods, CreatePodSets, Operation, Sleep
 from steersman.perf.parameters import Parameters, Value, unrolled
 
 
@@ -15,7 +15,7 @@ def nodes(count_param: str) -> CreateNodes:
 
 def refusal(operation: Operation, **values: Value) -> str:
     with pytest.raises(InputError) as refused:
-        list(unrolled([Unsupported("x", ""), operation], Parameters(values)))
+        list(unrolled([Sleep(opcode="sleep"), operation], Parameters(values)))
     return str(refused.value)
 
 

@@ -10,7 +10,7 @@ from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, test_case, wr
 
 from steersman.errors import InputError
 from steersman.perf import load
-from steersman.perf.operations import CreatePods, CreatePodSets, Unsupported
+from steersman.perf.operations import CreatePods, CreatePodSets
 
 
 def refusal(file: str) -> str:
@@ -59,14 +59,6 @@ def test_a_threshold_is_about_the_average_throughput_unless_something_else_is_sa
     first, second = (case.threshold_metric_of(workload) for workload in case.workloads)
     assert (first.name, first.data_bucket, first.expect_lower) == ("M", "Perc99", True)
     assert (second.name, second.data_bucket, second.expect_lower) == ("SchedulingThroughput", "Average", False)
-
-
-def test_operations_that_cannot_be_carried_out_are_kept_with_the_reason(tmp_path: Path) -> None:
-    driver = {"opcode": "createResourceDriver", "driverName": "x", "maxClaimsPerNodeParam": "$n"}
-    (case,) = load(write(tmp_path, test_case(driver, MEASURED_PODS)))
-    (first, _) = case.operations
-    assert isinstance(first, Unsupported)
-    assert "resource claims" in first.reason
 
 
 @pytest.mark.parametrize(

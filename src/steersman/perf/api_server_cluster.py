@@ -17,7 +17,7 @@ from steersman.api import codec
 from steersman.client import ApiError, Transport, paths
 from steersman.client.transport import MERGE_PATCH
 from steersman.framework.watching import Ear
-from steersman.perf.cluster import PodListener
+from steersman.perf.cluster import PodListener, T
 from steersman.perf.templates import Draft
 
 WORKERS: Final = 30
@@ -112,6 +112,11 @@ class ApiServerCluster:
 
     async def delete_pods(self, keys: Iterable[str], *, grace_period_seconds: int | None = None) -> None:
         await self._delete_all([(api.Pod, key) for key in keys], grace_period_seconds)
+
+    async def list(self, kind: type[T]) -> Sequence[T]:
+        answer = await self._transport.request("GET", paths.collection(kind))
+        items = msgspec.json.decode(answer.body, type=dict[str, msgspec.Raw]).get("items", msgspec.Raw(b"[]"))
+        return [codec.decode(item, kind) for item in msgspec.json.decode(items, type=list[msgspec.Raw])]
 
     def pods(self) -> Mapping[str, api.Pod]:
         return self._witness.pods

@@ -7,11 +7,12 @@ server behind HTTP.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from steersman import api
 from steersman.perf.templates import Draft
 
+T = TypeVar("T", bound=api.Object)
 PodListener: TypeAlias = Callable[[api.Pod | None, api.Pod | None], None]
 """Called with a pod as it was and as it is: None before it came, and after it went."""
 
@@ -36,6 +37,9 @@ class Cluster(Protocol):
 
     async def delete_pods(self, keys: Iterable[str], *, grace_period_seconds: int | None = None) -> None:
         """All of them, as fast as it goes."""
+
+    async def list(self, kind: type[T]) -> Sequence[T]:
+        """All objects of a kind, as they are now."""
 
     def pods(self) -> Mapping[str, api.Pod]:
         """All pods by key, as last seen."""

@@ -4,7 +4,7 @@
                                        └──────► listeners: what is measured
 
 As in upstream's harness there are no kubelets: a bound pod stays as it is. Volumes are bound by whoever creates them, but for
-claims that only the volume knows of.
+claims that only the volume knows of. Claims for devices are made from templates.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from steersman import api
 from steersman.api.persistent_volumes import BIND_COMPLETED, annotated
 from steersman.assembly import SchedulerOptions
 from steersman.clock import RealClock
-from steersman.embedded import EventType, KubeAdmission, NotFound, Pods, Store, feed
+from steersman.embedded import EventType, KubeAdmission, NotFound, Pods, ResourceClaimController, Store, feed
 from steersman.observe import MeasuredScheduler
-from steersman.perf.cluster import PodListener
+from steersman.perf.cluster import PodListener, T
 from steersman.perf.fine_metrics import FineMetrics
 from steersman.perf.host import Host
 from steersman.perf.scheduling_loop import BACKOFF_SECONDS, SLICE, UNSCHEDULABLE_SECONDS, Tasks, every, schedule
@@ -46,6 +46,7 @@ async def embedded_host(options: SchedulerOptions, seed: int) -> AsyncIterator[H
         scheduler = MeasuredScheduler(metrics, clock, SeededRng(seed), writer, tasks.spawn, options)
         feed(store, scheduler.ingest)
         store.subscribe(_ClaimBinder(store).on_volume, (api.PersistentVolume,))
+        ResourceClaimController(store)
         tasks.spawn(every(BACKOFF_SECONDS, scheduler.queue.flush_backoff))
         tasks.spawn(every(UNSCHEDULABLE_SECONDS, scheduler.queue.flush_unschedulable))
         tasks.spawn(every(SETTLE_SECONDS, writer.settle))
@@ -102,6 +103,9 @@ class EmbeddedCluster:
     async def delete_pods(self, keys: Iterable[str], *, grace_period_seconds: int | None = None) -> None:
         for key in keys:
             await self.delete(api.Pod, key, grace_period_seconds=grace_period_seconds)
+
+    async def list(self, kind: type[T]) -> Sequence[T]:
+        return list(self.store.objects(kind).values())
 
     def pods(self) -> Mapping[str, api.Pod]:
         return self.store.objects(api.Pod)

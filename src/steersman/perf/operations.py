@@ -263,24 +263,51 @@ class StopCollectingMetrics(Operation, frozen=True, kw_only=True):
         return True
 
 
-# -- what cannot be run ------------------------------------------------------------------------------------------------
+# -- devices -----------------------------------------------------------------------------------------------------------
 
 
-class Unsupported(msgspec.Struct, frozen=True):
-    """An operation that upstream has and Steersman cannot carry out yet. Its fields are not looked at."""
-
-    opcode: str
-    reason: str
-    collects_metrics: bool = False
+class DeviceOperation(Operation, frozen=True, kw_only=True):
+    """Needs a cluster with a controller of resource claims."""
 
 
-NO_DEVICES: Final = "devices of resource claims are not allocated yet"
+class CreateResourceDriver(DeviceOperation, frozen=True, kw_only=True):
+    """A driver publishes so many devices on each node whose name matches the pattern."""
 
-UNSUPPORTED: Final[dict[str, str]] = {
-    "createResourceClaims": NO_DEVICES,
-    "createResourceDriver": NO_DEVICES,
-    "allocResourceClaims": NO_DEVICES,
-}
+    OPCODE = "createResourceDriver"
+
+    driver_name: str = ""
+    nodes: str = ""
+    max_claims_per_node: int = 0
+    max_claims_per_node_param: str = ""
+
+    def check(self) -> None:
+        _require(bool(self.driver_name), "driverName", None, "name the driver")
+        _require(bool(self.nodes), "nodes", None, "give a pattern of node names")
+        _require(self.max_claims_per_node >= 0, "maxClaimsPerNode", self.max_claims_per_node, "use 0 or more")
+
+
+class CreateResourceClaims(DeviceOperation, frozen=True, kw_only=True):
+    OPCODE = "createResourceClaims"
+    PATHS = ("template_path",)
+
+    count: int = 0
+    count_param: str = ""
+    namespace: str = ""
+    template_path: str = ""
+
+    def check(self) -> None:
+        _require(self.count >= 0, "count", self.count, "use 0 or more")
+        _require(bool(self.namespace), "namespace", None, "name the namespace of the claims")
+        _require(bool(self.template_path), "templatePath", None, "name a template file")
+
+
+class AllocResourceClaims(DeviceOperation, frozen=True, kw_only=True):
+    """Claims get devices without a pod; in all namespaces unless one is named."""
+
+    OPCODE = "allocResourceClaims"
+
+    namespace: str = ""
+
 
 OPERATIONS: Final[dict[str, type[Operation]]] = {
     cls.OPCODE: cls
@@ -297,6 +324,9 @@ OPERATIONS: Final[dict[str, type[Operation]]] = {
         Sleep,
         StartCollectingMetrics,
         StopCollectingMetrics,
+        CreateResourceDriver,
+        CreateResourceClaims,
+        AllocResourceClaims,
     )
 }
 

@@ -11,16 +11,16 @@ from typing import Any, Final, TypeAlias, TypeVar
 import msgspec
 
 from steersman.errors import InputError
-from steersman.perf.operations import CreatePodSets, Operation, Unsupported
+from steersman.perf.operations import CreatePodSets, Operation
 
 Value: TypeAlias = "int | float | str | bool"
-Step: TypeAlias = "Operation | Unsupported"
 
 OperationT = TypeVar("OperationT", bound=Operation)
 
 SUFFIX: Final = "_param"
 _WANTED: Final[Mapping[str, tuple[type | tuple[type, ...], str]]] = {
     "count": ((int, float), "a number"),
+    "max_claims_per_node": ((int, float), "a number"),
     "duration": (str, 'a duration such as "30s"'),
     "steady_state": (bool, "true or false"),
 }
@@ -45,13 +45,13 @@ class Parameters:
         self._used.add(name[1:])
         if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
             raise InputError("has the wrong type", field=f"params.{name[1:]}", value=value, hint=f"use {described}")
-        return int(value) if field == "count" else value
+        return int(value) if isinstance(value, float) else value
 
     def unused(self) -> list[str]:
         return [name for name in self._values if name not in self._used]
 
 
-def unrolled(steps: Iterable[Step], parameters: Parameters) -> Iterator[tuple[int, Step]]:
+def unrolled(steps: Iterable[Operation], parameters: Parameters) -> Iterator[tuple[int, Operation]]:
     """The operations with their values, each with its place in the template; sets of pods become one operation each.
 
     Raises `InputError` that names the operation and the field.
@@ -66,11 +66,8 @@ def unrolled(steps: Iterable[Step], parameters: Parameters) -> Iterator[tuple[in
             raise placed from error
 
 
-def _unrolled(step: Step, parameters: Parameters) -> Iterator[Step]:
-    if isinstance(step, Unsupported):
-        yield step
-        return
-    operation: Operation = _with_values(step, parameters)
+def _unrolled(step: Operation, parameters: Parameters) -> Iterator[Operation]:
+    operation = _with_values(step, parameters)
     operation.check()
     if not isinstance(operation, CreatePodSets):
         yield operation

@@ -16,7 +16,7 @@ from steersman.client import Connection
 from steersman.config import GATES, FeatureGates, SchedulerConfiguration
 from steersman.errors import InputError
 from steersman.perf.operations import Operation
-from steersman.perf.parameters import Parameters, Step, unrolled
+from steersman.perf.parameters import Parameters, unrolled
 from steersman.perf.selection import Selected
 from steersman.perf.support import obstacle
 from steersman.perf.templates import Templates
@@ -64,16 +64,16 @@ def prepare(selected: Selected, options: BenchOptions) -> Prepared:
 
 def _prepared(selected: Selected, options: BenchOptions) -> Prepared:
     parameters, templates = Parameters(selected.workload.params), Templates()
-    steps: list[tuple[int, Step]] = list(unrolled(selected.case.operations, parameters))
+    steps = list(unrolled(selected.case.operations, parameters))
     gates, notes = _gates(selected)
     return Prepared(
         selected,
         options,
-        tuple(step for _, step in steps if isinstance(step, Operation)),
+        tuple(step for _, step in steps),
         templates,
         SchedulerOptions(_configuration(selected, options, gates), gates),
         notes,
-        obstacle(steps, selected.case.pod_template_file, templates) or _unused(parameters),
+        obstacle(steps, selected.case.pod_template_file, templates, options.connection is None) or _unused(parameters),
     )
 
 

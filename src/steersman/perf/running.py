@@ -15,16 +15,19 @@ from typing import Final
 
 from steersman import api
 from steersman.errors import InputError
-from steersman.perf import background, node_making, pod_making
+from steersman.perf import background, device_making, node_making, pod_making
 from steersman.perf.collecting import Collection, Measurement
 from steersman.perf.host import Host
 from steersman.perf.operations import (
+    AllocResourceClaims,
     Barrier,
     Churn,
     CreateAny,
     CreateNamespaces,
     CreateNodes,
     CreatePods,
+    CreateResourceClaims,
+    CreateResourceDriver,
     DeletePods,
     Operation,
     Sleep,
@@ -97,6 +100,12 @@ class Run:
                 self._start(operation.name, operation.namespaces, operation.label_selector)
             case StopCollectingMetrics():
                 self._finish()
+            case CreateResourceDriver():
+                await self._cluster.create_all(device_making.slices(operation, await self._names(api.Node)))
+            case CreateResourceClaims():
+                await self._create_claims(operation)
+            case AllocResourceClaims():
+                await self._allocate_claims(operation)
             case _:
                 raise WorkloadError(f"operation {operation.opcode} is not known here")
 
@@ -184,6 +193,26 @@ class Run:
             return draft
         await self._provide_namespace(operation.namespace)
         return Draft(named(obj, namespace=operation.namespace), draft.document)
+
+    # -- devices -----------------------------------------------------------------------------------------------------
+
+    async def _names(self, kind: type[api.Object]) -> list[str]:
+        return [obj.metadata.name for obj in await self._cluster.list(kind)]
+
+    async def _create_claims(self, operation: CreateResourceClaims) -> None:
+        await self._provide_namespace(operation.namespace)
+        claim = self._templates(operation.template_path).make_a(api.ResourceClaim)
+        draft = Draft(named(claim, namespace=operation.namespace))
+        await self._cluster.create_all([draft] for _ in range(operation.count))
+
+    async def _allocate_claims(self, operation: AllocResourceClaims) -> None:
+        cluster = self._cluster
+        supply = device_making.Supply(
+            await cluster.list(api.Node), await cluster.list(api.ResourceSlice), await cluster.list(api.DeviceClass)
+        )
+        claims = await cluster.list(api.ResourceClaim)
+        for claim in supply.allocated(claims, operation.namespace):
+            await cluster.update(Draft(claim))
 
     # -- waiting and measuring ---------------------------------------------------------------------------------------
 

@@ -16,8 +16,8 @@ import msgspec
 
 from steersman.api import codec, yaml_documents
 from steersman.errors import InputError
-from steersman.perf.operations import OPERATIONS, UNSUPPORTED, Operation, Unsupported
-from steersman.perf.parameters import Step, Value
+from steersman.perf.operations import OPERATIONS, Operation
+from steersman.perf.parameters import Value
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -83,7 +83,7 @@ class TestCase(msgspec.Struct, frozen=True):
 
     file: str
     name: str
-    operations: tuple[Step, ...]
+    operations: tuple[Operation, ...]
     workloads: tuple[Workload, ...]
     feature_gates: Mapping[str, bool] = {}
     metrics: MetricsCollector | None = None
@@ -162,13 +162,11 @@ def _decoded(file: str, data: Any) -> TestCase:
     )
 
 
-def _operation(place: int, data: dict[str, Any], folder: Path) -> Step:
+def _operation(place: int, data: dict[str, Any], folder: Path) -> Operation:
     opcode = data.get("opcode")
     try:
-        if isinstance(opcode, str) and opcode in UNSUPPORTED:
-            return Unsupported(opcode, UNSUPPORTED[opcode])
         if not isinstance(opcode, str) or opcode not in OPERATIONS:
-            known = ", ".join((*OPERATIONS, *UNSUPPORTED))
+            known = ", ".join(OPERATIONS)
             raise InputError("is no operation", field="opcode", value=opcode, hint=f"known are {known}")
         return _with_whole_paths(_strictly(data, OPERATIONS[opcode]), folder)
     except InputError as error:
