@@ -17,7 +17,8 @@ from steersman.framework.columns import (
     ScoreKernel,
 )
 from steersman.state.fragment_columns import FragmentColumn
-from steersman.state.signature import MAX_SCORE, Signature, WeightedColumn, normalise
+from steersman.state.relative_scores import MAX_SCORE, WeightedColumn, normalise
+from steersman.state.signature import Signature
 from steersman.testing import make_pod
 
 

@@ -18,7 +18,7 @@ from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.state.node_table import NodeTable
-from steersman.state.signature import normalise
+from steersman.state.relative_scores import normalise
 
 #: Rows by status, in the pieces in which they were found.
 Groups = dict[Status, list[RowIndex]]

@@ -26,7 +26,8 @@ from steersman.runtime.concerned import concerns
 from steersman.state.fragment_columns import FragmentColumn
 from steersman.state.node_table import NodeTable
 from steersman.state.personal_signature import PersonalSignature
-from steersman.state.signature import FilterColumn, ScoreColumn, Signature, WeightedColumn
+from steersman.state.relative_scores import ScoreColumn, WeightedColumn
+from steersman.state.signature import FilterColumn, Signature
 
 _MOST_SIGNATURES = 4096
 #: Rows of all signatures together; each takes some thirty bytes.

@@ -26,7 +26,6 @@ from steersman.framework.columns import (
     Feasible,
     FilterKernel,
     Normalize,
-    ScoreKernel,
 )
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.state.best_rows import BestRows, rows_of_greatest
@@ -34,25 +33,13 @@ from steersman.state.dirty_log import DirtyLog
 from steersman.state.fragment_columns import FEW, FragmentColumn
 from steersman.state.masked_best import MaskedBest
 from steersman.state.node_table import NodeTable
+from steersman.state.relative_scores import MAX_SCORE, RelativeScores, ScoreColumn, WeightedColumn
 
 #: Subtracted from the total of a row that does not pass. Greater than any total of 32-bit profiles.
 PENALTY = 1 << 28
-MAX_SCORE = 100
 
 FilterColumn = FragmentColumn[FilterKernel]
-ScoreColumn = FragmentColumn[ScoreKernel]
 Totals = AnyIntColumn
-
-
-class WeightedColumn:
-    """A score column with the weight that the profile gives it."""
-
-    __slots__ = ("column", "normalize", "weight")
-
-    def __init__(self, column: ScoreColumn, weight: int) -> None:
-        self.column = column
-        self.weight = weight
-        self.normalize = column.kernel.normalize
 
 
 class Signature:
@@ -99,7 +86,8 @@ class Signature:
         self._best: BestRows | None = None
         #: The same without the rows that free filters reject.
         self._masked: MaskedBest | None = None
-        self._addition_cell = memoryview(b"")
+        #: What normalised scores add; None: nothing.
+        self._addition: RelativeScores | None = None
         #: Positions of the logs at which the combined columns were exact.
         self._position = -1
         self._node_position = -1
@@ -151,8 +139,8 @@ class Signature:
             total, is_own = self._total, False
         else:
             total, is_own = self._base + feasible.penalty, True
-            if self._normalised:
-                total += self._normalised_sum(feasible.penalty)
+            if self._addition is not None:
+                total += self._addition.for_rows(feasible.penalty)
         for weight, kernel in self._heard_scores:
             if kernel.skipped(feasible):
                 continue
@@ -179,7 +167,7 @@ class Signature:
         """The same of all feasible rows; and how many these are."""
         self._sync()
         rejected = self._rejected(None) if self._free_filters else None
-        if self._heard_scores or (rejected is not None and self._normalised):
+        if self._heard_scores or (rejected is not None and self._addition is not None):
             feasible = self._feasible(rejected)
             return self.best(feasible) if feasible.count > 1 else feasible.rows, feasible.count
         if rejected is not None:
@@ -312,12 +300,12 @@ class Signature:
         if flipped.any():
             self._penalty[rows] = missed
             self._count += int(np.count_nonzero(flipped & (missed == 0)) - np.count_nonzero(flipped & (missed != 0)))
-        if self._relative_columns or (self._normalised and flipped.any()):
+        if self._relative_columns or (self._addition is not None and flipped.any()):
             self._normalise()
             return
         score += missed
-        if self._normalised:
-            score += self._addition[rows]
+        if self._addition is not None:
+            score += self._addition.values[rows]
         before = self._total[rows]
         self._total[rows] = score
         if self._best is not None and not self._best.move_rows(rows, before, score):
@@ -327,21 +315,21 @@ class Signature:
         """Puts in what was found for a row: its penalty and the sum of its scores that need no normalisation. Whether the
         others have to be normalised again."""
         self._base_cell[row] = score
-        penalty, normalised = self._penalty_cell, self._normalised
+        penalty, addition = self._penalty_cell, self._addition
         flipped = missed != penalty[row]
         if flipped:
             penalty[row] = missed
             self._count += 1 if missed == 0 else -1
         score += missed
-        if normalised:
-            score += self._addition_cell[row]
+        if addition is not None:
+            score += addition.cell[row]
         total = self._total_cell
         before = total[row]
         if score != before:
             total[row] = score
             if self._best is not None:
                 self._best.move(row, before, score)
-        return flipped and bool(normalised)
+        return flipped and addition is not None
 
     def _combine_all(self) -> None:
         """From the fragment columns, everything: a node changed."""
@@ -389,58 +377,23 @@ class Signature:
         self._count = int(np.count_nonzero(self._penalty == 0))
         self._penalty_cell = self._penalty.data
         self._base_cell = self._base.data
-        if self._normalised:
-            self._maxima: list[int] | None = None
-            self._normalise()
-        else:
-            self._total = self._base + self._penalty
-            self._total_cell = self._total.data
-            self._best = None
-
-    # -- scores relative to the greatest among the feasible rows -----------------------------------------------------
+        self._addition = None
+        self._normalise()
 
     def _normalise(self) -> None:
         """Brings `total` up to date after a row became feasible or ceased to be."""
-        maxima = [_greatest(part.column.values, self._penalty) for part in self._normalised]
-        if maxima != self._maxima or self._relative_columns:
-            self._maxima = maxima
-            #: dtype[capacity]: weighted sum of the normalised scores for the current maxima.
-            self._addition = self._normalised_for(maxima)
-            self._addition_cell = self._addition.data
+        if self._normalised:
+            if self._addition is None:
+                self._addition = RelativeScores(self._normalised, self._penalty, self._dtype)
+            else:
+                self._addition.renew(self._penalty)
         self._total = self._base + self._penalty
-        self._total += self._addition
+        if self._addition is not None:
+            self._total += self._addition.values
         self._total_cell = self._total.data
         self._best = None
-
-    def _normalised_sum(self, penalty: Totals) -> Totals:
-        """The same for another set of feasible rows."""
-        maxima = [_greatest(part.column.values, penalty) for part in self._normalised]
-        unchanged = maxima == self._maxima and not self._relative_columns
-        return self._addition if unchanged else self._normalised_for(maxima)
-
-    def _normalised_for(self, maxima: list[int]) -> Totals:
-        total = np.zeros(self._table.capacity, self._dtype)
-        for part, greatest in zip(self._normalised, maxima, strict=True):
-            total += (normalise(part.column.values, greatest, part.normalize) * part.weight).astype(self._dtype)
-        return total
 
 
 def _rejects(kernel: ClusterFilterKernel, row: int) -> bool:
     rejected = kernel.rejected()
     return rejected is not None and bool(rejected[row])
-
-
-def normalise(raw: AnyIntColumn, greatest: int, how: Normalize) -> AnyIntColumn:
-    """Raw scores to 0..100 relative to the greatest among the feasible rows; see `Normalize`."""
-    if how is Normalize.NONE:
-        return raw
-    reverse = how is Normalize.DEFAULT_REVERSE
-    if greatest <= 0:
-        return np.full_like(raw, MAX_SCORE) if reverse else raw
-    scaled = MAX_SCORE * raw // greatest
-    return MAX_SCORE - scaled if reverse else scaled
-
-
-def _greatest(raw: AnyIntColumn, penalty: Totals) -> int:
-    """The greatest raw score among the rows without penalty; 0 when there is none."""
-    return max(0, int(np.add(raw, penalty, dtype=np.int64).max(initial=0)))
