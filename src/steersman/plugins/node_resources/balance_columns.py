@@ -17,6 +17,7 @@ from steersman.framework.columns import ScoreKernel
 from steersman.framework.nodes_view import IntColumn, NodesView
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.plugins.node_resources.allocation_columns import (
+    ONE,
     AllocationKernel,
     Amounts,
     FloatColumn,
@@ -30,6 +31,11 @@ Shares = NDArray[np.float64]
 """float64[resources, rows]"""
 
 _HALF: Final = MAX_NODE_SCORE // 2
+# As arrays for operations with columns: see `allocation_columns.ONE`.
+_FIFTY: Final = np.array(_HALF)
+_A_HALF: Final = np.array(0.5)
+_WHOLE: Final = np.array(1.0)
+_FULL_SCORE: Final = np.array(float(MAX_NODE_SCORE))
 #: Python divides integers up to here as floats; the quotient of greater ones it rounds only once.
 _EXACT_AS_FLOAT: Final = 1 << 53
 
@@ -52,20 +58,20 @@ class Balance(AllocationKernel):
 
     def scores(self, offered: Amounts, used: Amounts, largest: int) -> IntColumn:
         # The share of a resource that the row does not offer is 0.
-        is_complete = bool(offered.all())
-        whole = (offered if is_complete else np.maximum(offered, 1)).astype(np.float64)
+        is_complete = np.count_nonzero(offered) == offered.size
+        whole = (offered if is_complete else np.maximum(offered, ONE)).astype(np.float64)
         deviation = np.empty((2, offered.shape[1]))
         for which, amounts in enumerate((used, used + self.wanted)):
             shares = np.minimum(amounts, offered) / whole
             deviation[which] = self.deviation(shares, offered, is_complete)
         # 50..100: the evener the used shares of the resources, the higher.
-        np.subtract(1, deviation, out=deviation)
-        deviation *= MAX_NODE_SCORE
+        np.subtract(_WHOLE, deviation, out=deviation)
+        deviation *= _FULL_SCORE
         balance = deviation.astype(np.int64)
         score: IntColumn = balance[1] - balance[0]
-        score += _HALF
-        score >>= 1
-        score += _HALF
+        score += _FIFTY
+        score >>= ONE
+        score += _FIFTY
         return score
 
     def deviation(self, shares: Shares, offered: Amounts, is_complete: bool) -> FloatColumn:
@@ -76,15 +82,6 @@ class Balance(AllocationKernel):
 
 class BalanceOfTwo(Balance):
     """The same for two resources."""
-
-    def deviation(self, shares: Shares, offered: Amounts, is_complete: bool) -> FloatColumn:
-        deviation: FloatColumn = shares[0] - shares[1]
-        deviation /= 2
-        np.abs(deviation, out=deviation)
-        if not is_complete:
-            # Rows that offer only one of the resources, or none, are even.
-            deviation *= offered.all(axis=0)
-        return deviation
 
     def __init__(self, resources: Sequence[ScoredResource], view: NodesView) -> None:
         super().__init__(resources, view)
@@ -109,6 +106,15 @@ class BalanceOfTwo(Balance):
         deviation = (requested_1 / whole_1 - requested_2 / whole_2) / 2
         after = int((1 - (deviation if deviation > 0 else -deviation)) * MAX_NODE_SCORE)
         return _HALF + (_HALF + after - before) // 2
+
+    def deviation(self, shares: Shares, offered: Amounts, is_complete: bool) -> FloatColumn:
+        deviation: FloatColumn = shares[0] - shares[1]
+        deviation *= _A_HALF
+        np.abs(deviation, out=deviation)
+        if not is_complete:
+            # Rows that offer only one of the resources, or none, are even.
+            deviation *= offered.all(axis=0)
+        return deviation
 
 
 def _deviation(shares: Shares, offered: Amounts) -> FloatColumn:

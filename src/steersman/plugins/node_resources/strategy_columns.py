@@ -20,7 +20,10 @@ from steersman.framework.go_math import go_round
 from steersman.framework.nodes_view import IntColumn, NodesView
 from steersman.plugins.node_resources.allocation import ScoreNode
 from steersman.plugins.node_resources.allocation_columns import (
+    HUNDRED,
+    ONE,
     ORDINARY_CAPACITY,
+    ZERO,
     AllocationKernel,
     Amounts,
     FloatColumn,
@@ -60,14 +63,14 @@ class AverageKernel(AllocationKernel):
         super().__init__(resources, view, score_node)
         self._weights = np.array([[float(resource.spec.weight)] for resource in resources])
         self._weighs_alike = bool((self._weights == 1).all())
-        self._weight_sum = float(self._weights.sum())
+        self._weight_sum = np.array(self._weights.sum())
 
     def average(self, scores: Shares, offered: Amounts) -> IntColumn:
         """By the weights of the resources, rounded down."""
         if not self._weighs_alike:
             scores *= self._weights
         average: FloatColumn = scores[0] + scores[1] if len(scores) == 2 else np.add.reduce(scores)
-        if offered.all():
+        if np.count_nonzero(offered) == offered.size:
             average /= self._weight_sum
         else:
             average /= np.maximum(np.add.reduce((offered != 0) * self._weights), 1)
@@ -92,7 +95,7 @@ class LeastAllocated(AverageKernel):
     def scores(self, offered: Amounts, used: Amounts, largest: int) -> IntColumn:
         free = offered - used
         free -= self.wanted
-        np.maximum(free, 0, out=free)
+        np.maximum(free, ZERO, out=free)
         return self.average(percent(free, offered, largest), offered)
 
 
@@ -180,9 +183,10 @@ class RequestedToCapacityRatio(AllocationKernel):
 
 def percent(part: Amounts, whole: Amounts, largest: int) -> Shares:
     """100 · part / whole rounded down, for 0 ≤ part ≤ whole ≤ largest; 0 where the whole is 0."""
-    hundredfold, divisor = part * FULL, np.maximum(whole, 1)
+    hundredfold: Amounts = part * HUNDRED
+    divisor: Amounts = np.maximum(whole, ONE)
     if largest >= _EXACT_AS_FLOAT:
         return (hundredfold // divisor).astype(np.float64)
-    quotient = hundredfold / divisor
+    quotient: Shares = hundredfold / divisor
     np.floor(quotient, out=quotient)
     return quotient
