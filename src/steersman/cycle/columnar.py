@@ -22,7 +22,7 @@ from steersman.cycle.pre_filter import Answer, merge, not_restricted_to
 from steersman.cycle.row_statuses import RowStatuses
 from steersman.cycle.sampling import Sampling
 from steersman.cycle.signatures import FilterPart, Signatures
-from steersman.framework.columns import ClusterFilterKernel, Feasible
+from steersman.framework.columns import ClusterFilterKernel, Feasible, RemembersRows
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import BoolColumn
@@ -187,7 +187,7 @@ class ColumnarEvaluation(Evaluation):
         if not live:
             return feasible
         lost = np.zeros(self._table.capacity, np.bool_)
-        for row in feasible.rows.tolist():
+        for row in self._not_known(live, feasible.rows, lost).tolist():
             node = self._table.info(row)
             for step in live:
                 status = step.call.run(self.state, self.pod, node)
@@ -196,6 +196,15 @@ class ColumnarEvaluation(Evaluation):
                     lost[row] = True
                     break
         return self._entry.signature.without(lost, feasible) if lost.any() else feasible
+
+    def _not_known(self, live: Sequence[FilterStep], rows: NDArray[np.intp], lost: BoolColumn) -> NDArray[np.intp]:
+        """The rows that have to be asked about; what a plugin that is the only one remembers of the others is noted."""
+        plugin = live[0].call.plugin
+        if len(live) > 1 or not isinstance(plugin, RemembersRows):
+            return rows
+        rejected, unknown = plugin.known_rows(self.state, self.pod, rows, self._table)
+        lost[rejected] = True
+        return unknown
 
     def _live_filters(self) -> list[FilterStep]:
         return [s for s in self._entry.live_filters if s.name not in self.pre_filter.skipped]

@@ -22,11 +22,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import ClassVar
+from typing import ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.framework.cycle_state import CycleState
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn, IntColumn, NodesView, ReasonColumn, Rows
 from steersman.framework.pod_info import HostPort, PodInfo
 from steersman.framework.status import Code, CycleAborted, Status
@@ -295,6 +296,16 @@ class ColumnarScore:
     def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel | ClusterScoreKernel | None:
         """None: PreScore says Skip for this pod, whatever the cluster looks like."""
         raise TypeError(f"{type(self).__name__} has no score_kernel")
+
+
+@runtime_checkable
+class RemembersRows(Protocol):
+    """May be implemented by a filter plugin without vector form that knows of many nodes what it would say."""
+
+    def known_rows(
+        self, state: CycleState, pod: PodInfo, rows: NDArray[np.intp], view: NodesView
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Those of the rows that it rejects, and those that it has to be asked about one by one."""
 
 
 class PerPodFragment:

@@ -5,28 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from steersman.api import AllocationResult, Node, ResourceClaim
+from steersman.api import AllocationResult, ResourceClaim
 from steersman.api.node_selectors import AnyTerm
-from steersman.framework.status import Status
-from steersman.plugins.dynamic_resources.allocation import FoundDevice, PreparedClaim, Supply
+from steersman.plugins.dynamic_resources.allocation import PreparedClaim, Supply
+from steersman.plugins.dynamic_resources.answers import Answers, NodeAllocation
 from steersman.plugins.dynamic_resources.extended import NodeClaim
-
-
-@dataclass(frozen=True, slots=True)
-class NodeAllocation:
-    """The devices that the pod would get on a node."""
-
-    #: The claims that were not allocated before, in the order of the pod's claims.
-    claims: tuple[PreparedClaim, ...]
-    found: tuple[tuple[FoundDevice, ...], ...]
-    #: The last of them, if extended resources are served by devices on this node.
-    extended: NodeClaim | None = None
-
-
-NOTHING_TO_ALLOCATE = NodeAllocation((), ())
-
-#: By the name of the node: what would be allocated there, or why the pod cannot be there; and the node as it was then.
-Answers = dict[str, tuple[Node, NodeAllocation | Status]]
 
 
 @dataclass(slots=True)
@@ -48,7 +31,7 @@ class CycleClaims:
     #: The claim for extended resources, by the resources that nodes have to serve by devices.
     extended_claims: dict[tuple[str, ...], tuple[NodeClaim, PreparedClaim]] = field(default_factory=dict)
     #: What Filter said of each node; other pods may have asked the same.
-    answers: Answers = field(default_factory=dict)
+    answers: Answers = field(default_factory=Answers)
     #: What Reserve took.
     chosen: NodeAllocation | None = None
     #: By position, the allocations that Reserve made.
@@ -72,5 +55,5 @@ class CycleClaims:
 
     def allocation_on(self, node_name: str) -> NodeAllocation | None:
         """As long as the cycle lasts."""
-        known = self.answers.get(node_name)
-        return known[1] if known is not None and isinstance(known[1], NodeAllocation) else None
+        known = self.answers.latest(node_name)
+        return known if isinstance(known, NodeAllocation) else None

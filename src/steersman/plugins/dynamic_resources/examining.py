@@ -21,7 +21,8 @@ from steersman.plugins.dynamic_resources.allocation import (
     find_devices,
     prepare,
 )
-from steersman.plugins.dynamic_resources.cycle import NOTHING_TO_ALLOCATE, CycleClaims, NodeAllocation
+from steersman.plugins.dynamic_resources.answers import NOTHING_TO_ALLOCATE, Answer, NodeAllocation
+from steersman.plugins.dynamic_resources.cycle import CycleClaims
 from steersman.plugins.dynamic_resources.extended import NodeClaim
 
 REASON_NOT_AVAILABLE = "resourceclaim not available on the node"
@@ -44,7 +45,7 @@ class Examining:
         self._filter_timeout, self._binding_timeout = timeouts
         self.published = PublishedDevices(objects, features.partitionable_devices)
 
-    def examine(self, cycle: CycleClaims, pod: api.Pod, node: NodeInfo) -> NodeAllocation | Status:
+    def examine(self, cycle: CycleClaims, pod: api.Pod, node: NodeInfo) -> Answer:
         """What the pod would get on the node; a Status: why it cannot be there."""
         try:
             claims = self._claims_for(cycle, pod, node)

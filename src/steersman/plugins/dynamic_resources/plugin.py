@@ -38,9 +38,10 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from steersman.plugins.dynamic_resources import ranks
 from steersman.plugins.dynamic_resources.allocation import AllocationFault, Features, allocation_of
+from steersman.plugins.dynamic_resources.answers import Answer, NodeAllocation, RowIndex
 from steersman.plugins.dynamic_resources.binding import BindingFault, ClaimBinder
 from steersman.plugins.dynamic_resources.claims import ClaimProblem, is_reserved_for, pod_claims
-from steersman.plugins.dynamic_resources.cycle import CycleClaims, NodeAllocation
+from steersman.plugins.dynamic_resources.cycle import CycleClaims
 from steersman.plugins.dynamic_resources.examining import REASON_NOT_AVAILABLE, Examining
 from steersman.plugins.dynamic_resources.extended import IN_MEMORY, in_memory_uid
 from steersman.plugins.dynamic_resources.hints import ClaimHints
@@ -129,16 +130,22 @@ class DynamicResources(
         if cycle.is_empty:
             return None
         self._latest = cycle
-        known = cycle.answers.get(node.name)
-        answer = known[1] if known is not None and known[0] is node.node else self._examine(cycle, pod, node)
+        answer = cycle.answers.get(node.name, node.node) or self._examine(cycle, pod, node)
         return answer if isinstance(answer, Status) else None
 
-    def _examine(self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo) -> NodeAllocation | Status:
+    def _examine(self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo) -> Answer:
         """Faults are not kept: they name the claim, which is another one for the next pod."""
         answer = self._examining.examine(cycle, pod.pod, node)
         if not isinstance(answer, Status) or answer.is_rejected:
-            cycle.answers[node.name] = node.node, answer
+            cycle.answers.put(node.name, node.node, answer)
         return answer
+
+    def known_rows(self, state: CycleState, pod: PodInfo, rows: RowIndex, view: NodesView) -> tuple[RowIndex, RowIndex]:
+        cycle = state.read(STATE_KEY, CycleClaims)
+        if cycle is None or cycle.is_empty:
+            return rows[:0], rows
+        self._latest = cycle
+        return cycle.answers.sorted_rows(rows, view)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         cycle = state.read(STATE_KEY, CycleClaims)

@@ -13,7 +13,8 @@ from steersman.api import ResourceClaim
 from steersman.framework.columns import ClusterScoreKernel, Feasible
 from steersman.framework.nodes_view import IntColumn, NodesView
 from steersman.framework.plugin import MAX_NODE_SCORE
-from steersman.plugins.dynamic_resources.cycle import CycleClaims, NodeAllocation
+from steersman.plugins.dynamic_resources.answers import NodeAllocation
+from steersman.plugins.dynamic_resources.cycle import CycleClaims
 
 #: A request has at most so many alternatives.
 MOST_ALTERNATIVES = 8

@@ -15,7 +15,8 @@ from steersman import api
 from steersman.framework.handle import Objects
 from steersman.framework.pod_info import PodInfo
 from steersman.plugins.dynamic_resources.allocation import DevicesInUse, PublishedDevices
-from steersman.plugins.dynamic_resources.cycle import Answers, CycleClaims
+from steersman.plugins.dynamic_resources.answers import Answers
+from steersman.plugins.dynamic_resources.cycle import CycleClaims
 
 #: So many different questions are remembered.
 MOST_QUESTIONS = 64
@@ -24,7 +25,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class KnownAnswers:
-    """Answers by question, and by the name of the node."""
+    """Answers by question."""
 
     def __init__(self, objects: Objects, published: PublishedDevices) -> None:
         self._objects = objects
@@ -37,12 +38,12 @@ class KnownAnswers:
         """Those to the pod's question that still hold; new ones may be added. Pods whose claims are allocated in part have
         questions of their own."""
         if any(claim.status.allocation is not None for claim in cycle.claims):
-            return {}
+            return Answers()
         self._forget_outdated(in_use)
         question = _question(cycle, pod)
         answers = self._by_question.get(question)
         if answers is None:
-            answers = self._by_question[question] = {}
+            answers = self._by_question[question] = Answers()
             if len(self._by_question) > MOST_QUESTIONS:
                 self._by_question.popitem(last=False)
         else:
@@ -58,7 +59,7 @@ class KnownAnswers:
             for pool in pools:
                 for node in self._published.nodes_using(pool):
                     for answers in self._by_question.values():
-                        answers.pop(node, None)
+                        answers.drop(node)
         self._as_of, self._usage_version = as_of, in_use.version
 
 
