@@ -44,10 +44,11 @@ FUNCTIONS: Final[Mapping[str, Function]] = merged(
 
 _DEVICE_TYPE: Final = Type(Kind.STRUCT, "kubernetes.DRADevice")
 _A, _B = types.type_param("A"), types.type_param("B")
-_TYPES: Final = {
+TYPES: Final = {
     "bool": types.BOOL,
     "bytes": types.BYTES,
     "double": types.DOUBLE,
+    "duration": types.DURATION,
     "google.protobuf.Duration": types.DURATION,
     "google.protobuf.Timestamp": types.TIMESTAMP,
     "int": types.INT,
@@ -56,11 +57,13 @@ _TYPES: Final = {
     "net.CIDR": types.CIDR,
     "net.IP": types.IP,
     "null_type": types.NULL,
-    "optional_type": types.optional_of(types.type_param("V")),
+    "optional_type": Type(Kind.OPAQUE, types.OPTIONAL_NAME),
     "string": types.STRING,
+    "timestamp": types.TIMESTAMP,
     "type": types.TYPE,
     "uint": types.UINT,
 }
+"""What the names of types stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,5 +87,5 @@ def device_environment(*, list_attributes: bool) -> Environment:
         "attributes": types.map_of(types.STRING, types.map_of(types.STRING, attribute)),
         "capacity": types.map_of(types.STRING, types.map_of(types.STRING, types.QUANTITY)),
     }
-    idents = {name: types.type_of(type_) for name, type_ in _TYPES.items()}
+    idents = {name: types.type_of(type_) for name, type_ in TYPES.items()}
     return Environment({**idents, DEVICE: _DEVICE_TYPE}, {_DEVICE_TYPE.name: device}, list_attributes)

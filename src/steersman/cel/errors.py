@@ -59,6 +59,8 @@ def render(issues: Iterable[Issue], source: str) -> str:
 def _shown(issue: Issue, source: str) -> str:
     if issue.offset < 0:
         return f"ERROR: <input>:-1:0: {issue.message}"
+    if not source:
+        return f"ERROR: <input>:1:0: {issue.message}"
     start = source.rfind("\n", 0, issue.offset) + 1
     line, column = source.count("\n", 0, start) + 1, issue.offset - start
     text = f"ERROR: <input>:{line}:{column + 1}: {issue.message}"

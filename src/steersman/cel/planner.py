@@ -12,7 +12,7 @@ from steersman.cel.ast import Call, Comprehension, Entry, Ident, ListNode, Liter
 from steersman.cel.attributes import Qualifier
 from steersman.cel.checker import Checked
 from steersman.cel.cost import LIST, LOOKUP, MAP
-from steersman.cel.environment import DEVICE, FUNCTIONS
+from steersman.cel.environment import DEVICE, FUNCTIONS, TYPES
 from steersman.cel.errors import Aborted, CelError
 from steersman.cel.frame import Evaluator, Frame, Plan, PlanError, charge, computed, constant, constant_value
 from steersman.cel.gotext import shown
@@ -26,12 +26,6 @@ _CONVERSIONS: Final = frozenset(
     {"bool", "bytes", "double", "duration", "dyn", "int", "string", "timestamp", "type", "uint"}
 )
 _REGEX_FUNCTIONS: Final = {"matches": regexes.matches, "find": regexes.find, "findAll": regexes.find_all}
-_TYPE_NAMES: Final = frozenset(
-    {
-        "bool", "bytes", "double", "google.protobuf.Duration", "google.protobuf.Timestamp", "int", "list", "map",
-        "net.CIDR", "net.IP", "null_type", "optional_type", "string", "type", "uint",
-    }
-)  # fmt: skip
 _HASHED: Final = frozenset({bool, int, Uint, float, str})
 """Classes whose lists of constants become sets."""
 
@@ -79,9 +73,9 @@ class _Planner:
     def _name(self, node: Node) -> Plan:
         name = self._checked.names[node.id]
         if self._checked.types[node.id].kind is Kind.TYPE:
-            if name not in _TYPE_NAMES:
+            if name not in TYPES:
                 raise PlanError(f"reference to undefined type: {name}")
-            return constant(TypeValue(name))
+            return constant(TypeValue(TYPES[name].name))
         for scope in reversed(self._scopes):
             if name in scope:
                 return scope[name]

@@ -93,19 +93,22 @@ def _wrong_templates(checked: Checked) -> Iterator[Issue]:
 
 
 def _template_issues(checked: Checked, node: Call, template: str, args: tuple[Node, ...]) -> Iterator[Issue]:
+    used = 0
     try:
-        found = [piece for piece in clauses(template, len(args)) if isinstance(piece, Clause)]
+        for piece in clauses(template, len(args)):
+            if not isinstance(piece, Clause):
+                continue
+            wrong = _unsuitable(checked, piece, args[used])
+            if wrong is not None:
+                name = checked.types[wrong.id].name
+                yield Issue(wrong.offset, f"error during formatting: {piece.rule.format(name)}")
+                return
+            used += 1
     except CelError as error:
         yield Issue(node.offset, str(error))
         return
-    for clause, arg in zip(found, args, strict=False):
-        wrong = _unsuitable(checked, clause, arg)
-        if wrong is not None:
-            name = checked.types[wrong.id].name
-            yield Issue(wrong.offset, f"error during formatting: {clause.rule.format(name)}")
-            return
-    if len(args) > len(found):
-        message = f"too many arguments supplied to string.format (expected {len(found)}, got {len(args)})"
+    if len(args) > used:
+        message = f"too many arguments supplied to string.format (expected {used}, got {len(args)})"
         yield Issue(node.offset, message)
 
 

@@ -7,7 +7,7 @@ constant template with the types of its arguments.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
@@ -89,27 +89,25 @@ def format_text(template: str, args: list[Value]) -> str:
     return "".join(parts)
 
 
-def clauses(template: str, available: int) -> list[str | Clause]:
-    """Literal texts and clauses in turn; raises for a clause that is malformed or has no argument."""
-    pieces: list[str | Clause] = []
+def clauses(template: str, available: int) -> Iterator[str | Clause]:
+    """Literal texts and clauses in turn; raises at a clause that is malformed or has no argument."""
     position = used = 0
     while position < len(template):
         end = template.find("%", position)
         if end < 0:
             end = len(template)
-        pieces.append(template[position:end])
+        yield template[position:end]
         if end == len(template):
-            break
+            return
         if template[end + 1 : end + 2] == "%":
-            pieces.append("%")
+            yield "%"
             position = end + 2
             continue
         if used >= available:
             raise CelError(f"index {used} out of range")
         clause, position = _clause(template, end + 1)
-        pieces.append(clause)
+        yield clause
         used += 1
-    return pieces
 
 
 def _clause(template: str, position: int) -> tuple[Clause, int]:

@@ -34,6 +34,12 @@ POSIX: Final[dict[str, Ranges]] = {
     "word": _WORD,
     "xdigit": ((0x30, 0x39), (0x41, 0x46), (0x61, 0x66)),
 }
+_ASCII_CASES: Final = (
+    *((code, code ^ 0x20) for low, high in (*_UPPER, *_LOWER) for code in range(low, high + 1)),
+    *((ord(letter), other) for letter, other in (("k", 0x212A), ("K", 0x212A), ("s", 0x017F), ("S", 0x017F))),
+)
+"""Pairs; the Kelvin sign is a k, and the long s an s."""
+_LAST_CASED: Final = 0x1E943
 _CATEGORIES: Final = frozenset(
     {
         "C", "Cc", "Cf", "Co", "Cs", "L", "Ll", "Lm", "Lo", "Lt", "Lu", "M", "Mc", "Me", "Mn", "N", "Nd", "Nl", "No", "P",
@@ -46,6 +52,25 @@ _SCRIPT_NAMES: Final = {
     "Hebrew": "HEBREW ", "Hiragana": "HIRAGANA ", "Katakana": "KATAKANA ", "Latin": "LATIN ", "Thai": "THAI ",
 }  # fmt: skip
 """Scripts by how the names of their characters begin, which is what the standard library knows about scripts."""
+
+
+def folded(ranges: Ranges) -> Ranges:
+    """The set with the other cases of all of its characters."""
+    cased = _ASCII_CASES if all(high < 0x80 for _, high in ranges) else _cases()
+    found = [other for low, high in ranges for code, other in cased if low <= code <= high]
+    return merged([*ranges, *((code, code) for code in found)])
+
+
+@lru_cache(maxsize=1)
+def _cases() -> tuple[tuple[int, int], ...]:
+    """All pairs of characters that differ in case only."""
+    pairs = set(_ASCII_CASES)
+    for code in range(0x80, _LAST_CASED + 1):
+        char = chr(code)
+        for other in (char.lower(), char.upper()):
+            if len(other) == 1 and other != char:
+                pairs |= {(code, ord(other)), (ord(other), code)}
+    return tuple(sorted(pairs))
 
 
 @lru_cache(maxsize=64)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NoReturn
 
 from steersman.cel.errors import CelError
-from steersman.cel.regex.characters import PERL, POSIX, unicode_class
+from steersman.cel.regex.characters import PERL, POSIX, folded, unicode_class
 from steersman.cel.regex.tree import (
     LAST_CODE_POINT,
     Assertion,
@@ -84,7 +84,11 @@ class _Parser:
         parts: list[Tree] = []
         while (char := self._peek()) and char not in "|)":
             if char in "*+?" or _REPEAT.match(self._pattern, self.position):
-                self.fail("missing argument to repetition operator", self._operator())
+                if not parts:
+                    self.fail("missing argument to repetition operator", self._operator())
+                # A change of flags stands in between.
+                parts[-1] = self._repeated(parts[-1])
+                continue
             atom = self._atom(depth)
             if atom is not None:
                 parts.append(self._repeated(atom))
@@ -139,7 +143,7 @@ class _Parser:
             case "(":
                 return self._group(depth)
             case "[":
-                return Characters(self._class(), self._flags.fold)
+                return Characters(self._class())
             case "\\":
                 return self._escape()
         self.position += 1
@@ -216,7 +220,7 @@ class _Parser:
             return self._quotation()
         named = self._named_class()
         if named is not None:
-            return Characters(named, self._flags.fold)
+            return Characters(named)
         return self._literal(self._escaped_character())
 
     def _quotation(self) -> Tree | None:
@@ -229,12 +233,16 @@ class _Parser:
             return None
         return Sequence(tuple(self._literal(ord(char)) for char in text))
 
+    def _cased(self, ranges: Ranges) -> Ranges:
+        """The set, with both cases of its letters if case does not matter; before anything is negated."""
+        return folded(ranges) if self._flags.fold else ranges
+
     def _named_class(self) -> Ranges | None:
         """`\\d`, `\\pL`, `\\p{Lu}` and their complements."""
         letter = self._pattern[self.position + 1 : self.position + 2]
         if letter.lower() in PERL and letter:
             self.position += 2
-            ranges = PERL[letter.lower()]
+            ranges = self._cased(PERL[letter.lower()])
             return complement(ranges) if letter.isupper() else ranges
         if letter not in ("p", "P"):
             return None
@@ -248,6 +256,7 @@ class _Parser:
         if ranges is None:
             self.fail("invalid character class range", match.group())
         self.position = match.end()
+        ranges = self._cased(ranges)
         return complement(ranges) if negated != bool(match[1]) else ranges
 
     def _escaped_character(self) -> int:
@@ -278,7 +287,8 @@ class _Parser:
     def _hexadecimal(self, start: int) -> int:
         match = re.compile(r"\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{2})").match(self._pattern, self.position)
         if match is None:
-            self.fail("invalid escape sequence", self._pattern[start : self.position + 1])
+            bad = re.compile(r"\{[0-9a-fA-F]*.?|.{0,2}", re.DOTALL).match(self._pattern, self.position)
+            self.fail("invalid escape sequence", self._pattern[start : bad.end() if bad else None])
         self.position = match.end()
         code = int(match[1] or match[2], 16)
         if code > LAST_CODE_POINT:
@@ -317,13 +327,14 @@ class _Parser:
             high = self._class_character(start)
         if high < low:
             self.fail("invalid character class range", self._pattern[range_start : self.position])
-        return ((low, high),)
+        return self._cased(((low, high),))
 
     def _posix_class(self, match: re.Match[str]) -> Ranges:
         if match[2] not in POSIX:
             self.fail("invalid character class range", match.group())
         self.position = match.end()
-        return complement(POSIX[match[2]]) if match[1] else POSIX[match[2]]
+        ranges = self._cased(POSIX[match[2]])
+        return complement(ranges) if match[1] else ranges
 
     def _class_character(self, start: int) -> int:
         if not self._peek():

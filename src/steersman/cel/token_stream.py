@@ -1,0 +1,169 @@
+"""The tokens in front of the parser: taking them, demanding them, and saying what is wrong with them.
+
+Messages are those of upstream's generated parser. It repairs a mistake where one token less or one token more makes sense
+of what follows, and goes on; where neither does, parsing stops.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NoReturn
+
+from steersman.cel.errors import Issue
+from steersman.cel.lexer import Token, TokenKind
+
+CONSTANTS: Final = {"true": True, "false": False, "null": None}
+
+_STARTS: Final = frozenset("[{(.-!") | CONSTANTS.keys()
+_FOLLOWERS: Final = frozenset({"&&", "||", "==", "!=", "<", "<=", ">", ">=", "in", "+", "*", "/", "%", "?"})
+"""What may stand behind a complete operand, wherever it is."""
+_EXPECTATION_ORDER: Final = (
+    "'['", "']'", "'{'", "'}'", "'('", "')'", "'.'", "','", "'-'", "'!'", "'?'", "':'", "'true'", "'false'", "'null'",
+    "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER",
+)  # fmt: skip
+_START_EXPECTATIONS: Final = frozenset(_EXPECTATION_ORDER) - {"']'", "'}'", "')'", "','", "'?'", "':'"}
+
+
+class ParsingStopped(Exception):
+    """Nothing makes sense of the tokens; the issue is recorded."""
+
+
+class TokenStream:
+    """Tokens, of which the first is looked at."""
+
+    def __init__(self, source: str, tokens: list[Token], issues: list[Issue]) -> None:
+        self.issues = issues
+        self._source = source
+        self._tokens = tokens
+        self._position = 0
+        #: Brackets that are open around the current token.
+        self._open = 0
+
+    @property
+    def current(self) -> Token:
+        """The token to be taken next."""
+        return self._tokens[self._position]
+
+    def ahead(self, count: int) -> Token:
+        """The token so many places behind the current one."""
+        return self._tokens[min(self._position + count, len(self._tokens) - 1)]
+
+    def take(self, count: int = 1) -> Token:
+        """The current token, and the ones behind it; what follows becomes the current one."""
+        token = self.current
+        for _ in range(count):
+            self._open += _bracketing(self.current)
+            self._position = min(self._position + 1, len(self._tokens) - 1)
+        return token
+
+    def at(self, *texts: str) -> bool:
+        """Whether the current token is one of these operators, brackets or keywords."""
+        return _is_one_of(self.current, texts)
+
+    def accept(self, text: str) -> Token | None:
+        """Take the token if it is this one."""
+        return self.take() if self.at(text) else None
+
+    def expect(self, text: str) -> Token:
+        """Take the token, which must be this one."""
+        if self.at(text):
+            return self.take()
+        token = self.current
+        if _is_one_of(self.ahead(1), (text,)):
+            self._record(f"extraneous input '{token.text}' expecting '{text}'")
+            self.take()
+            return self.take()
+        if not self._could_follow(text):
+            self.stop(f"mismatched input '{token.text}' expecting '{text}'")
+        self._record(f"missing '{text}' at '{token.text}'")
+        if text == ":":
+            return token
+        raise ParsingStopped
+
+    def expect_end(self) -> None:
+        """Nothing must be left."""
+        token = self.current
+        if token.kind is TokenKind.END:
+            return
+        if self.ahead(1).kind is TokenKind.END:
+            self.stop(f"extraneous input '{token.text}' expecting <EOF>")
+        self.stop(f"mismatched input '{token.text}' expecting <EOF>")
+
+    def require_start(self, *alternatives: str) -> None:
+        """The token must begin an expression; one that does not is skipped if the next one fits."""
+        if self.starts(self.current):
+            return
+        expected = _START_EXPECTATIONS | {f"'{text}'" for text in alternatives}
+        shown = ", ".join(text for text in _EXPECTATION_ORDER if text in expected)
+        if not self.starts(self.ahead(1)) and not _is_one_of(self.ahead(1), alternatives):
+            self.stop(f"mismatched input '{self.current.text}' expecting {{{shown}}}")
+        self._record(f"extraneous input '{self.current.text}' expecting {{{shown}}}")
+        self.take()
+        if not self.starts(self.current):
+            raise ParsingStopped
+
+    def require_operand(self, operator: Token) -> None:
+        """Behind `!` or `-` there must be an operand."""
+        if self.starts(self.current):
+            return
+        if operator.text == "-":
+            self._record(f"no viable alternative at input '{self._text_from(operator)}'")
+            self.require_start()
+            return
+        expected = ", ".join(text for text in _EXPECTATION_ORDER if text in _START_EXPECTATIONS)
+        self.stop(f"extraneous input '{self.current.text}' expecting {{{expected}}}")
+
+    def require_separator(self, closing: str) -> None:
+        """Behind an element there must be a comma or the closing bracket."""
+        if self.at(closing, ","):
+            return
+        expected = f"{{'{closing}', ','}}"
+        if not _is_one_of(self.ahead(1), (closing, ",")):
+            self.stop(f"mismatched input '{self.current.text}' expecting {expected}")
+        self._record(f"extraneous input '{self.current.text}' expecting {expected}")
+        self.take()
+
+    def starts(self, token: Token) -> bool:
+        """Whether an expression may begin with the token."""
+        if token.kind is TokenKind.PUNCTUATION or token.kind is TokenKind.KEYWORD:
+            return token.text in _STARTS
+        return token.kind is not TokenKind.END and token.kind is not TokenKind.ESCAPED_IDENT
+
+    def no_alternative(self, first: Token) -> NoReturn:
+        """Nothing that begins with the first token goes on with the current one."""
+        if self.current.text in CONSTANTS:
+            self.stop(f"mismatched input '{self.current.text}' expecting IDENTIFIER")
+        self.stop(f"no viable alternative at input '{self._text_from(first)}'")
+
+    def report(self, offset: int, message: str) -> None:
+        """Record a mistake that is no matter of syntax."""
+        self.issues.append(Issue(offset, message))
+
+    def stop(self, message: str) -> NoReturn:
+        """Record a syntax error at the current token and give up."""
+        self._record(message)
+        raise ParsingStopped
+
+    def _record(self, message: str) -> None:
+        self.report(self.current.offset, f"Syntax error: {message}")
+
+    def _could_follow(self, text: str) -> bool:
+        """Whether the current token makes sense behind the missing one."""
+        if text == ":":
+            return self.starts(self.current)
+        if self.current.kind is TokenKind.END:
+            return self._open == 1
+        return _is_one_of(self.current, _FOLLOWERS)
+
+    def _text_from(self, first: Token) -> str:
+        end = self.current.offset + (0 if self.current.kind is TokenKind.END else len(self.current.text))
+        return self._source[first.offset : end].rstrip()
+
+
+def _is_one_of(token: Token, texts: tuple[str, ...] | frozenset[str]) -> bool:
+    return token.text in texts and (token.kind is TokenKind.PUNCTUATION or token.kind is TokenKind.KEYWORD)
+
+
+def _bracketing(token: Token) -> int:
+    if token.kind is not TokenKind.PUNCTUATION:
+        return 0
+    return (token.text in "([{") - (token.text in ")]}")
