@@ -129,8 +129,9 @@ class Scheduler:
             decision = self.schedule_one()
             return () if decision is None else (decision,)
         profile = self.profiles[placed[0].profile]
-        for decision in placed:
-            queued = self.queue.pop_placed()
+        # Bindings have consequences, for other pods of the queue too: first all are taken out.
+        popped = [self.queue.pop_placed(decision.pod.uid) for decision in placed]
+        for queued, decision in zip(popped, placed, strict=True):
             self._infos.take(queued.pod)
             self.binding.bind_now(queued, decision, profile)
         return placed

@@ -160,11 +160,11 @@ class SchedulingQueue:
         happen to the queue before one has seen enough of them."""
         return self._queues.active.pods.leading(most)
 
-    def pop_placed(self) -> QueuedPodInfo:
-        """Take the first of the `leading` pods, whose attempt has already ended: it got a node."""
+    def pop_placed(self, uid: str) -> QueuedPodInfo:
+        """Take the first of the `leading` pods, which has this uid, and whose attempt has already ended: it got a node."""
         queued = self._queues.active.pods.pop()
-        if queued is None:
-            raise QueueInvariantError("a pod got a node without being in activeQ")
+        if queued is None or queued.uid != uid:
+            raise QueueInvariantError(f"a node was found for the pod with uid {uid}, but the next one is {queued}")
         self._attempts.begin_and_end(queued, _DONE)
         return queued
 
