@@ -14,6 +14,7 @@ from steersman.cel.lexer import Token, TokenKind
 CONSTANTS: Final = {"true": True, "false": False, "null": None}
 
 _STARTS: Final = frozenset("[{(.-!") | CONSTANTS.keys()
+_NUMBERS: Final = frozenset({TokenKind.INT, TokenKind.DOUBLE})
 _FOLLOWERS: Final = frozenset({"&&", "||", "==", "!=", "<", "<=", ">", ">=", "in", "+", "*", "/", "%", "?"})
 """What may stand behind a complete operand, wherever it is."""
 _EXPECTATION_ORDER: Final = (
@@ -102,12 +103,14 @@ class TokenStream:
             raise ParsingStopped
 
     def require_operand(self, operator: Token) -> None:
-        """Behind `!` or `-` there must be an operand."""
-        if self.starts(self.current):
-            return
-        if operator.text == "-":
+        """Behind `!` or `-` there must be an operand; the other of the two is none, but a negative number is."""
+        if operator.text == "-" and (self.at("!") or not self.starts(self.current)):
             self._record(f"no viable alternative at input '{self._text_from(operator)}'")
             self.require_start()
+            raise ParsingStopped
+        if self.at("-") and self.ahead(1).kind not in _NUMBERS:
+            self.no_alternative(self.take())
+        if self.starts(self.current):
             return
         expected = ", ".join(text for text in _EXPECTATION_ORDER if text in _START_EXPECTATIONS)
         self.stop(f"extraneous input '{self.current.text}' expecting {{{expected}}}")
