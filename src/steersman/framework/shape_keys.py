@@ -10,7 +10,7 @@ from operator import attrgetter, is_
 
 import msgspec
 
-from steersman.api import Affinity, Pod, PodSpec, Volume
+from steersman.api import Affinity, Pod, PodSpec, PodStatus, Volume
 from steersman.api.node_selectors import NAME_FIELD
 from steersman.api.selectors import Operator
 
@@ -62,14 +62,20 @@ _shaping = attrgetter(
     "resource_claims",
     "os",
 )
-_resizing = attrgetter("container_statuses", "init_container_statuses", "resources", "allocated_resources")
 
 
 def keeps_shape(old: Pod, new: Pod) -> bool:
     """Whether `shape_key` would surely find no difference; False where it has to look closer."""
-    if any(_resizing(old.status)) or any(_resizing(new.status)):
+    if old.spec is not new.spec and not all(map(is_, _shaping(old.spec), _shaping(new.spec))):
         return False
-    return old.spec is new.spec or all(map(is_, _shaping(old.spec), _shaping(new.spec)))
+    return not (_tells_resources(old.status) or _tells_resources(new.status))
+
+
+def _tells_resources(status: PodStatus) -> bool:
+    """Whether the status has a say in what the pod requests."""
+    return bool(
+        status.container_statuses or status.init_container_statuses or status.resources or status.allocated_resources
+    )
 
 
 def pinned_node(spec: PodSpec) -> str:
