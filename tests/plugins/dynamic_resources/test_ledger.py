@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from steersman import api
-from steersman.plugins.dynamic_resources import ledger_of
+from steersman.plugins.dynamic_resources import extended, ledger_of
 from steersman.plugins.dynamic_resources.ledger import ClaimLedger
 from steersman.state.objects import HISTORY, ObjectStore
-from steersman.testing import ResourceClaimBuilder, make_resource_claim
+from steersman.testing import ResourceClaimBuilder, make_pod, make_resource_claim
 
 D0 = ("gpu.example.com", "p", "d0")
 D1 = ("gpu.example.com", "p", "d1")
@@ -109,3 +109,19 @@ def test_a_claim_that_is_shown_again_does_not_count_as_a_change() -> None:
     store.put(having("a", D0, version=2).obj())
     store.put(having("a", D0, version=3).obj())
     assert (ledger.in_use().version, taken(ledger)) == (before, {D0})
+
+
+def test_claims_for_extended_resources_are_found_by_their_pod() -> None:
+    store = ObjectStore()
+    ledger = ClaimLedger(store, consumable=True)
+    made = make_resource_claim("made").annotation(extended.ANNOTATION, "true").owner("Pod", "train").obj()
+    pod = make_pod("train").obj()
+    assert ledger.made_for(pod) is None
+    store.put(made)
+    assert ledger.made_for(pod) is made
+    assert ledger.made_for(make_pod("another").obj()) is None
+    store.put(make_resource_claim("made").owner("Pod", "train").obj())
+    assert ledger.made_for(pod) is None
+    store.put(made)
+    store.remove(made)
+    assert ledger.made_for(pod) is None

@@ -43,14 +43,11 @@ def device_backed(pod: api.Pod, classes: DeviceClasses) -> dict[str, int]:
     return wanted if any(classes.behind(name) is not None for name in wanted) else {}
 
 
-def existing_claim(pod: api.Pod, claims: Iterable[api.ResourceClaim]) -> api.ResourceClaim | None:
-    """The claim that an earlier attempt left behind."""
-    for claim in claims:
-        if claim.metadata.annotations.get(ANNOTATION) == "true":
-            for owner in claim.metadata.owner_references:
-                if owner.controller and (owner.name, owner.uid) == (pod.metadata.name, pod.metadata.uid):
-                    return claim
-    return None
+def owner_of(claim: api.ResourceClaim) -> str | None:
+    """The uid of the pod whose extended resources the claim is for; None: it is none of those claims."""
+    if claim.metadata.annotations.get(ANNOTATION) != "true":
+        return None
+    return next((owner.uid for owner in claim.metadata.owner_references if owner.controller), None)
 
 
 def in_memory_uid(pod: api.Pod) -> str:

@@ -7,11 +7,11 @@ profiles of a scheduler share one ledger, since they share the devices.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from weakref import WeakKeyDictionary
 
 from steersman import api
 from steersman.framework.handle import Objects
+from steersman.plugins.dynamic_resources import extended
 from steersman.plugins.dynamic_resources.allocation import DevicesInUse
 
 
@@ -26,8 +26,11 @@ class ClaimLedger:
         self._in_use = DevicesInUse(consumable)
         #: By claim, the allocation that is part of `_in_use`.
         self._counted: dict[str, api.AllocationResult] = {}
+        #: Claims for extended resources: their keys by the uid of the pod, and the other way round.
+        self._made: dict[str, str] = {}
+        self._owners: dict[str, str] = {}
         self._version: int | None = None
-        #: Claims that were assumed or restored since `_in_use` was brought up to date.
+        #: Claims that were assumed or restored since the ledger was brought up to date.
         self._touched: set[str] = set()
 
     # -- claims ------------------------------------------------------------------------------------------------------
@@ -39,9 +42,11 @@ class ClaimLedger:
             return shown
         return shown if _version(shown) > _version(assumed) else assumed
 
-    def all(self) -> Iterator[api.ResourceClaim]:
-        for shown in self._objects.list(api.ResourceClaim):
-            yield self.get(api.key(shown)) or shown
+    def made_for(self, pod: api.Pod) -> api.ResourceClaim | None:
+        """The claim that an earlier attempt made for the pod's extended resources."""
+        self._catch_up()
+        key = self._made.get(pod.metadata.uid)
+        return None if key is None else self.get(key)
 
     def assume(self, claim: api.ResourceClaim) -> bool:
         """Believes in what the API server answered. False: the watch has not shown the claim yet, or something newer."""
@@ -80,18 +85,22 @@ class ClaimLedger:
 
     def in_use(self) -> DevicesInUse:
         """As of now; changes with the next claim that does."""
+        self._catch_up()
+        return self._in_use
+
+    def _catch_up(self) -> None:
         version = self._objects.version(api.ResourceClaim)
         if version != self._version or self._touched:
             for key in self._changed():
                 self._count(key)
+                self._note_owner(key)
             self._version = version
             self._touched.clear()
-        return self._in_use
 
     def _changed(self) -> set[str]:
         known = None if self._version is None else self._objects.changed_since(api.ResourceClaim, self._version)
         if known is None:
-            known = {*self._counted, *map(api.key, self._objects.list(api.ResourceClaim))}
+            known = {*self._counted, *self._owners, *map(api.key, self._objects.list(api.ResourceClaim))}
         return {*known, *self._touched}
 
     def _count(self, key: str) -> None:
@@ -106,6 +115,15 @@ class ClaimLedger:
         if allocation is not None:
             self._in_use.add(allocation)
             self._counted[key] = allocation
+
+    def _note_owner(self, key: str) -> None:
+        claim, known = self.get(key), self._owners.pop(key, None)
+        if known is not None and self._made.get(known) == key:
+            del self._made[known]
+        owner = None if claim is None else extended.owner_of(claim)
+        if owner is not None:
+            self._owners[key] = owner
+            self._made[owner] = key
 
     def _forget_confirmed(self, key: str) -> None:
         """What the watch has shown by now need not be assumed."""

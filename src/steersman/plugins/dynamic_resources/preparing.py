@@ -45,8 +45,7 @@ class Preparing:
             return
         cycle.extended_resources = extended.device_backed(pod, self._classes)
         if cycle.extended_resources:
-            existing = extended.existing_claim(pod, self._ledger.all())
-            cycle.claims.append(existing or extended.claim_in_memory(pod))
+            cycle.claims.append(self._ledger.made_for(pod) or extended.claim_in_memory(pod))
 
     def _sort(self, cycle: CycleClaims) -> Status | None:
         for index, claim in enumerate(cycle.claims):
