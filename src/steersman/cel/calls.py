@@ -10,22 +10,18 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from steersman.cel import cost
-from steersman.cel.comparison import equal_or_false, equals
+from steersman.cel.comparison import equal_or_false, equals, require_hashable
 from steersman.cel.cost import LIMIT, CallCost
 from steersman.cel.declarations import Function, Implementation, Overload
 from steersman.cel.errors import Aborted, CelError, CostExceeded, no_such_overload
 from steersman.cel.frame import Evaluator, Frame, Plan, charge, computed
-from steersman.cel.library.formats import Format
 from steersman.cel.library.optionals import value_of
-from steersman.cel.library.semver import Semver
 from steersman.cel.types import Kind, Type
-from steersman.cel.values import Optional, Value, go_name, type_name
+from steersman.cel.values import Optional, Value, type_name
 
 Check = Callable[[Value], bool]
 
 _FORMAT: Final = "format"
-_UNHASHABLE: Final = (bytes, Format, Semver)
-"""Upstream looks constants up by hash, and these have none."""
 _UNCERTAIN: Final = frozenset({Kind.DYN, Kind.ANY, Kind.TYPE_PARAM})
 
 
@@ -114,8 +110,7 @@ def membership(sought: Plan, members: frozenset[Value]) -> Plan:
         value = sought.evaluate(frame)
         if isinstance(value, list | dict):
             return False
-        if isinstance(value, _UNHASHABLE):
-            raise Aborted(f"internal error: runtime error: hash of unhashable type {go_name(value)}")
+        require_hashable(value)
         return (type(value) is bool, value) in members
 
     return computed(evaluate)

@@ -10,8 +10,19 @@ import abc
 import math
 from typing import Final
 
-from steersman.cel.errors import CelError, no_such_overload
-from steersman.cel.values import BoolKey, Duration, Optional, Timestamp, TypeValue, Uint, Value, from_key
+from steersman.cel.errors import Aborted, CelError, no_such_overload
+from steersman.cel.values import (
+    BoolKey,
+    Duration,
+    Optional,
+    Timestamp,
+    TypeValue,
+    Uint,
+    Value,
+    from_key,
+    go_name,
+    is_hashable,
+)
 
 _NUMBERS: Final = frozenset({int, Uint, float})
 _ORDERED: Final = frozenset({str, bytes, bool})
@@ -63,6 +74,12 @@ def find(entries: dict[Value, Value], key: Value) -> tuple[Value, bool]:
     except TypeError:  # a list or map is never a key
         pass
     return None, False
+
+
+def require_hashable(value: Value) -> None:
+    """Upstream's evaluation ends where it looks up a value that has no hash."""
+    if not is_hashable(value):
+        raise Aborted(f"internal error: runtime error: hash of unhashable type {go_name(value)}")
 
 
 def order(left: Value, right: Value) -> int:

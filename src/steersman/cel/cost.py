@@ -13,7 +13,7 @@ from typing import Final
 from steersman.cel.comparison import Equatable
 from steersman.cel.library.formats import Format
 from steersman.cel.library.network import Cidr, Ip
-from steersman.cel.values import Optional, Value
+from steersman.cel.values import Optional, Uint, Value
 
 LIMIT: Final = 1_000_000
 """For one device and one expression."""
@@ -21,6 +21,8 @@ LIMIT: Final = 1_000_000
 LOOKUP: Final = 1
 LIST: Final = 10
 MAP: Final = 30
+
+_UNSIZED: Final = frozenset({bool, int, Uint, float})
 
 CallCost = Callable[..., int]
 """From the arguments of a call; an error may stand in the place of an argument."""
@@ -64,6 +66,10 @@ def _both(left: Value, right: Value) -> int:
 
 def equality(left: Value, right: Value) -> int:
     """`==`; values of Kubernetes' own types have a fixed price."""
+    if type(left) is str and type(right) is str:
+        return math.ceil(min(len(left), len(right)) * _TRAVERSAL)
+    if type(left) in _UNSIZED:
+        return 1 if size(right) else 0
     return 1 if isinstance(left, Equatable) else inequality(left, right)
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, TypeAlias
 
@@ -19,7 +20,7 @@ from steersman.cel.library import quantities, semver
 from steersman.cel.parser import TOO_DEEP, parse
 from steersman.cel.planner import Program, plan
 from steersman.cel.validators import validate
-from steersman.cel.values import DefaultMap, Value, go_name, type_name
+from steersman.cel.values import DefaultMap, TextMap, Value, go_name, type_name
 
 
 class Version(str):
@@ -47,25 +48,18 @@ _NATIVE_CONVERSIONS: Final = {
 }
 
 
+@dataclass(frozen=True, slots=True, eq=False)
 class DeviceInput:
-    """A device as expressions see it. It must not change: what it was turned into is kept."""
+    """A device as expressions see it; what its maps hold must not change, because what it was turned into is kept."""
 
-    __slots__ = ("_activations", "allow_multiple_allocations", "attributes", "capacity", "driver")
-
-    def __init__(
-        self,
-        driver: str,
-        attributes: Mapping[str, AttributeValue],
-        capacity: Mapping[str, Quantity],
-        allow_multiple_allocations: bool | None = None,
-    ) -> None:
-        #: The domain of attributes and capacities whose names have none.
-        self.driver = driver
-        self.attributes = attributes
-        self.capacity = capacity
-        self.allow_multiple_allocations = allow_multiple_allocations
-        #: The value of the variable `device`, without and with attributes of list types.
-        self._activations: list[Value] = [None, None]
+    #: The domain of attributes and capacities whose names have none.
+    driver: str
+    #: By name, with or without domain: `model`, `gpu.example.com/model`.
+    attributes: Mapping[str, AttributeValue]
+    capacity: Mapping[str, Quantity]
+    allow_multiple_allocations: bool | None = None
+    #: The value of the variable `device`, without and with attributes of list types.
+    _activations: list[Value] = field(default_factory=lambda: [None, None], init=False, repr=False)
 
     def activation(self, *, list_attributes: bool) -> Value:
         """The value of the variable `device`; raises `CelError` for an attribute that cannot be used."""
@@ -156,8 +150,10 @@ def _put(domains: DefaultMap, name: str, driver: str, value: Value) -> None:
     domain, slash, id_ = name.partition("/")
     if not slash:
         domain, id_ = driver, name
-    entries = domains.setdefault(domain, {})
-    assert isinstance(entries, dict)
+    if domain not in domains:
+        domains[domain] = TextMap()
+    entries = domains[domain]
+    assert isinstance(entries, TextMap)
     entries[id_] = value
 
 

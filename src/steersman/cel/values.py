@@ -49,6 +49,12 @@ class GrowingMap(dict[Value, Value]):
     __slots__ = ()
 
 
+class TextMap(dict[Value, Value]):
+    """A map of a device, in which only texts are looked up."""
+
+    __slots__ = ()
+
+
 class DefaultMap(dict[Value, Value]):
     """A map whose unknown keys lead to an empty map, although `in` does not find them."""
 
@@ -113,6 +119,7 @@ _TYPE_NAMES: Final[dict[type, str]] = {
     dict: "map",
     GrowingMap: "map",
     DefaultMap: "map",
+    TextMap: "map",
     Duration: "google.protobuf.Duration",
     Timestamp: "google.protobuf.Timestamp",
     TypeValue: "type",
@@ -131,6 +138,7 @@ _GO_NAMES: Final[dict[type, str]] = {
     dict: "*types.baseMap",
     GrowingMap: "*types.mutableMap",
     DefaultMap: "cel.mapper",
+    TextMap: "*types.baseMap",
     Duration: "types.Duration",
     Timestamp: "types.Timestamp",
     TypeValue: "*types.Type",
@@ -138,10 +146,23 @@ _GO_NAMES: Final[dict[type, str]] = {
 }
 
 
-def register(class_: type, type_name: str, go_name: str) -> None:
-    """Make the values of a class known: the name of their CEL type, and the name of upstream's class in messages."""
+_UNHASHABLE: Final[set[type]] = {bytes}
+
+
+def register(class_: type, type_name: str, go_name: str, *, hashable: bool = True) -> None:
+    """Make the values of a class known: the name of their CEL type, and the name of upstream's class in messages.
+
+    Values that are not hashable end an evaluation when they are looked up in a map or among constants.
+    """
     _TYPE_NAMES[class_] = type_name
     _GO_NAMES[class_] = go_name
+    if not hashable:
+        _UNHASHABLE.add(class_)
+
+
+def is_hashable(value: Value) -> bool:
+    """Whether upstream can look the value up."""
+    return type(value) not in _UNHASHABLE
 
 
 def type_name(value: Value) -> str:

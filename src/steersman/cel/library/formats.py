@@ -58,7 +58,7 @@ class Format(Equatable):
         return self.name == other.name
 
 
-register(Format, "kubernetes.NamedFormat", "cel.Format")
+register(Format, "kubernetes.NamedFormat", "cel.Format", hashable=False)
 
 
 def _too_long(text: str, limit: int) -> list[str]:

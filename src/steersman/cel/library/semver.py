@@ -32,7 +32,7 @@ class Semver(Equatable):
         return self.order == other.order
 
 
-register(Semver, "kubernetes.Semver", "cel.Semver")
+register(Semver, "kubernetes.Semver", "cel.Semver", hashable=False)
 
 
 @lru_cache(maxsize=4096)

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Final
 
 from steersman.cel import arithmetic, ast, conversions
-from steersman.cel.comparison import contains, find, is_ordered, order
+from steersman.cel.comparison import contains, find, is_ordered, order, require_hashable
 from steersman.cel.declarations import Function, Implementation, Overload, function, overload
 from steersman.cel.errors import no_such_overload
 from steersman.cel.library import regexes
 from steersman.cel.times import in_zone
-from steersman.cel.values import NANOS, Duration, Timestamp, Value, to_key
+from steersman.cel.values import NANOS, DefaultMap, Duration, TextMap, Timestamp, Value, to_key
 
 _MILLI: Final = 1_000_000
 _MINUTE: Final = 60 * NANOS
@@ -31,6 +31,8 @@ def _is_in(sought: Value, container: Value) -> bool:
     if isinstance(container, list):
         return contains(container, sought)
     if isinstance(container, dict):
+        if container and not isinstance(container, TextMap | DefaultMap):
+            require_hashable(sought)
         return find(container, to_key(sought))[1]
     raise no_such_overload()
 
