@@ -24,7 +24,6 @@ MAX_SECONDS: Final = 253402300799
 INT_OVERFLOW: Final = "integer overflow"
 UINT_OVERFLOW: Final = "unsigned integer overflow"
 TIMESTAMP_OVERFLOW: Final = "timestamp overflow"
-_DURATION_OVERFLOW: Final = INT_OVERFLOW
 
 _RECEIVERS: Final = frozenset({str, Timestamp, Duration})
 

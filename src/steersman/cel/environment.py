@@ -9,6 +9,7 @@ from typing import Final
 from steersman.cel import types
 from steersman.cel.declarations import Function, merged
 from steersman.cel.library import (
+    authorization,
     devices,
     formats,
     lists,
@@ -31,6 +32,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = merged(
         urls.FUNCTIONS,
         regexes.FUNCTIONS,
         lists.FUNCTIONS,
+        authorization.FUNCTIONS,
         quantities.FUNCTIONS,
         optionals.FUNCTIONS,
         strings.FUNCTIONS,
