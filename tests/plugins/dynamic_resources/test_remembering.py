@@ -15,15 +15,31 @@ from steersman.framework.pod_info import PodInfo
 from steersman.plugins.dynamic_resources import STATE_KEY, CycleClaims, DynamicResources
 from steersman.testing import make_device_class, make_node, make_pod, make_resource_claim, make_slice
 
+
+def partition(name: str, memory: int) -> api.Device:
+    taken = api.DeviceCounterConsumption(counter_set="card", counters={"memory": api.Counter(value=f"{memory}Gi")})
+    return api.Device(name=name, attributes={"m": api.DeviceAttribute(int_value=memory)}, consumes_counters=(taken,))
+
+
 NODES = [make_node(name).info() for name in "abcd"]
 SLICES = (
     *(make_slice(name).on_node(name).device("x", m=1).device("y", m=2).device("z", m=1) for name in "abc"),
     make_slice("shared").everywhere().device("s0", m=1).device("s1", m=1),
+    make_slice("card-counters").pool("card", slices=2).everywhere().counters("card", memory="4Gi"),
+    make_slice("card-parts").pool("card", slices=2).everywhere().devices(partition("p0", 3), partition("p1", 1)),
+    make_slice("lot")
+    .everywhere()
+    .devices(
+        api.Device(name="parted", capacity={"memory": api.DeviceCapacity(value="4Gi")}, allow_multiple_allocations=True)
+    ),
 )
 KINDS = (
     make_resource_claim("c").asks("r", "any"),
     make_resource_claim("c").asks("r", "any", count=2).matching("gpu.example.com/m"),
     make_resource_claim("c").asks_for_first("r", two=("any", 4), one=("any", 1)),
+    make_resource_claim("c").asks("r", "any", count=3).distinct("gpu.example.com/m"),
+    make_resource_claim("c").asks("r", "any", capacity=api.CapacityRequirements(requests={"memory": "3Gi"})),
+    make_resource_claim("c").asks("r", "any", count=5),
 )
 
 Answers = dict[str, list[str] | str]
@@ -89,7 +105,7 @@ class Days:
         self.one.handle.store.put(msgspec.structs.replace(published, spec=spec))
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(10))
 def test_what_is_remembered_is_what_would_be_found(seed: int) -> None:
     days = Days(seed)
     for _ in range(60):

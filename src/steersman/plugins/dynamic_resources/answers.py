@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from steersman.api import Node
 from steersman.framework.nodes_view import NodesView
 from steersman.framework.status import Status
-from steersman.plugins.dynamic_resources.allocation import FoundDevice, PreparedClaim
+from steersman.plugins.dynamic_resources.allocation import DeviceId, FoundDevice, PreparedClaim
 from steersman.plugins.dynamic_resources.extended import NodeClaim
 
 RowIndex = NDArray[np.intp]
@@ -40,7 +40,9 @@ Answer = NodeAllocation | Status
 class Answers:
     """The answers to one question. An answer holds for the node as it was then."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_fickle: bool = False) -> None:
+        #: An answer may change when any device of the node is taken, not only one of those found.
+        self.is_fickle = is_fickle
         self._by_name: dict[str, tuple[Node, Answer]] = {}
         self._rows: _Verdicts | None = None
 
@@ -57,6 +59,13 @@ class Answers:
         self._by_name[name] = node, answer
         if self._rows is not None:
             self._rows.put(name, node, answer)
+
+    def uses(self, name: str, device: DeviceId) -> bool:
+        """Whether the device is among those that were found on the node."""
+        known = self._by_name.get(name)
+        if known is None or isinstance(known[1], Status):
+            return False
+        return any(found.device.id == device for each in known[1].found for found in each)
 
     def drop(self, name: str) -> None:
         if self._by_name.pop(name, None) is not None and self._rows is not None:

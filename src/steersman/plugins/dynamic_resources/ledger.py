@@ -75,7 +75,9 @@ class ClaimLedger:
             self._in_use.add(allocation)
 
     def release(self, uid: str) -> bool:
-        """The allocation is written, or given up. False: there was none."""
+        """The allocation is written, or given up. False: there was none. Where it is written, the devices are not free
+        for a moment in between."""
+        self._catch_up()
         allocation = self._pending.pop(uid, None)
         if allocation is not None:
             self._in_use.remove(allocation)

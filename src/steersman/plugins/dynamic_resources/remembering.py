@@ -1,7 +1,12 @@
 """What Filter found out about nodes, kept for pods that ask the same: replicas want the same devices of every node.
 
-An answer holds until devices of one of the node's pools are taken or given back, or the node itself changes; all answers, when
-slices or classes do. Placing a pod thus costs a search on one node or two, not on all of them.
+An answer holds until the devices that were found are taken, or others of the node's pools are given back, or the node itself
+changes; all answers are void when slices or classes change. Placing a pod thus costs a search on one node or two, not on all
+of them.
+
+That a device is taken which was not among those found changes nothing: the search takes the first solution, and all that it
+tried before fails without the device as well. Shares of devices, pools with counters and constraints on distinct attributes
+(which forget, see `allocation.constraints`) do not obey this.
 """
 
 from __future__ import annotations
@@ -14,7 +19,7 @@ import msgspec
 from steersman import api
 from steersman.framework.handle import Objects
 from steersman.framework.pod_info import PodInfo
-from steersman.plugins.dynamic_resources.allocation import DevicesInUse, PublishedDevices
+from steersman.plugins.dynamic_resources.allocation import DevicesInUse, PublishedDevices, UseChange
 from steersman.plugins.dynamic_resources.answers import Answers
 from steersman.plugins.dynamic_resources.cycle import CycleClaims
 
@@ -43,7 +48,7 @@ class KnownAnswers:
         question = _question(cycle, pod)
         answers = self._by_question.get(question)
         if answers is None:
-            answers = self._by_question[question] = Answers()
+            answers = self._by_question[question] = Answers(_has_distinct_attributes(cycle))
             if len(self._by_question) > MOST_QUESTIONS:
                 self._by_question.popitem(last=False)
         else:
@@ -52,18 +57,31 @@ class KnownAnswers:
 
     def _forget_outdated(self, in_use: DevicesInUse) -> None:
         as_of = self._objects.version(api.ResourceSlice), self._objects.version(api.DeviceClass)
-        pools = in_use.pools_changed_since(self._usage_version)
-        if as_of != self._as_of or pools is None:
+        changes = in_use.changes_since(self._usage_version)
+        if as_of != self._as_of or changes is None:
             self._by_question.clear()
         else:
-            for pool in pools:
-                for node in self._published.nodes_using(pool):
-                    for answers in self._by_question.values():
-                        answers.drop(node)
+            for change in changes:
+                self._forget_after(change)
         self._as_of, self._usage_version = as_of, in_use.version
+
+    def _forget_after(self, change: UseChange) -> None:
+        only_takers = change.is_taken and not change.is_share and not self._published.has_counters(change.pool)
+        for node in self._published.nodes_using(change.pool):
+            for answers in self._by_question.values():
+                if not only_takers or answers.is_fickle or answers.uses(node, change.device):
+                    answers.drop(node)
 
 
 def _question(cycle: CycleClaims, pod: PodInfo) -> Hashable:
     """Equal for pods that want the same. What extended resources come to is a matter of the pod's shape."""
     specs = tuple(_encoder.encode(claim.spec) for claim in cycle.own_claims)
     return specs, pod.shape if cycle.extended_claim is not None else None
+
+
+def _has_distinct_attributes(cycle: CycleClaims) -> bool:
+    return any(
+        constraint.distinct_attribute is not None
+        for claim in cycle.own_claims
+        for constraint in claim.spec.devices.constraints
+    )

@@ -16,7 +16,7 @@ from steersman.plugins.dynamic_resources.allocation.published import NodeDevices
 from steersman.plugins.dynamic_resources.allocation.requests import PreparedClaim, Request, prepare
 from steersman.plugins.dynamic_resources.allocation.results import allocation_of
 from steersman.plugins.dynamic_resources.allocation.search import FoundDevice, Supply, find_devices
-from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse
+from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse, UseChange
 
 __all__ = [
     "AllocationFault",
@@ -32,6 +32,7 @@ __all__ = [
     "PublishedDevices",
     "Request",
     "Supply",
+    "UseChange",
     "allocation_of",
     "find_devices",
     "prepare",

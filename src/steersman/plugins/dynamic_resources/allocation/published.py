@@ -57,6 +57,10 @@ class PublishedDevices:
         """As far as their devices have been asked for."""
         return self._users.get(pool, ())
 
+    def has_counters(self, pool: PoolId) -> bool:
+        """Whether what is taken of the pool may keep others from devices that are free."""
+        return any(one.has_counters for one in self._by_pool.get(pool, ()))
+
     def _make(self, node: Node) -> NodeDevices:
         slices = (*self._local.get(node.metadata.name, ()), *self._shared)
         reaching = [one for one in slices if one.reaches(node)]

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from steersman.api import AllocationResult, DeviceRequestAllocationResult
 from steersman.plugins.dynamic_resources.allocation.devices import DeviceId, PoolId, nanos
 
 #: So many changes, at least, a reader may lag behind.
 HISTORY = 1 << 12
+
+
+class UseChange(NamedTuple):
+    """A device was taken or given back, or a share of it."""
+
+    device: DeviceId
+    is_taken: bool
+    is_share: bool
+
+    @property
+    def pool(self) -> PoolId:
+        return self.device[:2]
 
 
 class DevicesInUse:
@@ -22,8 +35,8 @@ class DevicesInUse:
         self.shares: dict[DeviceId, int] = {}
         #: What the shares take, in billionths; no device without.
         self.capacity: dict[DeviceId, dict[str, int]] = {}
-        #: Pools of devices that were taken or given back, in order; the oldest are dropped.
-        self._log: list[PoolId] = []
+        #: In order; the oldest are dropped.
+        self._log: list[UseChange] = []
         self._dropped = 0
 
     def add(self, allocation: AllocationResult) -> None:
@@ -39,9 +52,9 @@ class DevicesInUse:
         """Grows with every device that is taken or given back."""
         return self._dropped + len(self._log)
 
-    def pools_changed_since(self, version: int) -> set[PoolId] | None:
+    def changes_since(self, version: int) -> Sequence[UseChange] | None:
         """None: that is too long ago to tell."""
-        return None if version < self._dropped else set(self._log[version - self._dropped :])
+        return None if version < self._dropped else self._log[version - self._dropped :]
 
     def is_allocated(self, device: DeviceId) -> bool:
         return device in self.devices or device in self.shares or device in self.capacity
@@ -50,16 +63,19 @@ class DevicesInUse:
         if result.admin_access:
             return
         device = (result.driver, result.pool, result.device)
-        self._note((result.driver, result.pool))
         if self._consumable and result.share_id is not None:
             _change(self.shares, device, sign)
+            self._note(UseChange(device, sign > 0, is_share=True))
             if result.consumed_capacity:
                 self._take(device, {name: sign * nanos(q) for name, q in result.consumed_capacity.items()})
         else:
+            was_taken = device in self.devices
             _change(self.devices, device, sign)
+            if was_taken is not (device in self.devices):
+                self._note(UseChange(device, not was_taken, is_share=False))
 
-    def _note(self, pool: PoolId) -> None:
-        self._log.append(pool)
+    def _note(self, change: UseChange) -> None:
+        self._log.append(change)
         if len(self._log) > 2 * HISTORY:
             del self._log[:HISTORY]
             self._dropped += HISTORY
