@@ -40,3 +40,30 @@ def test_when_the_last_one_drops_behind_they_must_be_looked_for() -> None:
     best = BestRows(np.array([5, 3, 4]))
     best.move(0, 5, 1)
     assert best.rows is None
+
+
+@given(
+    st.lists(TOTALS, min_size=8, max_size=12),
+    st.lists(st.dictionaries(st.integers(0, 7), TOTALS, min_size=1, max_size=8), max_size=10),
+)
+def test_they_follow_several_changes_at_once_or_say_that_they_do_not(
+    start: list[int], changes: list[dict[int, int]]
+) -> None:
+    totals = np.array(start, np.int32)
+    best = BestRows(totals)
+    for change in changes:
+        rows = np.array(list(change), np.intp)
+        before, now = totals[rows], np.array(list(change.values()), np.int32)
+        totals[rows] = now
+        if not best.move_rows(rows, before, now) or best.rows is None:
+            best = BestRows(totals)
+        assert rows_of(best) == rows_of_greatest(totals).tolist()
+
+
+def test_few_moves_are_followed_and_many_are_not() -> None:
+    totals = np.full(20, 5)
+    rows = np.arange(10)
+    best = BestRows(totals)
+    assert not best.move_rows(rows, totals[rows], totals[rows] - 1)
+    assert best.move_rows(rows[:2], totals[:2], totals[:2] - 1)
+    assert rows_of(best) == list(range(2, 20))

@@ -124,3 +124,25 @@ def test_a_kernel_that_raised_is_asked_again() -> None:
     kernel.raises = False
     column.sync()
     assert column.values[1] == 1
+
+
+@pytest.mark.parametrize("as_array", [False, True])
+def test_whoever_knows_the_changed_rows_may_say_so(as_array: bool) -> None:
+    tables = many_nodes(8)
+    column = FragmentColumn(MostPods(tables.table, 1), tables.table)
+    position = column.position
+    tables.add(make_pod("p"), "n2")
+    tables.add(make_pod("q"), "n5")
+    column.follow(position, np.array([2, 5]) if as_array else {2, 5})
+    assert column.values.tolist() == [0, 0, 1, 0, 0, 1, 0, 0]
+    assert column.position == tables.table.log.end
+
+
+def test_a_column_that_is_further_behind_looks_for_itself() -> None:
+    tables = many_nodes(8)
+    column = FragmentColumn(MostPods(tables.table, 1), tables.table)
+    tables.add(make_pod("p"), "n2")
+    position = tables.table.log.end
+    tables.add(make_pod("q"), "n5")
+    column.follow(position, {5})
+    assert column.values.tolist() == [0, 0, 1, 0, 0, 1, 0, 0]

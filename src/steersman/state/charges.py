@@ -14,6 +14,9 @@ from steersman.framework.pod_info import PodShape
 ShapeCharges = tuple[tuple[memoryview, int], ...]
 """Cells of a column, and what a pod that comes or goes adds to the one of its row."""
 
+#: Shapes come and go with deployments.
+_MOST_SHAPES = 1 << 15
+
 
 class Charges:
     """Of the columns of one table, as long as they stay where they are."""
@@ -44,5 +47,8 @@ class Charges:
         columns.append((self._nonzero["memory"], shape.nonzero_memory))
         columns.append((self._pod_count, 1))
         charges = tuple((column.cell, sign * amount) for column, amount in columns)
-        (self._coming if sign > 0 else self._going)[shape] = charges
+        known = self._coming if sign > 0 else self._going
+        if len(known) >= _MOST_SHAPES:
+            known.clear()
+        known[shape] = charges
         return charges
