@@ -25,8 +25,12 @@ from steersman.cel.values import NANOS, Duration, Timestamp, TypeValue, Uint, Va
 
 _SIGNED: Final = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED: Final = re.compile(r"[0-9]+")
-_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]+(?:_?[0-9]+)*\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
-_HEXADECIMAL: Final = re.compile(r"[+-]?0[xX](?:[0-9a-fA-F]+\.?[0-9a-fA-F]*|\.[0-9a-fA-F]+)[pP][+-]?[0-9]+")
+_DIGITS: Final = "[0-9](?:_?[0-9])*"
+_HEX_DIGITS: Final = "[0-9a-fA-F](?:_?[0-9a-fA-F])*"
+_DECIMAL: Final = re.compile(rf"[+-]?(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?")
+_HEXADECIMAL: Final = re.compile(
+    rf"[+-]?0[xX]_?(?:{_HEX_DIGITS}\.?(?:{_HEX_DIGITS})?|\.{_HEX_DIGITS})[pP][+-]?{_DIGITS}"
+)
 _SPECIAL: Final = re.compile(r"[+-]?(?:inf|infinity)|nan", re.IGNORECASE)
 _BOOLS: Final = {
     **dict.fromkeys(("1", "t", "T", "TRUE", "true", "True"), True),
@@ -166,10 +170,10 @@ def parse_double(text: str) -> float | None:
     if _SPECIAL.fullmatch(text):
         return float(text)
     try:
-        if _DECIMAL.fullmatch(text) and "_" not in text:
+        if _DECIMAL.fullmatch(text):
             number = float(text)
         elif _HEXADECIMAL.fullmatch(text):
-            number = float.fromhex(text)
+            number = float.fromhex(text.replace("_", ""))
         else:
             return None
     except OverflowError:

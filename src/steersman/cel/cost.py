@@ -128,8 +128,10 @@ def _range(count: Value) -> int:
 
 
 def _slice(elements: Value, start: Value, end: Value) -> int:
-    length = end - start if isinstance(start, int) and isinstance(end, int) else 1
-    return max(length, 0) + 1 + LIST
+    length = 1
+    if isinstance(start, int) and isinstance(end, int) and 0 <= start <= end <= size(elements):
+        length = end - start
+    return length + 1 + LIST
 
 
 def _reverse(elements: Value) -> int:
@@ -137,7 +139,8 @@ def _reverse(elements: Value) -> int:
 
 
 def _flattening(elements: Value, depth: Value = 1) -> int:
-    return size(elements) * (max(depth, 0) if isinstance(depth, int) else 1) + 1 + LIST
+    levels = depth if isinstance(depth, int) else 1
+    return (size(elements) * levels + 1 + LIST) % 2**64  # a negative depth wraps around before it is refused
 
 
 def _self_comparison(*lists: Value) -> int:

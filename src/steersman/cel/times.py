@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Final
+from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from steersman.cel.arithmetic import MAX_INT
+from steersman.cel.arithmetic import MAX_INT, MAX_SECONDS, MIN_SECONDS
 from steersman.cel.errors import CelError
 from steersman.cel.gotext import quoted
 from steersman.cel.values import NANOS, Timestamp
@@ -29,6 +29,7 @@ _TIMESTAMP: Final = re.compile(
     r"(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))"
 )
 _EPOCH: Final = datetime(1970, 1, 1)
+_MARGIN: Final = 400 * 24 * 3600
 
 
 def parse_duration(text: str) -> int | None:
@@ -76,18 +77,32 @@ def written_timestamp(moment: Timestamp) -> str:
     return f"{text}{'-' if moment.offset < 0 else '+'}{hours:02d}:{minutes:02d}"
 
 
-def in_zone(moment: Timestamp, zone: str) -> datetime:
-    """The calendar and clock of a zone: a name such as `Europe/Berlin`, or an offset such as `-02:30`."""
-    utc = _datetime(moment.seconds).replace(tzinfo=UTC)
-    if ":" not in zone:
-        return utc.astimezone(_zone(zone))
+class LocalTime(NamedTuple):
+    """Calendar and clock of a zone."""
+
+    #: Correct but for the year, which may be 400 off where Python's calendar ends.
+    clock: datetime
+    year: int
+
+
+def in_zone(moment: Timestamp, zone: str) -> LocalTime:
+    """A moment in a zone: a name such as `Europe/Berlin`, or an offset such as `-02:30`."""
+    shift = _shift(moment.seconds)
+    utc = _datetime(moment.seconds + shift * _LEAP_CYCLE).replace(tzinfo=UTC)
+    local = utc.astimezone(_zone(zone)) if ":" not in zone else utc + timedelta(minutes=_offset(zone))
+    return LocalTime(local, local.year - 400 * shift)
+
+
+def _shift(seconds: int) -> int:
+    """Leap cycles to stay away from the ends of Python's calendar: in other zones the moment may be beyond."""
+    if seconds < MIN_SECONDS + _MARGIN:
+        return 1
+    return -1 if seconds > MAX_SECONDS - _MARGIN else 0
+
+
+def _offset(zone: str) -> int:
     hours, _, minutes = zone.partition(":")
-    offset = _number(hours) * 60 + _number(minutes) * (-1 if zone.startswith("-") else 1)
-    return (
-        utc.astimezone(timezone(timedelta(minutes=offset)))
-        if abs(offset) < 24 * 60
-        else utc + timedelta(minutes=offset)
-    )
+    return _number(hours) * 60 + _number(minutes) * (-1 if zone.startswith("-") else 1)
 
 
 def _part(whole: str, fraction: str, unit: str) -> int:
@@ -102,6 +117,8 @@ def _datetime(seconds: int) -> datetime:
 def _zone(name: str) -> ZoneInfo | timezone:
     if name in ("", "UTC"):
         return UTC
+    if ".." in name or name[0] in "/\\":
+        raise CelError("time: invalid location name")
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):

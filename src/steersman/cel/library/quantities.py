@@ -92,9 +92,8 @@ def _as_integer(quantity: Quantity) -> int:
 
 def _as_float(quantity: Quantity) -> float:
     amount = quantity.amount
-    if amount.scale == 0:
-        return float(amount.unscaled)
-    return float(amount.unscaled) * 10.0**amount.scale
+    base = float(str(amount.unscaled))  # beyond all doubles is infinite
+    return base * float(f"1e{amount.scale}") if amount.scale else base
 
 
 def _add(left: Quantity, right: Quantity) -> Quantity:

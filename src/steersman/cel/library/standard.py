@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from typing import Final
 
 from steersman.cel import arithmetic, ast, conversions
@@ -11,7 +10,7 @@ from steersman.cel.comparison import contains, find, is_ordered, order, require_
 from steersman.cel.declarations import Function, Implementation, Overload, function, overload
 from steersman.cel.errors import no_such_overload
 from steersman.cel.library import regexes
-from steersman.cel.times import in_zone
+from steersman.cel.times import LocalTime, in_zone
 from steersman.cel.values import NANOS, DefaultMap, Duration, TextMap, Timestamp, Value, to_key
 
 _MILLI: Final = 1_000_000
@@ -300,7 +299,7 @@ _SIZES_AND_TEXTS: Final = (
 )
 
 
-def _part_of_timestamp(part: Callable[[datetime, Timestamp], int]) -> tuple[Implementation, Implementation]:
+def _part_of_timestamp(part: Callable[[LocalTime, Timestamp], int]) -> tuple[Implementation, Implementation]:
     """A part of a moment in UTC, and in a zone."""
 
     def in_utc(moment: Timestamp) -> int:
@@ -315,7 +314,7 @@ def _part_of_timestamp(part: Callable[[datetime, Timestamp], int]) -> tuple[Impl
 def _part(
     name: str,
     id_: str,
-    part: Callable[[datetime, Timestamp], int],
+    part: Callable[[LocalTime, Timestamp], int],
     *others: Overload,
     zoned_id: str | None = None,
 ) -> Function:
@@ -344,17 +343,19 @@ def _duration_part(unit: str, nanos: int) -> Overload:
 
 _TIMES: Final = (
     _part("getFullYear", "timestamp_to_year", lambda local, _: local.year),
-    _part("getMonth", "timestamp_to_month", lambda local, _: local.month - 1),
-    _part("getDayOfYear", "timestamp_to_day_of_year", lambda local, _: local.timetuple().tm_yday - 1),
-    _part("getDayOfMonth", "timestamp_to_day_of_month", lambda local, _: local.day - 1),
-    _part("getDate", "timestamp_to_day_of_month_1_based", lambda local, _: local.day),
-    _part("getDayOfWeek", "timestamp_to_day_of_week", lambda local, _: local.isoweekday() % 7),
-    _part("getHours", "timestamp_to_hours", lambda local, _: local.hour, _duration_part("hours", 60 * _MINUTE)),
-    _part("getMinutes", "timestamp_to_minutes", lambda local, _: local.minute, _duration_part("minutes", _MINUTE)),
+    _part("getMonth", "timestamp_to_month", lambda local, _: local.clock.month - 1),
+    _part("getDayOfYear", "timestamp_to_day_of_year", lambda local, _: local.clock.timetuple().tm_yday - 1),
+    _part("getDayOfMonth", "timestamp_to_day_of_month", lambda local, _: local.clock.day - 1),
+    _part("getDate", "timestamp_to_day_of_month_1_based", lambda local, _: local.clock.day),
+    _part("getDayOfWeek", "timestamp_to_day_of_week", lambda local, _: local.clock.isoweekday() % 7),
+    _part("getHours", "timestamp_to_hours", lambda local, _: local.clock.hour, _duration_part("hours", 60 * _MINUTE)),
+    _part(
+        "getMinutes", "timestamp_to_minutes", lambda local, _: local.clock.minute, _duration_part("minutes", _MINUTE)
+    ),
     _part(
         "getSeconds",
         "timestamp_to_seconds",
-        lambda local, _: local.second,
+        lambda local, _: local.clock.second,
         _duration_part("seconds", NANOS),
         zoned_id="timestamp_to_seconds_tz",
     ),

@@ -143,7 +143,14 @@ def _string(value: Value, clause: Clause) -> str:
         return "null"
     if type_name(value) not in _TEXTUAL:
         raise CelError(clause.rule.format(type_name(value)))
-    return to_string(value)
+    return _converted(value)
+
+
+def _converted(value: Value) -> str:
+    try:
+        return to_string(value)
+    except CelError as error:
+        raise CelError(f"could not convert argument {quoted(str(error))} to string") from None
 
 
 def _nested(value: Value) -> str:
@@ -163,7 +170,7 @@ def _nested(value: Value) -> str:
         return f"timestamp({quoted(to_string(value))})"
     if isinstance(value, Duration):
         return f"duration({quoted(to_string(value))})"
-    return to_string(value)
+    return _converted(value)
 
 
 def _quoted_if_text(value: Value) -> str:
