@@ -53,7 +53,7 @@ def answer(expression: str, devices: list[DeviceInput], *, list_type_attributes:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_answers_are_upstreams(path: Path) -> None:
-    head, *rows = [json.loads(line) for line in path.read_text().splitlines()]
+    head, *rows = [json.loads(line) for line in path.read_text().split("\n") if line]
     devices = [device(described) for described in head["devices"]]
     given = [answer(row["expression"], devices, list_type_attributes=head["list_type_attributes"]) for row in rows]
     assert [(ours, theirs) for ours, theirs in zip(given, rows, strict=True) if ours != theirs] == []
