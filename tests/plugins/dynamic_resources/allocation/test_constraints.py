@@ -55,6 +55,18 @@ def test_within_one_request_only_the_last_value_is_remembered_as_taken() -> None
     assert devices([three], [mixed]) == ["n/a", "n/b", "n/c"]
 
 
+def test_a_device_without_room_does_not_make_a_constraint_forget() -> None:
+    """A device that is dropped takes the value of the request with it; one that was never taken does not."""
+    small = api.Device(
+        name="small",
+        attributes={"x": api.DeviceAttribute(int_value=2)},
+        capacity={"memory": api.DeviceCapacity(value="1", request_policy=api.CapacityRequestPolicy(default="2"))},
+    )
+    mixed = make_slice("n").on_node("n").device("a", x=1).devices(small).device("b", x=1).device("c", x=3)
+    two = make_resource_claim("c").asks("r", "any", count=2).distinct("gpu.example.com/x")
+    assert devices([two], [mixed]) == ["n/a", "n/c"]
+
+
 def test_all_devices_that_a_constraint_excludes_are_a_fault() -> None:
     everything = make_resource_claim("c").asks_for_all("r", "any").matching("gpu.example.com/numa")
     why = "cannot add device gpu.example.com/n/b because a claim constraint would not be satisfied"

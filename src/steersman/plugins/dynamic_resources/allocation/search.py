@@ -177,6 +177,7 @@ class Search:
             if (
                 self._is_free(claim, request, device)
                 and self._is_suitable(device, request)
+                and self._has_room(device, request)
                 and self._try(claim, index, request, nth, device, pool, position + 1)
             ):
                 return True
@@ -219,7 +220,8 @@ class Search:
         return capacity.has_room(device.device, request.capacity, allocated, self._sharing.get(device.id, _NOTHING))
 
     def _take(self, claim: int, request: Request, device: PublishedDevice, pool: Pool) -> bool:
-        """Chooses the device, unless something is against it."""
+        """Chooses the device, unless something is against it. Constraints come after what can be told without them: a
+        device that is taken back is not always forgotten as if it had never been there."""
         is_shared = device.is_shared and self._features.consumable_capacity
         if not (is_shared and request.admin_access) and not self._is_free(claim, request, device):
             return False
@@ -233,7 +235,7 @@ class Search:
             return False
         if not self._meets_constraints(claim, request, device):
             return False
-        if not self._has_room(device, request):
+        if request.wants_all and not self._has_room(device, request):
             self._leave_constraints(claim, request, len(self._constraints[claim]))
             return False
         share = capacity.consumed(device.device, request.capacity) if is_shared else None
