@@ -40,6 +40,12 @@ def test_and_does_not_say_that_it_has_nothing_to_do(scalar: bool) -> None:
 
 
 @both_engines
+def test_nor_does_a_plugin_that_the_pod_does_not_concern(scalar: bool) -> None:
+    result = result_of(without("preScore", "VolumeBinding"), scalar)
+    assert "VolumeBinding" in {plugin["name"] for plugin in result["scores"]["plugins"]}
+
+
+@both_engines
 def test_taints_cannot_be_scored_without_being_prepared(scalar: bool) -> None:
     result = result_of(without("preScore", "TaintToleration"), scalar)
     assert result["outcome"] == "error"

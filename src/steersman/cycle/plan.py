@@ -79,14 +79,15 @@ class FilterStep:
 class ScoreStep:
     """One score plugin of the profile."""
 
-    __slots__ = ("_columnar", "_promise", "call", "is_live")
+    __slots__ = ("_columnar", "_promise", "call", "is_live", "is_whole")
 
     def __init__(self, call: ScoreCall, pre_filtered: bool, pre_scored: bool) -> None:
         """Whether the plugin has PreFilter and PreScore as well; see `FilterStep`."""
         self.call = call
         plugin, prepared = call.plugin, pre_filtered or pre_scored
-        is_whole = pre_scored or not isinstance(plugin, PreScorePlugin)
-        self._columnar = plugin if is_whole and isinstance(plugin, ColumnarScore) else None
+        #: The profile does not leave out the PreScore that the plugin has, which may say Skip.
+        self.is_whole = pre_scored or not isinstance(plugin, PreScorePlugin)
+        self._columnar = plugin if self.is_whole and isinstance(plugin, ColumnarScore) else None
         self._promise = None if self._columnar or prepared or call.normalize else promise(plugin)
         self.is_live = self._columnar is None and self._promise is None
 

@@ -233,7 +233,7 @@ class Signatures:
         scores = [
             (s, None if s.is_personal(pod) else self._score_part(s, pod)) for s in self._plan.scores if not s.is_live
         ]
-        scores += [(s, None) for s in self._plan.live_scores if not concerns(s.call.plugin, pod)]
+        scores += [(s, None) for s in self._plan.live_scores if s.is_whole and not concerns(s.call.plugin, pod)]
         signature = Signature(
             self._table,
             [part for _, part in filters if isinstance(part, FragmentColumn)],
