@@ -51,6 +51,19 @@ def test_a_pod_that_has_not_started_is_the_youngest(scalar: bool) -> None:
 
 
 @both_ways
+def test_among_pods_that_have_not_started_the_last_to_come_stays(scalar: bool) -> None:
+    pods = [make_pod(f"pod-{index}").req(cpu="1").node("n1") for index in range(4)]
+    assert victims(scalar, pods, preemptor("2")) == ["pod-1", "pod-0"]
+
+
+@both_ways
+def test_pods_that_started_together_stay_in_the_order_in_which_they_came(scalar: bool) -> None:
+    waiting = [make_pod(f"waiting-{index}").req(cpu="1").node("n1") for index in range(2)]
+    pods = [waiting[0], running("first", "1"), waiting[1], running("second", "1")]
+    assert victims(scalar, pods, preemptor("4")) == ["first", "second", "waiting-1", "waiting-0"]
+
+
+@both_ways
 def test_a_pod_that_seems_to_start_in_the_future_is_younger_than_one_that_has_not_started(scalar: bool) -> None:
     unstarted = make_pod("unstarted").req(cpu="2").node("n1")
     future = make_pod("future").req(cpu="2").node("n1").started("2031-01-01T00:00:00Z")

@@ -18,5 +18,19 @@ def start_time(pod: PodInfo, now: float) -> float:
 
 
 def by_importance(pods: Iterable[PodInfo], now: float) -> list[PodInfo]:
-    """Most important first; equals keep their order."""
-    return sorted(pods, key=lambda pod: (-pod.priority, start_time(pod, now)))
+    """Most important first; equals in the order of `as_equals`."""
+    return sorted(as_equals(pods), key=lambda pod: (-pod.priority, start_time(pod, now)))
+
+
+def as_equals(pods: Iterable[PodInfo]) -> list[PodInfo]:
+    """The pods in the order in which they come if nothing else tells them apart: those that have started as they are, then
+    the others from the last to the first.
+
+    Upstream gives a pod that has not started the present of the moment at which it compares it, and so takes the later of
+    two for the older. (With more than twelve of them on a node its order is none that can be told.)
+    """
+    every = list(pods)
+    waiting = [pod for pod in every if pod.pod.status.start_time is None]
+    if not waiting:
+        return every
+    return [pod for pod in every if pod.pod.status.start_time is not None] + waiting[::-1]

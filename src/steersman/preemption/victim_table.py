@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from steersman.api import timestamps
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo
+from steersman.preemption.importance import as_equals
 from steersman.state.dirty_log import DirtyLog
 from steersman.state.node_table import NodeTable
 
@@ -145,9 +146,8 @@ class VictimTable:
 
     def _write(self, row: int) -> None:
         starts = {uid: _start(pod) for uid, pod in self._table.pods_on[row].items()}
-        pods = self.pods[row] = sorted(
-            self._table.pods_on[row].values(), key=lambda pod: (-pod.priority, starts[pod.uid])
-        )
+        here = as_equals(self._table.pods_on[row].values())
+        pods = self.pods[row] = sorted(here, key=lambda pod: (-pod.priority, starts[pod.uid]))
         count = len(pods)
         if count > self._space[row]:
             self._make_space(row, count + _SPARE)
