@@ -180,3 +180,24 @@ def test_pods_are_told_what_kube_scheduler_tells_them(found: tuple[Both, Claims,
     assert both.steersman.node("8-extended") == "big"
     assert ours == upstream
     assert ours["requestMappings"]
+
+
+def test_devices_behind_a_configured_resource_count_in_scores(shared_plane: ControlPlane) -> None:
+    """The fullest node is the one with the fewest devices of the class, whatever else it has."""
+    strategy = {"type": "MostAllocated", "resources": [{"name": GPU, "weight": 1}]}
+    args = {"name": "NodeResourcesFit", "args": {"scoringStrategy": strategy}}
+    fit_only = {"score": {"disabled": [{"name": "*"}], "enabled": [{"name": "NodeResourcesFit"}]}}
+    profile = {"schedulerName": "default-scheduler", "plugins": fit_only, "pluginConfig": [args]}
+
+    def many_and_few(admin: KubeClient) -> None:
+        admin.create_nodes(node("many"), node("few"))
+        many = make_slice("many").driver("back.example.com").on_node("many")
+        few = make_slice("few").driver("back.example.com").on_node("few")
+        for name in "abcd":
+            many = many.device(name)
+        objects: list[api.Object] = [CLASSES[-1].obj(), many.obj(), few.device("a").device("b").obj()]
+        admin.create_many([manifest(one) for one in objects])
+        admin.create(manifest(make_pod("train").req(cpu="100m", **{GPU: 1})))
+
+    both = run_both(shared_plane, many_and_few, config={"profiles": [profile]})
+    assert both.steersman.node("train") == both.upstream.node("train") == "few"

@@ -176,7 +176,7 @@ def make_plan(profile: Profile) -> Plan:
         live_pre_filters=frozenset(c.name for c in profile.pre_filter if not isinstance(c.plugin, ColumnarFilter)),
         live_pre_scores=frozenset(c.name for c in profile.pre_score if c.name not in scored_by_kernel),
         cluster_filters=frozenset(s.name for s in filters if s.is_cluster),
-        per_pod=tuple(p for p in plugins if isinstance(p, PerPodFragment))
+        per_pod=tuple(p for p in plugins if isinstance(p, PerPodFragment) and p.has_pod_fragments)
         + tuple(_PromisedFragment(p) for p in plugins if promise(p) is not None),
         wide=sum(abs(s.weight) for s in scores) * MAX_SCORE >= PENALTY // 4,
     )

@@ -312,6 +312,11 @@ class PerPodFragment:
     """Mixin of a columnar plugin whose kernels depend on more than the pod's shape (namespace and scheduling-relevant
     spec) and those of its labels that selectors in use refer to. `pod_fragment` must be cheap: it is asked per pod."""
 
+    @property
+    def has_pod_fragments(self) -> bool:
+        """False: as it is configured, the plugin looks at nothing else."""
+        return True
+
     def pod_fragment(self, pod: PodInfo) -> Hashable:
         raise TypeError(f"{type(self).__name__} has no pod_fragment")
 

@@ -18,6 +18,7 @@ from tests.plugins.node_resources.odd_amounts import (
 )
 
 from steersman.config import NodeResourcesBalancedAllocationArgs, ResourceSpec
+from steersman.framework.columns import ScoreKernel
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import ALL_ROWS
@@ -62,7 +63,7 @@ def test_deviations_of_many_shares_round_alike(offered: list[list[int]], wanted:
 
     kernel = plugin(resources(**dict.fromkeys(names, 1))).score_kernel(pod.info(), cluster.table)
 
-    assert kernel is not None
+    assert isinstance(kernel, ScoreKernel)
     expected = [balance_score(wanted, [0] * 4, amounts) for amounts in offered]
     assert [int(kernel.rows(ALL_ROWS)[row]) for row in cluster.table.live_rows()] == expected
     assert [kernel.row(row) for row in cluster.table.live_rows()] == expected
@@ -73,7 +74,7 @@ def test_shares_of_amounts_that_no_float_holds_are_rounded_alike() -> None:
     pod = make_pod().req(cpu=0, memory=13913038564948237)
     kernel = plugin(resources(cpu=1, memory=1)).score_kernel(pod.info(), cluster.table)
 
-    assert kernel is not None
+    assert isinstance(kernel, ScoreKernel)
     # The balance falls from 100 to 54; the quotient that is rounded only once would make it 53.
     assert kernel.row(0) == kernel.rows(ALL_ROWS)[0] == 50 + (50 - 46) // 2
 
@@ -99,5 +100,5 @@ def test_requests_without_account_change_no_balance() -> None:
 
     kernel = plugin(resources(**{UNACCOUNTED: 1})).score_kernel(pod.info(), cluster.table)
 
-    assert kernel is not None
+    assert isinstance(kernel, ScoreKernel)
     assert set(kernel.rows(ALL_ROWS).tolist()) == {75}

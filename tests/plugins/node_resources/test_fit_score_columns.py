@@ -20,7 +20,7 @@ from steersman.config import (
     ScoringStrategyType,
     UtilizationShapePoint,
 )
-from steersman.framework.columns import KernelFault
+from steersman.framework.columns import KernelFault, ScoreKernel
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import ALL_ROWS
@@ -89,6 +89,7 @@ def test_a_node_scores_by_the_resources_that_it_offers(kind: ScoringStrategyType
     used = [(20 * 1 + 50 * 3 + 10 * 5) // 9, (20 * 1 + 50 * 3) // 4, 20, 0]
     free = [(80 * 1 + 50 * 3 + 90 * 5) // 9, (80 * 1 + 50 * 3) // 4, 80, 0]
     expected = used if kind is ScoringStrategyType.MOST_ALLOCATED else free
+    assert isinstance(kernel, ScoreKernel)
     assert kernel.rows(ALL_ROWS)[: len(expected)].tolist() == expected
 
 
@@ -108,6 +109,7 @@ def test_a_pod_that_no_configured_resource_counts_for_scores_nothing() -> None:
 
     kernel = plugin(scoring).score_kernel(make_pod().info(), cluster.table)
 
+    assert isinstance(kernel, ScoreKernel)
     assert not kernel.rows(ALL_ROWS).any()
 
 

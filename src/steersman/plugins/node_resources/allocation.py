@@ -13,6 +13,7 @@ from steersman.config import ResourceSpec
 from steersman.framework.go_integers import int64
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_resources import CPU, MEMORY, is_accounted, is_scalar
+from steersman.plugins.node_resources.device_scores import DeviceAmounts
 
 ERR_NO_RESOURCES: Final = "resources not found"
 
@@ -32,13 +33,20 @@ class Allocation(NamedTuple):
 
 
 def allocation(
-    resources: Sequence[ResourceSpec], node: NodeInfo, pod_requests: Sequence[int], used_amount: UsedAmount
+    resources: Sequence[ResourceSpec],
+    node: NodeInfo,
+    pod_requests: Sequence[int],
+    used_amount: UsedAmount,
+    devices: DeviceAmounts | None = None,
 ) -> Allocation:
-    """The state of the node with and without the pod, whose requests stand in the order of `resources`."""
+    """The state of the node with and without the pod, whose requests stand in the order of `resources`. `devices` may
+    provide what the node does not offer."""
     requested, allocated, allocatable = [], [], []
     for spec, wanted in zip(resources, pod_requests, strict=True):
         offered = node.allocatable(spec.name) if takes_part(spec.name, wanted) else 0
         used = used_amount(node, spec.name) if offered else 0
+        if not offered and wanted and devices is not None:
+            offered, used = devices.of(node.node, spec.name)
         allocatable.append(offered)
         allocated.append(used)
         requested.append(int64(used + wanted) if offered else 0)

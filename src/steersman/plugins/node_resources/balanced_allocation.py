@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from steersman.config import NodeResourcesBalancedAllocationArgs
-from steersman.framework.columns import ColumnarScore, ScoreKernel
+from steersman.framework.columns import ClusterScoreKernel, ColumnarScore, PerPodFragment, ScoreKernel
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.device_classes import DeviceClasses
 from steersman.framework.handle import Handle
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import NodesView
@@ -23,6 +25,7 @@ from steersman.framework.status import SKIP, Status, error
 from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES, allocation, requested_on
 from steersman.plugins.node_resources.balance import balance_score
 from steersman.plugins.node_resources.balance_columns import balance_kernel
+from steersman.plugins.node_resources.device_scores import DeviceAmounts, RowScores
 
 PRE_SCORE_KEY: Final = "PreScoreNodeResourcesBalancedAllocation"
 
@@ -38,13 +41,15 @@ class BalancedRequests:
         return not any(self.amounts)
 
 
-class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, ColumnarScore):
+class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, ColumnarScore, PerPodFragment):
     """Scores a node by how much more evenly its resources are used with the pod."""
 
     name = "NodeResourcesBalancedAllocation"
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         self._resources = args.resources
+        classes = DeviceClasses(handle.objects) if handle.gates.enabled("DRAExtendedResource") else None
+        self._devices = None if classes is None else DeviceAmounts(args.resources, classes, handle)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         requests = self._requests(pod)
@@ -59,14 +64,36 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, ColumnarScore
             return 0
         if not self._resources:
             return error(ERR_NO_RESOURCES)
-        return balance_score(*allocation(self._resources, node, requests.amounts, requested_on))
+        return self._score(requests, node)
+
+    def _score(self, requests: BalancedRequests, node: NodeInfo) -> int:
+        return balance_score(*allocation(self._resources, node, requests.amounts, requested_on, self._devices))
 
     def score_fragment(self, pod: PodInfo) -> Hashable:
-        return self._requests(pod)
-
-    def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel | None:
         requests = self._requests(pod)
-        return None if requests.is_best_effort else balance_kernel(self._resources, requests.amounts, view)
+        return None if self._counts_devices(requests) else requests
+
+    def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel | ClusterScoreKernel | None:
+        requests = self._requests(pod)
+        if requests.is_best_effort:
+            return None
+        if self._counts_devices(requests):
+            return RowScores(view, partial(self._score, requests))
+        return balance_kernel(self._resources, requests.amounts, view)
+
+    @property
+    def has_pod_fragments(self) -> bool:
+        return self._devices is not None and self._devices.may_matter
+
+    def pod_fragment(self, pod: PodInfo) -> Hashable:
+        """Whether devices count: classes of devices come and go."""
+        return self._counts_devices(self._requests(pod))
+
+    def fragment_epoch(self) -> int:
+        return 0 if self._devices is None else self._devices.epoch
+
+    def _counts_devices(self, requests: BalancedRequests) -> bool:
+        return self._devices is not None and self._devices.matter_for(requests.amounts)
 
     def _requests(self, pod: PodInfo) -> BalancedRequests:
         requests = scoring_requests(pod.pod, with_minimum=False)

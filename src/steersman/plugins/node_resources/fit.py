@@ -15,6 +15,7 @@ from steersman.api import Pod
 from steersman.config import NodeResourcesFitArgs
 from steersman.errors import InputError
 from steersman.framework.columns import (
+    ClusterScoreKernel,
     ColumnarFilter,
     ColumnarScore,
     FilterKernel,
@@ -35,6 +36,7 @@ from steersman.framework.pod_resources import pod_requests, scoring_requests
 from steersman.framework.status import Status, error, fault, unresolvable
 from steersman.plugins.node_resources import fit_hints
 from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES, allocation, requested_with_minimum_on
+from steersman.plugins.node_resources.device_scores import DeviceAmounts, RowScores
 from steersman.plugins.node_resources.fit_columns import fit_kernel
 from steersman.plugins.node_resources.insufficient import (
     CheckedRequest,
@@ -89,6 +91,7 @@ class NodeResourcesFit(
         self._score_allocation = strategy_function(args.scoring_strategy)
         self._gates = handle.gates
         self._classes = DeviceClasses(handle.objects) if handle.gates.enabled("DRAExtendedResource") else None
+        self._devices = DeviceAmounts(self._resources, self._classes, handle) if self._classes is not None else None
         self.statuses = StatusTable()
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
@@ -134,15 +137,26 @@ class NodeResourcesFit(
         if not self._resources:
             return error(ERR_NO_RESOURCES)
         requests = state.read(PRE_SCORE_KEY, ScoreRequests) or self._score_requests(pod)
-        return self._score_allocation(*allocation(self._resources, node, requests.amounts, requested_with_minimum_on))
+        return self._score(requests, node)
+
+    def _score(self, requests: ScoreRequests, node: NodeInfo) -> int:
+        amounts = allocation(self._resources, node, requests.amounts, requested_with_minimum_on, self._devices)
+        return self._score_allocation(*amounts)
 
     def score_fragment(self, pod: PodInfo) -> Hashable:
-        return self._score_requests(pod)
+        requests = self._score_requests(pod)
+        return None if self._counts_devices(requests) else requests
 
-    def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel:
+    def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel | ClusterScoreKernel:
         if not self._resources:
             raise KernelFault(fault("Score", self.name, ERR_NO_RESOURCES))
-        return strategy_kernel(self._strategy, self._score_requests(pod).amounts, view)
+        requests = self._score_requests(pod)
+        if self._counts_devices(requests):
+            return RowScores(view, partial(self._score, requests))
+        return strategy_kernel(self._strategy, requests.amounts, view)
+
+    def _counts_devices(self, requests: ScoreRequests) -> bool:
+        return self._devices is not None and self._devices.matter_for(requests.amounts)
 
     def _score_requests(self, pod: PodInfo) -> ScoreRequests:
         """Containers count with the scheduler's minimum; pod-level requests and resizes under way do not count."""

@@ -16,12 +16,14 @@ from steersman.plugins.dynamic_resources.allocation.published import NodeDevices
 from steersman.plugins.dynamic_resources.allocation.requests import PreparedClaim, Request, prepare
 from steersman.plugins.dynamic_resources.allocation.results import allocation_of
 from steersman.plugins.dynamic_resources.allocation.search import FoundDevice, Supply, find_devices
+from steersman.plugins.dynamic_resources.allocation.totals import DeviceTotals
 from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse, UseChange
 
 __all__ = [
     "AllocationFault",
     "AvailableCounters",
     "DeviceId",
+    "DeviceTotals",
     "DevicesInUse",
     "Features",
     "FoundDevice",

@@ -112,8 +112,8 @@ class _Preparing:
             name=name,
             parent=parent,
             device_class=device_class,
-            class_expressions=_expressions(device_class.spec.selectors),
-            expressions=_expressions(asked.selectors),
+            class_expressions=expressions_of(device_class.spec.selectors),
+            expressions=expressions_of(asked.selectors),
             wants_all=asked.allocation_mode == "All",
             count=asked.count,
             admin_access=admin_access,
@@ -147,5 +147,5 @@ class _Preparing:
         return AllocationFault(f"claim {self._key}, request {request}: {why}")
 
 
-def _expressions(selectors: Iterable[api.DeviceSelector]) -> tuple[str, ...]:
+def expressions_of(selectors: Iterable[api.DeviceSelector]) -> tuple[str, ...]:
     return tuple(selector.cel.expression if selector.cel is not None else "" for selector in selectors)

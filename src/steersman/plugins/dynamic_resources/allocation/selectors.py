@@ -5,6 +5,8 @@ A device remembers its answers, which depend on nothing but itself and the expre
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from steersman.cel import CelError, compile_device_selector
 from steersman.plugins.dynamic_resources.allocation.devices import PublishedDevice
 from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault
@@ -19,9 +21,21 @@ def is_selected(device: PublishedDevice, request: Request, list_attributes: bool
         answer = answers.get(expression)
         if answer is None:
             answer = _evaluated(device, expression, list_attributes)
-            device.remember(expression, answer)
         if answer is not True:
             return _refused(request, expression, answer)
+    return True
+
+
+def matches(device: PublishedDevice, expressions: Iterable[str], list_attributes: bool) -> bool:
+    """The same for expressions that are nobody's in particular."""
+    for expression in expressions:
+        answer = device.answers.get(expression)
+        if answer is None:
+            answer = _evaluated(device, expression, list_attributes)
+        if isinstance(answer, str):
+            raise AllocationFault(answer)
+        if not answer:
+            return False
     return True
 
 
@@ -36,11 +50,14 @@ def _refused(request: Request, expression: str, answer: bool | str) -> bool:
 
 
 def _evaluated(device: PublishedDevice, expression: str, list_attributes: bool) -> bool | str:
-    """A text says what is wrong."""
+    """A text says what is wrong. The device remembers it."""
+    answer: bool | str
     selector = compile_device_selector(expression, list_type_attributes=list_attributes)
-    if selector.error is not None:
-        return f"CEL compile error: {selector.error}"
     try:
-        return selector.matches(device.input)
+        answer = (
+            f"CEL compile error: {selector.error}" if selector.error is not None else selector.matches(device.input)
+        )
     except CelError as problem:
-        return f"CEL runtime error: {problem}"
+        answer = f"CEL runtime error: {problem}"
+    device.remember(expression, answer)
+    return answer
