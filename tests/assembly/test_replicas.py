@@ -17,6 +17,7 @@ from steersman.rng import SeededRng
 from steersman.sim.tasks import Tasks
 from steersman.sim.writer import EmbeddedWriter
 from steersman.testing import make_node, make_pod
+from steersman.testing.selecting import Expression
 
 
 class World:
@@ -123,3 +124,11 @@ def test_only_the_pod_whose_turn_it_is_can_be_taken_as_placed(world: World) -> N
     world.add("a", "b")
     with pytest.raises(QueueInvariantError, match="the next one is QueuedPodInfo"):
         world.scheduler.queue.pop_placed("another uid")
+
+
+def test_replicas_that_cannot_be_scored_fail_one_by_one(world: World) -> None:
+    """The API server accepts a preference that makes no sense; it must not end more than the pod's own cycle."""
+    world.store.create(make_node("n2").capacity(cpu="10", pods=100).obj())
+    for name in ("a", "b"):
+        world.store.create(make_pod(name).preferred_node_affinity(1, Expression("gen", "Gt", ("new",))).obj())
+    assert [world.some(), world.some(), world.some()] == [["not a"], ["not b"], []]

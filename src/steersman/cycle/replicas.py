@@ -8,23 +8,34 @@ is the specification; property tests hold the two equal.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 
 from steersman.cycle.columnar import ColumnarEngine, choose_row
 from steersman.cycle.decision import Scheduled
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.rng import Rng
+from steersman.runtime.faults import CycleAborted
 from steersman.state.cache import Cache
 
 
 def place_replicas(
     pods: Sequence[PodInfo], profile: str, engine: ColumnarEngine, cache: Cache, rng: Rng
 ) -> list[Scheduled]:
-    """As many of the pods as can simply be placed, which all have the first one's template. They are assumed."""
+    """As many of the pods as can simply be placed, which all have the first one's template. They are assumed. What is broken
+    is left to `schedule_one`, which tells."""
     placed: list[Scheduled] = []
+    with suppress(CycleAborted):
+        _place(pods, profile, engine, cache, rng, placed)
+    return placed
+
+
+def _place(
+    pods: Sequence[PodInfo], profile: str, engine: ColumnarEngine, cache: Cache, rng: Rng, placed: list[Scheduled]
+) -> None:
     entry = engine.signatures.of(pods[0])
     if not engine.sampling.looks_at_all:
-        return placed
+        return
     changes_terms = pods[0].shape.has_affinity
     names, knows, assume = engine.table.names, cache.knows, cache.assume
     for pod in pods:
@@ -41,4 +52,3 @@ def place_replicas(
         choice = choose_row(best, names, rng)
         assume(pod, choice.node)
         placed.append(Scheduled(pod, profile, choice, feasible, CycleState()))
-    return placed
