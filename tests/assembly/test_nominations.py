@@ -9,6 +9,7 @@ from steersman.assembly.nominations import NominatedPods
 from steersman.clock import ManualClock
 from steersman.framework.pod_info import PodShapes
 from steersman.queue import QueueProfile, SchedulingQueue
+from steersman.state.node_table import NodeTable
 from steersman.testing import PodBuilder, make_pod
 
 
@@ -19,7 +20,7 @@ class Queue:
         self.pods: dict[str, api.Pod] = {}
         profiles: Mapping[str, QueueProfile] = {"default-scheduler": QueueProfile()}
         self.queue = SchedulingQueue(profiles, lambda queued: (), ManualClock(), pod_lookup=self.pods.get)
-        self.nominated = NominatedPods(self.queue, PodShapes())
+        self.nominated = NominatedPods(self.queue, PodShapes(), NodeTable(lambda namespace: {}))
 
     def add(self, pod: PodBuilder) -> None:
         obj = pod.obj()
@@ -27,7 +28,7 @@ class Queue:
         self.queue.add(obj)
 
     def names(self) -> dict[str, list[str]]:
-        return {node: [pod.name for pod in pods] for node, pods in self.nominated.by_node().items()}
+        return {node: [pod.name for pod in pods] for node, pods in self.nominated.all().by_node.items()}
 
 
 def test_pods_appear_under_the_node_that_they_are_nominated_to() -> None:

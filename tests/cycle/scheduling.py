@@ -15,6 +15,7 @@ from steersman.rng import SeededRng
 from steersman.runtime.profile import PluginRef, Profile, ProfileSpec, build
 from steersman.runtime.registry import POINT_OF_CLASS
 from steersman.state.cache import Cache
+from steersman.state.nominations import Nominations
 from steersman.state.objects import ObjectStore
 from steersman.testing import NodeBuilder, PodBuilder, make_node
 
@@ -57,7 +58,7 @@ class Cycles:
         for node in nodes:
             self.add_node(node)
         self.profile = profile_of(plugins, weights)
-        self.nominated: dict[str, list[PodInfo]] = {}
+        self.nominated = Nominations(self.cache.nodes)
         self.cycle = SchedulingCycle(
             self.cache, {PROFILE: self.profile}, lambda: self.nominated, SeededRng(seed), percentage, scalar
         )

@@ -52,7 +52,7 @@ class OnlySecond(PreFilterPlugin):
 
 
 def nominate(cycles: Cycles, node: str, priority: int) -> None:
-    cycles.nominated[node] = [cycles.pod(make_pod("rival").priority(priority))]
+    cycles.nominated.put(node, [cycles.pod(make_pod("rival").priority(priority))])
 
 
 @both_engines
@@ -75,7 +75,7 @@ class TestRivals:
 
     def test_a_pod_is_not_its_own_rival(self, scalar: bool) -> None:
         cycles = Cycles(OnePodPerNode(), nodes=["n1", "n2"], scalar=scalar)
-        cycles.nominated["n1"] = [cycles.pod(POD)]
+        cycles.nominated.put("n1", [cycles.pod(POD)])
         assert cycles.feasible(POD) == {"n1", "n2"}
 
     def test_a_pod_must_fit_without_the_nominated_ones_too(self, scalar: bool) -> None:

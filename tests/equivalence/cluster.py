@@ -19,6 +19,7 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import CycleAborted
 from steersman.rng import SeededRng
 from steersman.state.cache import PodRecord
+from steersman.state.nominations import Nominations
 
 PROFILE = "default-scheduler"
 
@@ -34,7 +35,9 @@ class Cluster:
         self.cache, self.objects, self.profiles = setting.cache, setting.objects, setting.profiles
         if plugins:
             self.profiles = {PROFILE: profile_of(plugins)}
-        self.nominated: dict[str, list[PodInfo]] = {}
+        self.nominated = Nominations(self.cache.nodes)
+        #: The pods whose evaluations are compared; at least one.
+        self.evaluated: Sequence[PodInfo] = ()
         self._pods_made = 0
         self.scalar = self.cycle(scalar=True)
         self.columnar = self.cycle(scalar=False)
@@ -70,7 +73,7 @@ class Cluster:
         """What replicas of the pod are chosen from; None when they cannot be placed together."""
         engine = cycle._engines[PROFILE]
         entry = engine.signatures.of(pod)
-        if not entry.is_complete or self.nominated or pod.nominated_node:
+        if not entry.is_complete or self.nominated.by_node or pod.nominated_node:
             return None
         rows, count = entry.signature.best_of_all()
         names = sorted(engine.table.names[row] for row in rows) if count else []

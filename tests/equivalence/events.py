@@ -3,7 +3,7 @@ story, and a shorter list is one too."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -140,16 +140,30 @@ class SetOwner:
 
 @dataclass(frozen=True)
 class Nominate:
-    """A waiting pod is nominated to a node; without calls, the nominations of the node are dropped."""
+    """These pods, and no others, are nominated to a node."""
 
     node: str
-    calls: Calls | None
+    pods: Sequence[Calls]
 
     def happen(self, cluster: Cluster) -> None:
-        cluster.nominated.pop(self.node, None)
-        if self.calls is not None:
-            pod = words.pod_of("nominated", self.calls).uid(f"nominated-to-{self.node}")
-            cluster.nominated[self.node] = [cluster.pending(pod.obj())]
+        builders = [words.pod_of("nominated", calls) for calls in self.pods]
+        uids = [f"nominated-to-{self.node}-{index}" for index in range(len(builders))]
+        pods = [cluster.pending(pod.uid(uid).obj()) for pod, uid in zip(builders, uids, strict=True)]
+        cluster.nominated.put(self.node, pods)
+
+
+@dataclass(frozen=True)
+class NominateEvaluated:
+    """One of the pods that are evaluated is nominated to a node, besides others."""
+
+    node: str
+    which: int
+
+    def happen(self, cluster: Cluster) -> None:
+        pod = cluster.evaluated[self.which % len(cluster.evaluated)]
+        for name, others in list(cluster.nominated.by_node.items()):
+            cluster.nominated.put(name, [other for other in others if other.uid != pod.uid])
+        cluster.nominated.put(self.node, [*cluster.nominated.on(self.node), pod])
 
 
 @dataclass(frozen=True)
@@ -213,9 +227,15 @@ pod_events: st.SearchStrategy[Event] = words.mostly(
 other_events: st.SearchStrategy[Event] = st.one_of(
     st.builds(SetNamespace, st.sampled_from(words.NAMESPACES), st.one_of(st.none(), label_maps)),
     st.builds(SetOwner, st.booleans(), st.sampled_from(["web", "db"]), selector_maps),
-    st.builds(Nominate, words.names, st.one_of(st.none(), words.waiting_pods)),
+    st.builds(Nominate, words.names, st.lists(words.waiting_pods, max_size=2)),
+    st.builds(NominateEvaluated, words.names, numbers),
 )
 events: st.SearchStrategy[Event] = words.mostly((7, pod_events), (2, node_events), (1, other_events))
+nominating_events: st.SearchStrategy[Event] = words.mostly(
+    (4, st.builds(Nominate, words.names, st.lists(words.modest_pods, max_size=3))),
+    (1, st.builds(NominateEvaluated, words.names, numbers)),
+    (4, events),
+)
 bulk_events: st.SearchStrategy[Event] = words.mostly(
     (3, st.builds(ManyNodes, st.sampled_from([20, 45]), st.booleans(), words.usual_nodes)),
     (1, st.builds(ManyPods, words.pods)),

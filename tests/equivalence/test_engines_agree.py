@@ -30,6 +30,8 @@ waiting = st.builds(
 )
 """The last differs from the first in nothing, or in a label."""
 
+modest = st.lists(words.modest_pods, min_size=1, max_size=3)
+
 
 def check(
     beginning: Sequence[Event],
@@ -41,6 +43,7 @@ def check(
     """Lets the events happen; before the first and after each, all evaluations of all waiting pods are the same."""
     cluster = Cluster(configuration, plugins)
     waiting = [cluster.pending(words.pod_of(f"waiting-{i}", calls).obj()) for i, calls in enumerate(pods)]
+    cluster.evaluated = waiting
     for event in beginning:
         event.happen(cluster)
     agree(cluster, waiting)
@@ -89,6 +92,12 @@ def test_when_changed_rows_are_evaluated_together(
 ) -> None:
     with nothing_row_by_row():
         check(beginning, story, pods)
+
+
+@examples(60)
+@given(beginnings, st.lists(happenings.nominating_events, min_size=5, max_size=15), modest)
+def test_when_many_pods_are_nominated(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
+    check(beginning, story, pods)
 
 
 @examples(30)

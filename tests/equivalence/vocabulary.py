@@ -243,6 +243,17 @@ waiting_pods: st.SearchStrategy[Calls] = st.builds(
 )
 """Pods that wait for a place."""
 
+modest_pods: st.SearchStrategy[Calls] = st.builds(
+    _joined,
+    identities,
+    chain(call("req", cpu=st.sampled_from(["1", "3", "5"]), memory=st.sampled_from(["1Gi", "9Gi"])), 1),
+    chain(demand_calls, 1),
+    chain(mostly((3, tolerant_calls), (1, demanding_calls)), 1),
+    chain(call("priority", st.sampled_from([-1, 5])), 1),
+    chain(mostly((1, call("nominated", names)), (3, owner_calls)), 1),
+)
+"""Pods that wait for a place, and do not mind other pods but for the room that these take."""
+
 changes_of_pods: st.SearchStrategy[Calls] = chain(
     st.one_of(
         call("label", st.just("app"), apps),

@@ -5,32 +5,30 @@ The queue's nominator says who is nominated where, and which nodes changed in th
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.queue import SchedulingQueue
+from steersman.state.node_table import NodeTable
+from steersman.state.nominations import Nominations
 
 
 class NominatedPods:
     """The only reader of the nominator's changes."""
 
-    def __init__(self, queue: SchedulingQueue, shapes: PodShapes) -> None:
+    def __init__(self, queue: SchedulingQueue, shapes: PodShapes, table: NodeTable) -> None:
         self._queue = queue
         self._shapes = shapes
-        self._by_node: dict[str, Sequence[PodInfo]] = {}
+        self._nominations = Nominations(table)
 
-    def by_node(self) -> Mapping[str, Sequence[PodInfo]]:
-        """All of them. Usually there are none, and this costs next to nothing."""
+    def all(self) -> Nominations:
+        """As they are now. Usually there are none, and this costs next to nothing."""
         nominator = self._queue.nominator
-        if not nominator.changed_nodes:
-            return self._by_node
-        for name in nominator.take_changed_nodes():
-            pods = self._queue.nominated_pods_for_node(name) if name else ()
-            if pods:
-                self._by_node[name] = [self._shapes.info(pod) for pod in pods]
-            else:
-                self._by_node.pop(name, None)
-        return self._by_node
+        if nominator.changed_nodes:
+            for name in nominator.take_changed_nodes():
+                pods = self._queue.nominated_pods_for_node(name) if name else ()
+                self._nominations.put(name, [self._shapes.info(pod) for pod in pods])
+        return self._nominations
 
     def on(self, node_name: str) -> Sequence[PodInfo]:
-        return self.by_node().get(node_name, ())
+        return self.all().on(node_name)

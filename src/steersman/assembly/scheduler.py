@@ -10,7 +10,7 @@ Synchronous: a step that must wait (permission, PreBind, a slow API server) is h
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -48,6 +48,7 @@ from steersman.runtime.profiles import build_profiles
 from steersman.runtime.registry import Registry
 from steersman.runtime.waiting_pods import WaitingPods
 from steersman.state.cache import Cache
+from steersman.state.nominations import Nominations
 from steersman.state.objects import ObjectStore
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
@@ -94,12 +95,10 @@ class Scheduler:
         self._pod_access = SchedulerPods(self.pods, self.waiting_pods, self.pods_in_pre_bind, writer)
         self.profiles = self._build_profiles()
         self.queue = self._pod_access.queue = self._build_queue()
-        self._nominated = NominatedPods(self.queue, self.cache.shapes)
+        self._nominated = NominatedPods(self.queue, self.cache.shapes, self.cache.nodes)
         self.ingest = Ingest(self.cache, self.objects, self.queue, self.profiles, self.pods, self.waiting_pods.reject)
         percentage = options.configuration.percentage_of_nodes_to_score
-        self.cycle = SchedulingCycle(
-            self.cache, self.profiles, self._nominated.by_node, rng, percentage, options.scalar
-        )
+        self.cycle = SchedulingCycle(self.cache, self.profiles, self._nominated.all, rng, percentage, options.scalar)
         self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
         self._extended = ExtendedCycle(self.cycle, self.cache, options.extenders)
         #: Sees every evaluation before anything is assumed.
@@ -180,9 +179,9 @@ class Scheduler:
         else:
             self._attempt_failed(queued, decision)
 
-    def nominations(self) -> Mapping[str, Sequence[PodInfo]]:
+    def nominations(self) -> Nominations:
         """Nominated pods by node."""
-        return self._nominated.by_node()
+        return self._nominated.all()
 
     # -- failures ----------------------------------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -21,6 +21,7 @@ from steersman.runtime.handle import ProfileHandle, TableNodes
 from steersman.runtime.profile import Profile
 from steersman.runtime.profiles import build_profiles
 from steersman.state.cache import Cache
+from steersman.state.nominations import Nominations
 from steersman.state.objects import ObjectStore
 
 FINISHED = ("Succeeded", "Failed")
@@ -102,13 +103,14 @@ class Setting:
         self.objects = ObjectStore()
         self.cache = Cache(clock, self.objects)
         self._nominated: dict[str, tuple[api.Pod, str]] = {}
+        self._nominations = Nominations(self.cache.nodes)
         loaded = config.default_configuration() if document is None else config.load(_text(document), "scenario")
         self.profiles: dict[str, Profile] = build_profiles(
             config.build(loaded).profiles, default_registry(), self._handle
         )
         for profile in self.profiles.values():
             _look_everywhere(profile)
-        self.cycle = SchedulingCycle(self.cache, self.profiles, self._nominations, rng, scalar=scalar)
+        self.cycle = SchedulingCycle(self.cache, self.profiles, lambda: self._nominations, rng, scalar=scalar)
 
     @property
     def node_count(self) -> int:
@@ -141,21 +143,22 @@ class Setting:
             self.nominate(pod, pod.status.nominated_node_name)
 
     def nominate(self, pod: api.Pod, node: str) -> None:
-        self._nominated.pop(pod.metadata.uid, None)
+        self.drop_nomination(pod)
         self._nominated[pod.metadata.uid] = (pod, node)
+        self._nominations_changed(node)
 
     def drop_nomination(self, pod: api.Pod) -> None:
-        self._nominated.pop(pod.metadata.uid, None)
+        dropped = self._nominated.pop(pod.metadata.uid, None)
+        if dropped is not None:
+            self._nominations_changed(dropped[1])
 
     def drop_nomination_of(self, name: str) -> None:
-        for uid in [uid for uid, (pod, _) in self._nominated.items() if api.key(pod) == name]:
-            del self._nominated[uid]
+        for pod in [pod for pod, _ in self._nominated.values() if api.key(pod) == name]:
+            self.drop_nomination(pod)
 
-    def _nominations(self) -> Mapping[str, Sequence[PodInfo]]:
-        by_node: dict[str, list[PodInfo]] = {}
-        for pod, node in self._nominated.values():
-            by_node.setdefault(node, []).append(self.cache.shapes.info(pod))
-        return by_node
+    def _nominations_changed(self, node: str) -> None:
+        here = [self.cache.shapes.info(pod) for pod, its in self._nominated.values() if its == node]
+        self._nominations.put(node, here)
 
     def _handle(self, profile: str) -> ProfileHandle:
         return ProfileHandle(
@@ -165,7 +168,7 @@ class Setting:
             clock=self._clock,
             gates=config.DEFAULT_GATES,
             binder=NoBinder(),
-            nominated=lambda node: self._nominations().get(node, ()),
+            nominated=lambda node: self._nominations.on(node),
             rng=self._rng,
             pods=self.api,
             cycle_what_if=lambda: self.cycle.what_if(profile),

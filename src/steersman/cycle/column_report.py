@@ -5,12 +5,14 @@ Used when a pod did not fit, and for explanations; never on the way to a success
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+
 import numpy as np
 
 from steersman.cycle import scalar
 from steersman.cycle.evaluation import PluginScores, ScoreTable
 from steersman.cycle.plan import FilterStep, Plan
-from steersman.cycle.row_statuses import RowIndex
+from steersman.cycle.row_statuses import RowIndex, rows_by_status
 from steersman.cycle.signatures import FilterPart, ScorePart, SignatureEntry
 from steersman.framework.columns import ClusterFilterKernel, ClusterScoreKernel, Feasible
 from steersman.framework.cycle_state import CycleState
@@ -31,12 +33,14 @@ def diagnose_rows(
     state: CycleState,
     pod: PodInfo,
     candidates: BoolColumn,
-    overruled: dict[int, Status],
+    overruled: Iterable[Mapping[Status, RowIndex]],
 ) -> dict[Status, RowIndex]:
-    """Statuses of the candidate rows that do not pass, each by the first plugin that objects."""
+    """Statuses of the candidate rows that do not pass, each by the first plugin that objects; of those in `overruled`, which
+    are candidates, what is said there."""
     groups: Groups = {}
     remaining = candidates.copy()
-    _take_single({row: status for row, status in overruled.items() if remaining[row]}, remaining, groups)
+    for found in overruled:
+        _take(found, remaining, groups)
     parts = {step.name: part for step, part in entry.filters}
     for step in plan.filters:
         if step.name in state.skip_filter:
@@ -48,13 +52,10 @@ def diagnose_rows(
     return {status: np.concatenate(pieces) for status, pieces in groups.items()}
 
 
-def _take_single(statuses: dict[int, Status], remaining: BoolColumn, groups: Groups) -> None:
-    found: dict[Status, list[int]] = {}
-    for row, status in statuses.items():
-        found.setdefault(status, []).append(row)
-        remaining[row] = False
+def _take(found: Mapping[Status, RowIndex], remaining: BoolColumn, groups: Groups) -> None:
     for status, rows in found.items():
-        groups.setdefault(status, []).append(np.array(rows, np.intp))
+        groups.setdefault(status, []).append(rows)
+        remaining[rows] = False
 
 
 def _read_part(step: FilterStep, part: FilterPart, remaining: BoolColumn, groups: Groups) -> None:
@@ -89,7 +90,7 @@ def _ask_live(
         if status is not None:
             scalar.require_rejection(step.name, status)
             found[row] = status
-    _take_single(found, remaining, groups)
+    _take(rows_by_status(found), remaining, groups)
 
 
 def score_table(

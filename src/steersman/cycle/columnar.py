@@ -1,25 +1,25 @@
 """The fast engine: signatures answer for all nodes at once; plugins without a vector form are asked where it matters.
 
 A pod's signature (see `state.signature`) is looked up, or put together from the kernels of the profile's columnar plugins.
-On top of it come, in this order: the restriction of PreFilter, nodes with nominated pods, which are examined one by one,
-and plugins that must be asked per cycle. Diagnosis and reports read the same kernels again, in configured order.
+On top of it come, in this order: the restriction of PreFilter, nodes with nominated pods (`crowding`), and plugins that
+must be asked per cycle. Diagnosis and reports read the same kernels again, in configured order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steersman.cycle import scalar
 from steersman.cycle.column_report import diagnose_rows, score_table
+from steersman.cycle.crowding import Crowding
 from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses, PreFilterOutcome, ScoreTable
 from steersman.cycle.local_filters import LocalFilters, local_filters
 from steersman.cycle.plan import FilterStep, Plan
 from steersman.cycle.pre_filter import Answer, merge, not_restricted_to
-from steersman.cycle.row_statuses import RowStatuses
+from steersman.cycle.row_statuses import RowIndex, RowStatuses, rows_by_status
 from steersman.cycle.sampling import Sampling
 from steersman.cycle.signatures import FilterPart, Signatures
 from steersman.framework.columns import ClusterFilterKernel, Feasible, RemembersRows
@@ -32,10 +32,10 @@ from steersman.rng import Rng
 from steersman.runtime.profile import Profile
 from steersman.state.best_rows import rows_of_greatest
 from steersman.state.node_table import NodeTable
+from steersman.state.nominations import Nominations, rivals
 from steersman.state.row_info import LiveNodes
 from steersman.state.signature import Totals
 
-Nominations = Mapping[str, Sequence[PodInfo]]
 Rows = Sequence[int] | NDArray[np.intp]
 
 
@@ -71,6 +71,10 @@ class ColumnarEvaluation(Evaluation):
     _scalar_state: CycleState | None = None
     #: The row of the nominated node when the pod does not fit there; it was looked at, whatever PreFilter admits.
     _refused_nomination: int | None = None
+    #: What was found against it; None: what the kernels say.
+    _refusal: Status | None = None
+    #: None: nobody is nominated anywhere.
+    _crowding: Crowding | None = None
     _scores: ScoreTable | None = None
     _local: LocalFilters | None = None
     _asked_for_local = False
@@ -82,7 +86,7 @@ class ColumnarEvaluation(Evaluation):
         self._entry = entry = engine.signatures.of(pod)
         self._nominations = nominations
         self.state = CycleState()
-        looks_at_all = not nominations and not pod.nominated_node and engine.sampling.looks_at_all
+        looks_at_all = not nominations.by_node and not pod.nominated_node and engine.sampling.looks_at_all
         if looks_at_all and entry.is_plain:
             self._feasible = entry.signature.feasible()
         elif looks_at_all and entry.is_pinned:
@@ -91,11 +95,6 @@ class ColumnarEvaluation(Evaluation):
             self._feasible = Feasible(np.full(self._table.capacity, -1), 0)
         else:
             self._filter()
-
-    @cached_property
-    def _overruled(self) -> dict[int, Status]:
-        """Statuses of single nodes that overrule the kernels: live plugins and nominated pods."""
-        return {}
 
     # -- PreFilter and Filter ----------------------------------------------------------------------------------------
 
@@ -169,18 +168,18 @@ class ColumnarEvaluation(Evaluation):
 
     def _without_crowded(self, feasible: Feasible) -> Feasible:
         """Nodes to which other pods are nominated must have room for those as well."""
-        if not self._nominations:
+        if not self._nominations.by_node:
+            return feasible
+        self._crowding = crowding = Crowding(self._nominations.rivals(self.pod), self.local_filters(), self._examine)
+        if not self._entry.is_plain:
+            # Plugins that may break are asked wherever the plain engine asks them.
+            crowding.examine(self._candidates())
+        rows = crowding.lost(feasible.mask)
+        if not len(rows):
             return feasible
         lost = np.zeros(self._table.capacity, np.bool_)
-        for name, nominated in self._nominations.items():
-            rivals = scalar.rivals(self.pod, nominated)
-            row = self._table.row_of(name) if rivals else None
-            if row is not None and self._is_candidate(row):
-                status = self._examine(row, rivals)
-                if status is not None:
-                    self._overruled[row] = status
-                    lost[row] = True
-        return self._entry.signature.without(lost, feasible) if lost.any() else feasible
+        lost[rows] = True
+        return self._entry.signature.without(lost, feasible)
 
     def _without_live_rejections(self, feasible: Feasible) -> Feasible:
         live = self._live_filters()
@@ -214,26 +213,24 @@ class ColumnarEvaluation(Evaluation):
         inside = self._is_candidate(row)
         if inside and feasible.penalty[row] != 0:
             return False
-        rivals = self._rivals(row)
-        if inside and not rivals and not self._entry.live_filters:
+        others = self._rivals(row)
+        if inside and not others and not self._entry.live_filters:
             return True
-        status = self._examine(row, rivals)
-        if status is not None:
-            self._overruled[row] = status
-        return status is None
+        self._refusal = self._examine(row, others)
+        return self._refusal is None
 
     def _rivals(self, row: int) -> list[PodInfo]:
         """Pods nominated to the node for which the pod must leave room."""
-        return scalar.rivals(self.pod, self._nominations.get(self._table.names[row], ()))
+        return rivals(self.pod, self._nominations.on(self._table.names[row]))
 
-    def _examine(self, row: int, rivals: Sequence[PodInfo]) -> Status | None:
+    def _examine(self, row: int, others: Sequence[PodInfo]) -> Status | None:
         """One node, with and without the rivals; by the scalar engine where kernels cannot tell."""
         local = self.local_filters() if self._is_inside(row) else None
         if local is not None:
             # Of filters that only count what is there, none objects without the rivals that does not object with them.
-            return local.objection(row, rivals)
+            return local.objection(row, others)
         node = self._table.info(row)
-        return scalar.filter_with_nominated(self._profile, self.scalar_state(), self.pod, node, rivals)
+        return scalar.filter_with_nominated(self._profile, self.scalar_state(), self.pod, node, others)
 
     def local_filters(self) -> LocalFilters | None:
         """What decides, if all of it is on the node itself. None as well when PreFilter has something against the pod, or
@@ -272,21 +269,35 @@ class ColumnarEvaluation(Evaluation):
             return NodeStatuses(absent=outcome.status)
         if self.nominated_path:
             return NodeStatuses()
+        candidates = self._candidates()
+        overruled = self._overruled(candidates)
+        rows = diagnose_rows(self._engine.plan, self._entry, self._table, self.state, self.pod, candidates, overruled)
+        absent: Status | None = None
+        if outcome.node_names is not None:
+            refused = self._refused_nomination
+            refusals = () if refused is None else (status for status, found in rows.items() if refused in found)
+            absent = not_restricted_to(outcome.restricting, refusals)
+        return RowStatuses(rows, self._engine.names(), absent)
+
+    def _candidates(self) -> BoolColumn:
+        """The rows that are looked at: those that PreFilter admits, and the nominated one."""
         candidates = self._table.alive.copy()
         outside = self._outside()
         if outside is not None:
             candidates &= ~outside
+        if self._refused_nomination is not None:
+            candidates[self._refused_nomination] = True
+        return candidates
+
+    def _overruled(self, candidates: BoolColumn) -> Iterator[Mapping[Status, RowIndex]]:
+        """Statuses of single nodes that overrule the kernels: live plugins and nominated pods."""
+        others = candidates.copy()
         refused = self._refused_nomination
-        if refused is not None:
-            candidates[refused] = True
-        rows = diagnose_rows(
-            self._engine.plan, self._entry, self._table, self.state, self.pod, candidates, self._overruled
-        )
-        absent: Status | None = None
-        if outside is not None:
-            refusals = () if refused is None else (status for status, found in rows.items() if refused in found)
-            absent = not_restricted_to(outcome.restricting, refusals)
-        return RowStatuses(rows, self._engine.names(), absent)
+        if refused is not None and self._refusal is not None:
+            others[refused] = False
+            yield rows_by_status({refused: self._refusal})
+        if self._crowding is not None:
+            yield self._crowding.objections(others)
 
     def scores(self) -> ScoreTable | None:
         if self._scores is None and self._feasible.count > 1:

@@ -12,14 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from steersman.cycle.plan import FilterStep, Plan
+from steersman.cycle.row_statuses import RowIndex
 from steersman.cycle.signatures import SignatureEntry
 from steersman.framework.columns import (
+    AddedPods,
     ClusterFilterKernel,
     Depends,
     NeedsPorts,
     NeedsRoom,
 )
-from steersman.framework.nodes_view import BoolColumn
+from steersman.framework.nodes_view import BoolColumn, ReasonColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.state.node_table import NodeTable
@@ -42,6 +44,26 @@ class LocalFilters:
                 return step.statuses[reason].of(step.name)
         return None
 
+    def crowded(self, added: AddedPods) -> RowIndex:
+        """Those of the rows, which pass as they are, that would not if the pods were there as well."""
+        refused = np.zeros(len(added.rows), np.bool_)
+        for _, column in self.steps:
+            if column.kernel.rule is not None:
+                refused |= _reasons_with(column, added) != 0
+        return added.rows[refused]
+
+    def objections(self, added: AddedPods) -> dict[Status, RowIndex]:
+        """`objection` for many rows: those that have one, by status."""
+        groups: dict[Status, list[RowIndex]] = {}
+        passing = np.ones(len(added.rows), np.bool_)
+        for step, column in self.steps:
+            reasons = _reasons_with(column, added)
+            reasons[~passing] = 0
+            for reason in set(reasons[reasons != 0].tolist()):
+                groups.setdefault(step.statuses[reason].of(step.name), []).append(added.rows[reasons == reason])
+            passing &= reasons == 0
+        return {status: np.concatenate(pieces) for status, pieces in groups.items()}
+
     def rejected_by_node(self) -> BoolColumn:
         """Rows that do not pass, whatever pods are there. Rows without a node: anything."""
         rejected = np.zeros(self.table.capacity, np.bool_)
@@ -55,6 +77,11 @@ class LocalFilters:
 
     def ports(self) -> NeedsPorts | None:
         return next((c.kernel.rule for _, c in self.steps if isinstance(c.kernel.rule, NeedsPorts)), None)
+
+
+def _reasons_with(column: FilterColumn, added: AddedPods) -> ReasonColumn:
+    before: ReasonColumn = column.values[added.rows].astype(np.int32, copy=False)
+    return before if column.kernel.rule is None else column.kernel.rows_with(added, before)
 
 
 def local_filters(plan: Plan, entry: SignatureEntry, table: NodeTable, skipped: Collection[str]) -> LocalFilters | None:

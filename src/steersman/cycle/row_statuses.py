@@ -16,6 +16,14 @@ from steersman.framework.status import Status
 RowIndex = NDArray[np.intp]
 
 
+def rows_by_status(statuses: Mapping[int, Status]) -> dict[Status, RowIndex]:
+    """The other way round."""
+    found: dict[Status, list[int]] = {}
+    for row, status in statuses.items():
+        found.setdefault(status, []).append(row)
+    return {status: np.array(rows, np.intp) for status, rows in found.items()}
+
+
 class RowStatuses(NodeStatuses):
     """`names` are those of all rows at the time of the evaluation."""
 

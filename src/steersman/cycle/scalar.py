@@ -25,6 +25,7 @@ from steersman.framework.status import Status, is_skip
 from steersman.rng import Rng
 from steersman.runtime.faults import CycleAborted, as_fault
 from steersman.runtime.profile import Profile, ScoreCall, StatusCall
+from steersman.state.nominations import rivals
 from steersman.state.plain_node import PlainNodeInfo
 
 #: Pods nominated to nodes, by node name.
@@ -71,11 +72,6 @@ def filter_with_nominated(
         if status is not None:
             return status
     return filter_node(profile, state, pod, node)
-
-
-def rivals(pod: PodInfo, nominated: Iterable[PodInfo]) -> list[PodInfo]:
-    """The nominated pods for which the pod must leave room."""
-    return [other for other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
 
 
 def add_to_state(profile: Profile, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:

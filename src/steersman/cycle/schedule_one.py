@@ -25,8 +25,8 @@ from steersman.rng import Rng
 from steersman.runtime.faults import CycleAborted
 from steersman.runtime.profile import Profile
 from steersman.state.cache import Cache
+from steersman.state.nominations import Nominations
 
-Nominations = Mapping[str, Sequence[PodInfo]]
 #: Sees every evaluation before anything is assumed: explanations, decision records, conformance.
 Observer = Callable[[PodInfo, Evaluation], None]
 
@@ -80,7 +80,13 @@ class SchedulingCycle:
         """Pods of one template, one after the other; the same decisions, without asking anew what is the same for all of
         them. Ends before the first pod that cannot simply be placed: it is left to `schedule_one`."""
         profile = self.profiles.get(pods[0].scheduler_name)
-        if profile is None or profile.permit or profile.reserve.of(pods[0]) or self._scalar or self._nominations():
+        if (
+            profile is None
+            or profile.permit
+            or profile.reserve.of(pods[0])
+            or self._scalar
+            or self._nominations().by_node
+        ):
             return []
         return place_replicas(pods, profile.name, self._engines[profile.name], self._cache, self.rng)
 
@@ -106,7 +112,7 @@ class SchedulingCycle:
         if self._scalar:
             table = self._cache.nodes
             nodes = {table.names[row]: table.info(row) for row in table.live_rows()}
-            return ScalarEvaluation(profile, pod, nodes, self._nominations())
+            return ScalarEvaluation(profile, pod, nodes, self._nominations().by_node)
         return self._engines[profile.name].evaluate(pod, self._nominations())
 
     def _unschedulable(self, profile: Profile, pod: PodInfo, evaluation: Evaluation) -> Unschedulable:

@@ -5,7 +5,7 @@ Preemption asks them for every node on which making room might help.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 
 from steersman.cycle import scalar
 from steersman.cycle.columnar import ColumnarEngine
@@ -15,8 +15,7 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.runtime.profile import Profile
-
-Nominations = Mapping[str, Sequence[PodInfo]]
+from steersman.state.nominations import Nominations
 
 
 class ProfileWhatIf:
@@ -34,7 +33,7 @@ class ProfileWhatIf:
         return latest.local_filters() if latest is not None and latest.pod is pod else None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        return scalar.filter_with_nominated(self._profile, state, pod, node, self.nominations().get(node.name, ()))
+        return scalar.filter_with_nominated(self._profile, state, pod, node, self.nominations().on(node.name))
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         scalar.add_to_state(self._profile, state, pod, added, node)

@@ -93,6 +93,27 @@ class NeedsPorts:
     ports: tuple[HostPort, ...]
 
 
+class AddedPods(Protocol):
+    """Pods that are thought to be on some nodes besides those that are there. All but `rows` is by position in `rows`."""
+
+    @property
+    def rows(self) -> NDArray[np.intp]:
+        """The nodes; none twice."""
+
+    @property
+    def counts(self) -> IntColumn:
+        """How many are added."""
+
+    def amounts(self, resource: str) -> IntColumn:
+        """What they request together."""
+
+    def with_ports(self) -> Sequence[int]:
+        """Positions at which host ports may be among what they want: at others they are not."""
+
+    def pods(self, position: int) -> Sequence[PodInfo]:
+        """Those that are added to one of the nodes."""
+
+
 class FilterKernel(ABC):
     """Node-local filter of one fragment."""
 
@@ -112,6 +133,11 @@ class FilterKernel(ABC):
         """The same if these pods were there as well; only of kernels whose answer depends on the node alone, or that
         have a `rule`."""
         return self.row(row)
+
+    def rows_with(self, added: AddedPods, before: ReasonColumn) -> ReasonColumn:
+        """The same for many rows. `before` is what it says of them as they are, and may be changed."""
+        reasons = [self.row_with(row, added.pods(position)) for position, row in enumerate(added.rows.tolist())]
+        return np.array(reasons, np.int32)
 
     def epoch(self) -> int:
         """Changes when the answers of all rows may have changed because of what happened to other nodes. Looked at after

@@ -95,7 +95,7 @@ def explain_now(scheduler: Scheduler, pod: api.Pod) -> Explanation | None:
     if profile is None:
         return None
     nodes = _nodes_without(scheduler, info)
-    evaluation = ScalarEvaluation(profile, info, nodes, scheduler.nominations())
+    evaluation = ScalarEvaluation(profile, info, nodes, scheduler.nominations().by_node)
     explanation = explain(profile, info, evaluation, list(nodes.values()))
     if not pod.spec.node_name:
         return explanation

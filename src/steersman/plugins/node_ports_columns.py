@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from steersman.framework.columns import Depends, FilterKernel, NeedsPorts
+from steersman.framework.columns import AddedPods, Depends, FilterKernel, NeedsPorts
 from steersman.framework.nodes_view import NodesView, ReasonColumn, Rows
 from steersman.framework.pod_info import ANY_ADDRESS, HostPort, PodInfo
 
@@ -40,6 +40,12 @@ class TakenPorts(FilterKernel):
     def row_with(self, row: int, added: Sequence[PodInfo]) -> int:
         taken = any(self._conflicts(pod.shape.host_ports) for pod in added)
         return self._reason if taken else self.row(row)
+
+    def rows_with(self, added: AddedPods, before: ReasonColumn) -> ReasonColumn:
+        for position in added.with_ports():
+            if any(self._conflicts(pod.shape.host_ports) for pod in added.pods(position)):
+                before[position] = self._reason
+        return before
 
     def _conflicts(self, used: Iterable[HostPort]) -> bool:
         wanted = self._wanted

@@ -6,19 +6,15 @@ the node alone, and has the room and the ports without those pods, but with the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.cycle import scalar
 from steersman.cycle.local_filters import LocalFilters
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.plugins.node_ports import ports_conflict
 from steersman.preemption.victim_table import RowIndex, VictimTable
-
-Nominations = Mapping[str, Sequence[PodInfo]]
+from steersman.state.nominations import Nominations
 
 
 class Removal:
@@ -121,16 +117,10 @@ class Removal:
 
     def _make_room_for(self, nominations: Nominations) -> None:
         """Pods that are at least as important and nominated to a node will be there, too."""
-        pods, amounts = self.spare_pods.data, [(resource, column.data) for resource, column in self.spare.items()]
-        for name, nominated in nominations.items():
-            rivals = scalar.rivals(self.pod, nominated)
-            row = self._table.row_of(name) if rivals else None
-            if row is None:
-                continue
-            pods[row] -= len(rivals)
-            for rival in rivals:
-                requests = rival.shape.requests
-                for resource, cells in amounts:
-                    cells[row] -= requests.get(resource, 0)
-                if self.conflicts(rival):
-                    self.port_taken[row] = True
+        rivals = nominations.rivals(self.pod)
+        self.spare_pods[rivals.rows] -= rivals.counts
+        for resource, column in self.spare.items():
+            column[rivals.rows] -= rivals.amounts(resource)
+        for position in rivals.with_ports() if self._ports else ():
+            if any(map(self.conflicts, rivals.pods(position))):
+                self.port_taken[rivals.rows[position]] = True

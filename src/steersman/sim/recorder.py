@@ -87,7 +87,7 @@ def explain_pending(driver: Driver, pod: api.Pod, placement: Placement) -> Expla
 
 def _explain_now(driver: Driver, profile: Profile, pod: PodInfo) -> Explanation:
     nodes = _nodes(driver)
-    evaluation = ScalarEvaluation(profile, pod, nodes, driver.scheduler.nominations())
+    evaluation = ScalarEvaluation(profile, pod, nodes, driver.scheduler.nominations().by_node)
     return explain(profile, pod, evaluation, list(nodes.values()), driver.now)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterable, Mapping, Set
 from typing import Self, TypeVar
 
 from steersman.api import Node
+from steersman.framework.go_integers import int64
 from steersman.framework.node_info import ImageState, NodeInfo
 from steersman.framework.pod_info import HostPort, PodInfo
 from steersman.framework.pod_resources import node_allocatable
@@ -69,9 +70,9 @@ class PlainNodeInfo:
     def _apply(self, pod: PodInfo, sign: int) -> None:
         shape = pod.shape
         for resource, amount in shape.requests.items():
-            self._requested[resource] += sign * amount
-        self._nonzero_requested["cpu"] += sign * shape.nonzero_cpu
-        self._nonzero_requested["memory"] += sign * shape.nonzero_memory
+            self._requested[resource] = int64(self._requested[resource] + sign * amount)
+        for resource, amount in (("cpu", shape.nonzero_cpu), ("memory", shape.nonzero_memory)):
+            self._nonzero_requested[resource] = int64(self._nonzero_requested[resource] + sign * amount)
         (self._used_ports.update if sign > 0 else self._used_ports.difference_update)(shape.host_ports)
         _count(self._claim_users, pod.claims, sign)
 

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steersman.framework.columns import (
+    AddedPods,
     Depends,
     FilterKernel,
     NeedsRoom,
     StatusTable,
 )
+from steersman.framework.go_integers import int64
 from steersman.framework.nodes_view import (
     Column,
     NodesView,
@@ -90,7 +92,7 @@ class Fit(FilterKernel):
         shortage = 0 if self._pods_cell[row] + len(added) < self._allowed_cell[row] else _TOO_MANY_PODS
         for (bit, wanted, offered, used), request in zip(self._cells, self._requests, strict=True):
             more = sum([pod.requests(request.resource) for pod in added])
-            if wanted > offered[row] - used[row] - more:
+            if wanted > offered[row] - int64(used[row] + more):
                 shortage |= bit if wanted <= offered[row] else bit | self._hopeless
         return self._id_of(shortage) if shortage else 0
 
@@ -104,11 +106,24 @@ class Fit(FilterKernel):
             reasons[crowded] = self._ids_of(np.arange(self._capacity)[rows][crowded])
         return reasons
 
+    def rows_with(self, added: AddedPods, before: ReasonColumn) -> ReasonColumn:
+        if not len(self._id_table):
+            return super().rows_with(added, before)
+        shortages = self._shortages(added.rows, added)
+        reasons = np.zeros(len(shortages), np.int32)
+        crowded = shortages.nonzero()[0]
+        if len(crowded):
+            reasons[crowded] = self._ids_of_shortages(shortages[crowded])
+        return reasons
+
     def _ids_of(self, rows: NDArray[np.intp]) -> ReasonColumn:
         """Reason ids of rows on which something lacks."""
         if not len(self._id_table):
             return np.fromiter(map(self.row, rows.tolist()), np.int32, len(rows))
-        shortages = self._shortages(rows)
+        return self._ids_of_shortages(self._shortages(rows))
+
+    def _ids_of_shortages(self, shortages: NDArray[np.intp]) -> ReasonColumn:
+        """None of them is 0."""
         ids = self._id_table[shortages]
         if not ids.all():
             for shortage in set(shortages[ids == 0].tolist()):
@@ -116,12 +131,17 @@ class Fit(FilterKernel):
             ids = self._id_table[shortages]
         return ids
 
-    def _shortages(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        shortages = np.multiply(self._pods.values[rows] >= self._allowed.values[rows], _TOO_MANY_PODS, dtype=np.intp)
+    def _shortages(self, rows: NDArray[np.intp], added: AddedPods | None = None) -> NDArray[np.intp]:
+        pods = self._pods.values[rows]
+        if added is not None:
+            pods += added.counts
+        shortages = np.multiply(pods >= self._allowed.values[rows], _TOO_MANY_PODS, dtype=np.intp)
         hopeless = np.zeros(len(rows), np.bool_)
-        for bit, wanted, offered_column, used in self._needs:
-            offered = offered_column.values[rows]
-            lacking = wanted > offered - used.values[rows]
+        for (bit, wanted, offered_column, used_column), request in zip(self._needs, self._requests, strict=True):
+            offered, used = offered_column.values[rows], used_column.values[rows]
+            if added is not None:
+                used += added.amounts(request.resource)
+            lacking = wanted > offered - used
             shortages += np.multiply(lacking, bit, dtype=np.intp)
             hopeless |= lacking & (wanted > offered)
         return shortages + np.multiply(hopeless, self._hopeless, dtype=np.intp)

@@ -1,0 +1,81 @@
+"""What local filters say of many nodes at once is what they say of each, whoever is thought to be there as well."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.cycle.test_local_filters import PROFILE
+
+from steersman.clock import ManualClock
+from steersman.conformance.setting import Setting
+from steersman.cycle.local_filters import LocalFilters
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import Status
+from steersman.rng import SeededRng
+from steersman.state.nominations import Nominations, rivals
+from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
+
+NODES = [f"n{index}" for index in range(8)]
+#: More than the filter has a table of shortages for.
+MANY = {f"example.com/thing-{index}": 1 for index in range(14)}
+
+amounts = st.sampled_from([0, 1, 2, 3])
+
+
+@st.composite
+def nodes(draw: st.DrawFn, name: str) -> NodeBuilder:
+    node = make_node(name).capacity(cpu=draw(amounts), memory=draw(amounts), pods=draw(st.integers(1, 4)), **MANY)
+    return node.taint("dedicated") if draw(st.integers(0, 4)) == 0 else node
+
+
+@st.composite
+def pods(draw: st.DrawFn, name: str) -> PodBuilder:
+    pod = make_pod(name).req(cpu=draw(amounts), memory=draw(amounts)).priority(draw(st.integers(0, 1)))
+    if draw(st.integers(0, 3)) == 0:
+        pod = pod.req(**MANY)
+    return pod.host_port(draw(st.sampled_from([80, 443]))) if draw(st.booleans()) else pod
+
+
+@st.composite
+def settings_with_nominations(draw: st.DrawFn) -> tuple[Setting, Nominations]:
+    setting = Setting(None, ManualClock(), SeededRng(0), scalar=False)
+    nominated = Nominations(setting.cache.nodes)
+    for name in NODES:
+        setting.add_object(draw(nodes(name)).obj())
+        if draw(st.booleans()):
+            setting.add_existing_pod(draw(pods(f"on-{name}")).node(name).obj())
+        here = [draw(pods(f"to-{name}-{index}")) for index in range(draw(st.integers(0, 3)))]
+        nominated.put(name, [setting.cache.shapes.info(pod.obj()) for pod in here])
+    return setting, nominated
+
+
+@settings(max_examples=150, deadline=None)
+@given(settings_with_nominations(), pods("waiting"))
+def test_of_many_nodes_the_same_is_said_as_of_each(made: tuple[Setting, Nominations], waiting: PodBuilder) -> None:
+    setting, nominated = made
+    pod = setting.cache.shapes.info(waiting.obj())
+    passing = set(setting.cycle.evaluate(setting.profiles[PROFILE], pod).feasible())
+    local = setting.cycle.what_if(PROFILE).local_filters(pod)
+    assert local is not None
+    added = {node: rivals(pod, others) for node, others in nominated.by_node.items()}
+    expected = one_by_one(local, {node: others for node, others in added.items() if others})
+    assert together(local, nominated, pod) == expected
+    table = setting.cache.nodes
+    mask = np.array([name in passing for name in table.names])
+    crowded = local.crowded(nominated.rivals(pod).among(mask))
+    assert {table.names[row] for row in crowded.tolist()} == passing & expected.keys()
+
+
+def one_by_one(local: LocalFilters, added: Mapping[str, Sequence[PodInfo]]) -> dict[str, Status]:
+    found = {node: local.objection(local.table.rows[node], pods) for node, pods in added.items()}
+    return {node: status for node, status in found.items() if status is not None}
+
+
+def together(local: LocalFilters, nominated: Nominations, pod: PodInfo) -> dict[str, Status]:
+    groups = local.objections(nominated.rivals(pod))
+    found = [(local.table.names[row], status) for status, rows in groups.items() for row in rows.tolist()]
+    assert len(found) == len(dict(found)), "no node has two objections"
+    return dict(found)
