@@ -81,3 +81,20 @@ def test_rows_say_what_nodes_say(seed: int) -> None:
         for _ in range(40):
             days.compare()
             days.change()
+
+
+def test_a_claim_that_is_tied_to_a_node_leaves_only_that_one() -> None:
+    tied = make_resource_claim("c").asks("r", "any").allocated(("r", "gpu.example.com", "on-b", "d"), on_node="b")
+    with Days(0).harness as harness:
+        harness.add(tied.obj())
+        pod = make_pod("p").req(cpu="100m").resource_claim("c")
+        assert harness.evaluate(pod).feasible() == ["b"]
+        others = {name: status.message for name, status in harness.rejections(pod).items()}
+        assert others == dict.fromkeys("acd", "resourceclaim not available on the node")
+
+
+def test_so_does_one_that_is_tied_to_a_node_that_is_gone() -> None:
+    tied = make_resource_claim("c").asks("r", "any").allocated(("r", "gpu.example.com", "z", "d"), on_node="z")
+    with Days(0).harness as harness:
+        harness.add(tied.obj())
+        assert harness.evaluate(make_pod("p").req(cpu="100m").resource_claim("c")).feasible() == []

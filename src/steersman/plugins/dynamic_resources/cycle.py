@@ -24,6 +24,8 @@ class CycleClaims:
     extended_resources: dict[str, int] = field(default_factory=dict)
     #: By position, where claims that are allocated can be used; the others everywhere.
     available_on: dict[int, AnyTerm] = field(default_factory=dict)
+    #: The only node where one of these claims can be used; "": none of them is tied to a node.
+    tied_to: str = ""
     #: What Filter chooses from; None: every claim is allocated.
     supply: Supply | None = None
     #: The users' claims that are to be allocated; None: not looked at yet.

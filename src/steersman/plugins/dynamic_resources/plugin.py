@@ -57,6 +57,7 @@ ERR_NO_STATE = "not found"
 ERR_NO_ALLOCATION = "claim allocation not found for node"
 
 STATE_KEY = "DynamicResources"
+NO_ROW = -1
 
 
 class Statuses(Protocol):
@@ -145,6 +146,10 @@ class DynamicResources(
         if cycle is None or cycle.is_empty:
             return rows[:0], rows
         self._latest = cycle
+        if cycle.supply is None and cycle.tied_to:
+            row = view.row_of(cycle.tied_to)
+            here = rows == (NO_ROW if row is None else row)
+            return rows[~here], rows[here]
         return cycle.answers.sorted_rows(rows, view)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steersman import api
-from steersman.api.node_selectors import strict
+from steersman.api.node_selectors import NAME_FIELD, strict
 from steersman.errors import InputError
 from steersman.framework.device_classes import DeviceClasses
 from steersman.framework.handle import Objects
@@ -59,6 +59,7 @@ class Preparing:
                     cycle.available_on[index] = strict(allocation.node_selector)
                 except InputError as problem:
                     return error(problem.message)
+                cycle.tied_to = cycle.tied_to or _only_node(allocation.node_selector)
         if any(claim.status.allocation is None for claim in cycle.claims):
             in_use = self._ledger.in_use()
             cycle.supply = Supply(in_use, AvailableCounters(in_use), self._features)
@@ -95,3 +96,15 @@ class Preparing:
         if self._objects.get(api.DeviceClass, name) is None:
             return unresolvable(f"request {request}: device class {name} does not exist")
         return None
+
+
+def _only_node(selector: api.NodeSelector) -> str:
+    """The node that the selector names, as those of local devices do; "" for all others."""
+    if len(selector.node_selector_terms) != 1:
+        return ""
+    (term,) = selector.node_selector_terms
+    if term.match_expressions or len(term.match_fields) != 1:
+        return ""
+    (field,) = term.match_fields
+    named = field.key == NAME_FIELD and field.operator == "In" and len(field.values) == 1
+    return field.values[0] if named else ""
