@@ -10,12 +10,24 @@ from tests.e2e.faults.proxy import FaultProxy
 from tests.e2e.objects import create_priority_classes, prioritised
 from tests.e2e.volume_controllers import VolumeControllers
 
-from steersman.testing import PodBuilder, is_in, make_claim, make_node, make_pod, make_storage_class, make_volume
+from steersman.testing import (
+    PodBuilder,
+    is_in,
+    make_claim,
+    make_device_class,
+    make_node,
+    make_pod,
+    make_resource_claim,
+    make_slice,
+    make_storage_class,
+    make_volume,
+)
 from steersman.testing.control_plane import JsonObject, KubeClient, Steersman, bound_to, condition, manifest, wait_until
 
 HOSTNAME = "kubernetes.io/hostname"
 STATIC, DYNAMIC = "static", "dynamic"
 EVENTS = "events.k8s.io/Event"
+GPU = "example.com/gpu"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +42,8 @@ class Work:
         self._bind()
         self._meet_a_conflict()
         self._bind_volumes()
+        self._allocate_devices()
+        self._lose_devices()
         self._reject_again_and_again()
         self._preempt()
         self._review()
@@ -65,6 +79,34 @@ class Work:
             for name in (STATIC, DYNAMIC):
                 self.admin.create(manifest(_ours(f"with-{name}").pvc(name)))
                 self._wait_bound(f"with-{name}")
+
+    def _allocate_devices(self) -> None:
+        """Somebody else writes the claim at the same time."""
+        gpus = make_slice("n1").on_node("n1").device("a").device("b")
+        for obj in (make_device_class("gpu").backs(GPU).obj(), gpus.obj()):
+            self.admin.create(manifest(obj))
+        self.admin.create(manifest(make_resource_claim("gpu").asks("r", "gpu")))
+        faster = Interruption(
+            selection=Selection(path="/resourceclaims/gpu/status"),
+            times=1,
+            act=lambda path: self.admin.patch("ResourceClaim", "gpu", {"metadata": {"labels": {"seen": "late"}}}),
+        )
+        with self.proxy.suffering(faster):
+            self.admin.create(manifest(_ours("with-claim").resource_claim("gpu")))
+            wait_until(lambda: faster.happened, what="a conflict")
+            self._wait_bound("with-claim")
+
+    def _lose_devices(self) -> None:
+        """A claim is made for the extended resource, and removed when somebody else binds the pod."""
+        faster = Interruption(
+            selection=Selection(path="/with-devices/binding"),
+            times=1,
+            act=lambda path: self.admin.bind("with-devices", "elsewhere"),
+        )
+        with self.proxy.suffering(faster):
+            self.admin.create(manifest(_ours("with-devices").req(**{GPU: "1"})))
+            wait_until(lambda: faster.happened, what="a conflict")
+        wait_until(lambda: len(self.admin.list("ResourceClaim")) == 1, what="the end of the claim")
 
     def _reject_again_and_again(self) -> None:
         """Until an event that was written before is counted: the second of those with the same words."""
