@@ -25,13 +25,20 @@ class DeviceClasses:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
+        #: Of all objects, when the version was last asked for.
+        self._changes = -1
+        self._known_version = -1
         self._version = -1
         self._by_resource: dict[str, DeviceClass] = {}
 
     @property
     def version(self) -> int:
-        """Equal versions mean equal answers."""
-        return self._objects.version(DeviceClass)
+        """Equal versions mean equal answers. Asked for every pod."""
+        changes = self._objects.changes
+        if changes != self._changes:
+            self._changes = changes
+            self._known_version = self._objects.version(DeviceClass)
+        return self._known_version
 
     def behind(self, resource: str) -> DeviceClass | None:
         if self.version != self._version:

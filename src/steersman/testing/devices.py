@@ -7,7 +7,6 @@ make_resource_claim("training").asks("gpus", "gpu", count=2).matching("gpu.examp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Self
 
 import msgspec
@@ -158,10 +157,6 @@ class ResourceClaimBuilder(Builder[api.ResourceClaim]):
 
     def _status(self, **fields: object) -> Self:
         return self._with(status=_replace(self._object.status, **fields))
-
-
-def capacities(amounts: Mapping[str, api.Quantity]) -> dict[str, api.DeviceCapacity]:
-    return {name: api.DeviceCapacity(value=amount) for name, amount in amounts.items()}
 
 
 def _attribute(value: str | int | bool) -> api.DeviceAttribute:
