@@ -201,3 +201,26 @@ def test_devices_behind_a_configured_resource_count_in_scores(shared_plane: Cont
 
     both = run_both(shared_plane, many_and_few, config={"profiles": [profile]})
     assert both.steersman.node("train") == both.upstream.node("train") == "few"
+
+
+def test_an_allocation_that_nobody_can_use_is_given_up_and_made_anew(shared_plane: ControlPlane) -> None:
+    claims: Claims = []
+    stuck = (
+        make_resource_claim("stuck").asks("r", "gpu").allocated(("r", "gpu.example.com", "gone", "g"), on_node="gone")
+    )
+
+    def prepare_stuck(admin: KubeClient) -> None:
+        prepare(admin)
+        admin.create_with_status(manifest(stuck))
+        admin.create(manifest(pod("unstuck", "stuck")))
+
+    def look(admin: KubeClient) -> None:
+        admin.wait_until(lambda: bound_to(admin.get("Pod", "unstuck")), what="a node")
+        claims.append(allocations(admin)["stuck"])
+
+    both = run_both(shared_plane, prepare_stuck, act=look)
+    upstream, ours = claims
+    assert ours == upstream
+    assert [result["device"] for result in ours["allocation"]["devices"]["results"]] == ["g0"]
+    assert both.steersman.pods == both.upstream.pods
+    assert both.steersman.events_of("unstuck") == both.upstream.events_of("unstuck")
