@@ -232,7 +232,12 @@ other_events: st.SearchStrategy[Event] = st.one_of(
 )
 events: st.SearchStrategy[Event] = words.mostly((7, pod_events), (2, node_events), (1, other_events))
 nominating_events: st.SearchStrategy[Event] = words.mostly(
-    (4, st.builds(Nominate, words.names, st.lists(words.modest_pods, max_size=3))),
+    (
+        4,
+        st.builds(
+            Nominate, words.names, st.lists(words.mostly((3, words.modest_pods), (1, words.waiting_pods)), max_size=3)
+        ),
+    ),
     (1, st.builds(NominateEvaluated, words.names, numbers)),
     (4, events),
 )

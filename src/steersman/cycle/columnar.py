@@ -16,7 +16,7 @@ from steersman.cycle import scalar
 from steersman.cycle.column_report import diagnose_rows, score_table
 from steersman.cycle.crowding import Crowding
 from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses, PreFilterOutcome, ScoreTable
-from steersman.cycle.local_filters import LocalFilters, local_filters
+from steersman.cycle.local_filters import LocalFilters, leading_filters, local_filters
 from steersman.cycle.plan import FilterStep, Plan
 from steersman.cycle.pre_filter import Answer, merge, not_restricted_to
 from steersman.cycle.row_statuses import RowIndex, RowStatuses, rows_by_status
@@ -170,7 +170,7 @@ class ColumnarEvaluation(Evaluation):
         """Nodes to which other pods are nominated must have room for those as well."""
         if not self._nominations.by_node:
             return feasible
-        self._crowding = crowding = Crowding(self._nominations.rivals(self.pod), self.local_filters(), self._examine)
+        self._crowding = crowding = self._make_crowding()
         if not self._entry.is_plain:
             # Plugins that may break are asked wherever the plain engine asks them.
             crowding.examine(self._candidates())
@@ -180,6 +180,14 @@ class ColumnarEvaluation(Evaluation):
         lost = np.zeros(self._table.capacity, np.bool_)
         lost[rows] = True
         return self._entry.signature.without(lost, feasible)
+
+    def _make_crowding(self) -> Crowding:
+        rivals_of_all = self._nominations.rivals(self.pod)
+        local = self.local_filters()
+        if local is not None or not self._entry.is_plain:
+            return Crowding(rivals_of_all, local, local is not None, self._examine)
+        leading = leading_filters(self._entry, self._table, self.pre_filter.skipped)
+        return Crowding(rivals_of_all, leading, False, self._examine)
 
     def _without_live_rejections(self, feasible: Feasible) -> Feasible:
         live = self._live_filters()
@@ -297,7 +305,7 @@ class ColumnarEvaluation(Evaluation):
             others[refused] = False
             yield rows_by_status({refused: self._refusal})
         if self._crowding is not None:
-            yield self._crowding.objections(others)
+            yield from self._crowding.objections(others)
 
     def scores(self) -> ScoreTable | None:
         if self._scores is None and self._feasible.count > 1:

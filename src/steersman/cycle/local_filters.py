@@ -18,6 +18,7 @@ from steersman.framework.columns import (
     AddedPods,
     ClusterFilterKernel,
     Depends,
+    FilterKernel,
     NeedsPorts,
     NeedsRoom,
 )
@@ -88,14 +89,28 @@ def local_filters(plan: Plan, entry: SignatureEntry, table: NodeTable, skipped: 
     """None when a filter that is not skipped looks further, or does not say how its answer follows from the pods."""
     if entry.promised_filters or any(s.is_live and s.name not in skipped for s in plan.filters):
         return None
+    leading, are_all = _leading(entry, table, skipped)
+    return leading if are_all else None
+
+
+def leading_filters(entry: SignatureEntry, table: NodeTable, skipped: Collection[str]) -> LocalFilters:
+    """Those before the first that looks further, where kernels alone decide: what one of them objects to, none behind it is
+    asked about."""
+    return _leading(entry, table, skipped)[0]
+
+
+def _leading(entry: SignatureEntry, table: NodeTable, skipped: Collection[str]) -> tuple[LocalFilters, bool]:
+    """And whether there are no others."""
     steps: list[tuple[FilterStep, FilterColumn]] = []
     for step, part in entry.filters:
         if part is None or step.name in skipped:
             continue
-        if isinstance(part, ClusterFilterKernel):
-            return None
-        if part.kernel.depends is not Depends.NODE and part.kernel.rule is None:
-            return None
+        if isinstance(part, ClusterFilterKernel) or not _is_local(part.kernel):
+            return LocalFilters(table, tuple(steps)), False
         part.sync()
         steps.append((step, part))
-    return LocalFilters(table, tuple(steps))
+    return LocalFilters(table, tuple(steps)), True
+
+
+def _is_local(kernel: FilterKernel) -> bool:
+    return kernel.depends is Depends.NODE or kernel.rule is not None
