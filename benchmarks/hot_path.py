@@ -63,6 +63,20 @@ class AcceptingWriter:
     async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
         return claim
 
+    async def change_resource_claim(
+        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
+    ) -> api.ResourceClaim:
+        return change(claim)
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        return claim
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None:
+        raise RuntimeError(f"the benchmark's pods use no devices, but {api.key(claim)} was to be deleted")
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        raise RuntimeError(f"the benchmark's pods use no devices, but {api.key(pod)} was to be told of some")
+
     def report_failure(self, failure: Failure) -> None:
         self.failures.append(failure)
 
