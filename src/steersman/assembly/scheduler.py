@@ -123,7 +123,7 @@ class Scheduler:
         `schedule_one` does, but finds nodes for all of the replicas before the first of them is bound. Nothing when there is
         nothing to pop."""
         replicas = self._replicas(most)
-        placed = self.cycle.schedule_replicas(replicas) if len(replicas) > 1 else ()
+        placed = self.cycle.schedule_replicas(replicas) if replicas else ()
         if not placed:
             decision = self.schedule_one()
             return () if decision is None else (decision,)
@@ -147,7 +147,7 @@ class Scheduler:
             if pods and pod.template is not pods[0].template:
                 break
             pods.append(pod)
-        profile = self.profiles.get(pods[0].scheduler_name) if pods else None
+        profile = self.profiles.get(pods[0].scheduler_name) if len(pods) > 1 else None
         if profile is None or profile.pre_bind.of(pods[0]) or not self.binding.binds_at_once(pods[0], profile):
             return ()
         return pods
