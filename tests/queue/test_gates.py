@@ -9,7 +9,7 @@ from tests.queue.queues import NODE_ADD, NODE_LABEL, START, Gate, QueueUnderTest
 
 from steersman import api
 from steersman.framework.status import Status
-from steersman.queue import Place, QueuedPodInfo
+from steersman.queue import CountingQueueMetrics, Place, QueuedPodInfo
 from steersman.testing import make_pod
 
 
@@ -49,6 +49,38 @@ def test_other_events_do_not_even_ask_the_gate() -> None:
 
     assert gate.asked == asked
     assert queued.place is Place.UNSCHEDULABLE
+
+
+def test_a_pod_that_stays_gated_is_counted_as_one_that_left_and_came_back() -> None:
+    gate = Gate(holds=["held"])
+    test = QueueUnderTest(row("Gate", NODE_ADD), gates=[gate])
+    test.add(make_pod("held").obj())
+    asked = gate.asked
+    for _ in range(3):
+        test.queue.move_all(NODE_ADD)
+
+    assert gate.asked == asked + 3
+    queued = resident(test, "held")
+    assert (queued.place, queued.gating_plugin, queued.moved_by) == (Place.UNSCHEDULABLE, "Gate", "NodeAdd")
+    assert isinstance(test.queue.metrics, CountingQueueMetrics)
+    assert test.queue.metrics.entered["unschedulable", "NodeAdd"] == 3
+    test.queue.validate_state()
+
+
+def test_another_plugin_may_take_over_the_gate() -> None:
+    first, second = Gate(name="First", holds=["held"]), Gate(name="Second", holds=["held"])
+    test = QueueUnderTest(row("First", NODE_ADD), row("Second", NODE_LABEL), gates=[first, second])
+    test.add(make_pod("held").obj())
+    first.held_names.clear()
+    test.queue.move_all(NODE_ADD)
+
+    queued = resident(test, "held")
+    assert (queued.place, queued.gating_plugin) == (Place.UNSCHEDULABLE, "Second")
+    assert queued.rejectors == {"First", "Second"}
+    test.queue.validate_state()
+    second.held_names.clear()
+    test.queue.move_all(NODE_LABEL)
+    assert test.pop_all() == ["held"]
 
 
 def test_a_pod_that_comes_back_during_its_backoff_is_gated_before_backoff() -> None:

@@ -24,15 +24,13 @@ class PreEnqueueGate:
         self._plugins: dict[str, Sequence[PreEnqueue]] = {
             name: tuple(profile.pre_enqueue) for name, profile in profiles.items()
         }
+        #: The same by profile and the name of the plugin that is to be asked first.
+        self._beginning_with: dict[tuple[str, str], Sequence[PreEnqueue]] = {}
         self._metrics = metrics
 
     def check(self, queued: QueuedPodInfo) -> None:
         """Set or clear the pod's gating plugin. The plugin that already gates it is asked first."""
-        plugins = self._plugins.get(queued.profile, ())
-        gating = queued.gating_plugin
-        if gating:
-            plugins = sorted(plugins, key=lambda plugin: plugin.name != gating)
-        for plugin in plugins:
+        for plugin in self._in_order(queued.profile, queued.gating_plugin):
             try:
                 status = plugin.pre_enqueue(queued.pod)
             except Exception as problem:
@@ -44,7 +42,19 @@ class PreEnqueueGate:
                 return
         queued.gating_plugin = ""
 
+    def _in_order(self, profile: str, first: str) -> Sequence[PreEnqueue]:
+        plugins = self._plugins.get(profile, ())
+        if not first:
+            return plugins
+        known = self._beginning_with.get((profile, first))
+        if known is None:
+            known = tuple(sorted(plugins, key=lambda plugin: plugin.name != first))
+            self._beginning_with[profile, first] = known
+        return known
+
     def _close(self, queued: QueuedPodInfo, plugin: str) -> None:
+        if queued.gating_plugin == plugin and plugin in queued.unschedulable_plugins:
+            return
         if plugin not in queued.rejectors:
             self._metrics.rejection_changed(plugin, queued.profile, 1)
         queued.unschedulable_plugins |= {plugin}

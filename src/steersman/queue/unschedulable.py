@@ -39,16 +39,21 @@ class UnschedulablePods:
     def add(self, queued: QueuedPodInfo, event: str) -> None:
         """Take in a pod, or note that the gate or the rejectors of a pod that is here have changed."""
         key = queued.key
-        resident = self.remove(key)
-        if resident is None:
-            self._metrics.pod_entered("unschedulable", event)
-        elif resident is not queued:
-            resident.move_to(Place.OUTSIDE, event)
+        resident = self.pods.get(key)
+        if resident is not queued:
+            if resident is None:
+                self.count_entry(event)
+            else:
+                self.remove(key)
+                resident.move_to(Place.OUTSIDE, event)
         queued.move_to(Place.UNSCHEDULABLE, event)
         self.pods.add(queued)
         self._list(queued)
-        if queued.is_gated:
-            self.gated.add(key)
+        (self.gated.add if queued.is_gated else self.gated.discard)(key)
+
+    def count_entry(self, event: str) -> None:
+        """A pod enters, or, as far as the count goes, has left and comes back."""
+        self._metrics.pod_entered("unschedulable", event)
 
     def remove(self, key: str) -> QueuedPodInfo | None:
         queued = self.pods.remove(key)
@@ -77,12 +82,16 @@ class UnschedulablePods:
         return list(found.values())
 
     def _list(self, queued: QueuedPodInfo) -> None:
-        names = queued.rejectors
+        key, names = queued.key, queued.rejectors
         if queued.profile not in self._profiles:
             names |= {_ANY_EVENT}
-        self._listed_under[queued.key] = names
+        if key in self._listed_under:
+            if self._listed_under[key] == names:
+                return
+            self._unlist(key)
+        self._listed_under[key] = names
         for name in names:
-            self._rejected_by.setdefault(name, {})[queued.key] = queued
+            self._rejected_by.setdefault(name, {})[key] = queued
 
     def _unlist(self, key: str) -> None:
         for name in self._listed_under.pop(key):

@@ -71,7 +71,18 @@ class Waker:
                 continue
             strategy = interest.strategy(queued, old, new)
             if strategy is not Strategy.SKIP:
-                self._queues.unschedulable.remove(queued.key)
-                ready |= self._requeuer.requeue(queued, strategy, interest.event.label, now)
+                ready |= self._requeue(queued, strategy, interest.event.label, now)
         self._queues.in_flight.record(interest.event, old, new)
         return ready
+
+    def _requeue(self, queued: QueuedPodInfo, strategy: Strategy, event: str, now: int) -> bool:
+        """A pod that is still gated stays where it is, which is what happens to most preemptors when a victim goes; it is
+        counted as one that left and came back."""
+        waiting = self._queues.unschedulable
+        if not queued.gating_plugin:
+            waiting.remove(queued.key)
+            return self._requeuer.requeue(queued, strategy, event, now)
+        if self._requeuer.requeue(queued, strategy, event, now):
+            return True
+        waiting.count_entry(event)
+        return False
