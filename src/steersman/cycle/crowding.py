@@ -21,6 +21,8 @@ from steersman.state.nominations import Rivals
 Examine = Callable[[int, Sequence[PodInfo]], Status | None]
 """The first objection against a row, with and without these pods on it."""
 
+#: Up to this many nodes, one after the other is cheaper than vector operations.
+FEW = 4
 _NONE: RowIndex = np.zeros(0, np.intp)
 
 
@@ -51,11 +53,21 @@ class Crowding:
 
     def lost(self, feasible: BoolColumn) -> RowIndex:
         """Those of the rows, which pass as they are, that the pod must leave to its rivals."""
-        crowded = _NONE if self._leading is None else self._leading.crowded(self._rivals.among(feasible))
+        crowded = self._crowded(feasible)
         if self._are_all:
             return crowded
         self.examine(_without(feasible, crowded))
         return np.concatenate([crowded, np.array([row for row in self._known if feasible[row]], np.intp)])
+
+    def _crowded(self, feasible: BoolColumn) -> RowIndex:
+        """The same as far as columns tell."""
+        leading = self._leading
+        if leading is None or not feasible[self._rivals.rows].any():
+            return _NONE
+        some = self._rivals.among(feasible)
+        if len(some) > FEW:
+            return leading.crowded(some)
+        return np.array([row for row, others in some.items() if leading.objection(row, others) is not None], np.intp)
 
     def objections(self, rows: BoolColumn) -> Iterator[Mapping[Status, RowIndex]]:
         """Against those of the rows on which rivals are, by status. No row occurs twice."""
