@@ -23,6 +23,7 @@ from steersman.state.allocator import keep_freed_memory
 
 NODE_COUNTS = (1000, 5000, 15000)
 WARM_UP = 200
+REPEATS = 3
 CHUNKS = 16
 CHUNK = 128
 TOGETHER = 64
@@ -139,5 +140,5 @@ def main(names: list[str] | None = None) -> None:
 
 def _cells(name: str, drive: Drive) -> Iterator[str]:
     for node_count, expected in zip(NODE_COUNTS, WORKLOADS[name][2], strict=True):
-        micros = measure(name, node_count, drive)
+        micros = min(measure(name, node_count, drive) for _ in range(REPEATS))
         yield f"{micros:9.1f} ({micros / expected:4.1f}×)  "
