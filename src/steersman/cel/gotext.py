@@ -1,4 +1,4 @@
-"""How upstream's language writes values into texts: quoted strings, floats, and lists, where messages or results show them."""
+"""How upstream's language writes values into texts: floats and lists, where messages or results show them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,6 @@ from typing import Final
 
 from steersman.cel.values import Optional, TypeValue, Value, from_key
 
-_ESCAPES: Final = {
-    "\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"',
-}  # fmt: skip
 _PLAIN_POINTS: Final = range(-3, 7)
 """Positions of the decimal point, from the first digit, at which a number is written without exponent."""
 
@@ -32,11 +29,6 @@ def shown(value: Value) -> str:
     if isinstance(value, TypeValue):
         return value.name
     return "NULL_VALUE" if value is None else str(value)
-
-
-def quoted(text: str) -> str:
-    """A text in double quotes, with what is not printable escaped."""
-    return '"' + "".join(_ESCAPES.get(char) or _printable(char) for char in text) + '"'
 
 
 def shortest(number: float) -> str:
@@ -72,12 +64,3 @@ def _special(number: float) -> str:
     if math.isnan(number):
         return "NaN"
     return "+Inf" if number > 0 else "-Inf"
-
-
-def _printable(char: str) -> str:
-    if char.isprintable():
-        return char
-    code = ord(char)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from steersman.api.go_text import quote
 from steersman.cel.arithmetic import MAX_INT, MAX_SECONDS, MIN_SECONDS
 from steersman.cel.errors import CelError
-from steersman.cel.gotext import quoted
 from steersman.cel.values import NANOS, Timestamp
 
 _UNITS: Final = {
@@ -128,7 +128,7 @@ def _zone(name: str) -> ZoneInfo | timezone:
 def _number(text: str) -> int:
     if re.fullmatch(r"[+-]?[0-9]+", text):
         return int(text)
-    raise CelError(f"strconv.Atoi: parsing {quoted(text)}: invalid syntax")
+    raise CelError(f"strconv.Atoi: parsing {quote(text)}: invalid syntax")
 
 
 _LEAP_CYCLE: Final = (datetime(800, 1, 1) - datetime(400, 1, 1)) // timedelta(seconds=1)

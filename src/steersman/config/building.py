@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from steersman.api.go_text import quote
 from steersman.config.args_validation import args_errors
 from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities
 from steersman.config.configuration import Args, Extender, ExtensionPoint, Profile, SchedulerConfiguration
@@ -17,7 +18,6 @@ from steersman.config.expansion import EffectiveProfile, ExpansionError, effecti
 from steersman.config.extenders import ExtenderError, check_tls, in_call_order, timeout, with_ignored_resources
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
 from steersman.config.field_errors import joined
-from steersman.config.go_text import quote
 from steersman.config.plugin_args import ARGS_TYPES, ConfigStruct
 
 

@@ -13,7 +13,7 @@ from typing import Final
 
 import msgspec
 
-from steersman.config.go_text import quote
+from steersman.api.go_text import quote
 from steersman.config.json_tree import JsonObject, JsonValue, Number
 
 _MOST_STRICT_ERRORS: Final = 100

@@ -13,11 +13,11 @@ from typing import Any, Final
 
 import msgspec
 
+from steersman.api.go_text import quote
 from steersman.config.args_schema import ARGS
 from steersman.config.configuration import API_GROUP, API_VERSION, CONFIGURATION_KIND
 from steersman.config.decode_log import DecodeAbort, DecodeKind, DecodeLog, Place, StrictProblem, described
 from steersman.config.errors import ConfigError, ConfigStage, Problem
-from steersman.config.go_text import quote
 from steersman.config.json_tree import JsonObject, JsonValue, MalformedError, looks_like_json, parse_json, plain
 from steersman.config.kinds import ObjectOf
 from steersman.config.plugin_args import ARGS_TYPES

@@ -10,7 +10,7 @@ from typing import Final, Self
 
 import msgspec
 
-from steersman.config.go_text import quote
+from steersman.api.go_text import quote
 
 NANOSECOND: Final = 1
 MICROSECOND: Final = 1_000

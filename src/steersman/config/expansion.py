@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from steersman.api.go_text import quote
 from steersman.config.catalog import Capabilities
 from steersman.config.configuration import (
     ALL_PLUGINS,
@@ -19,7 +20,6 @@ from steersman.config.configuration import (
     PluginSet,
     Profile,
 )
-from steersman.config.go_text import quote
 from steersman.config.plugin_args import ConfigStruct
 
 _MAX_NODE_SCORE: Final = 100

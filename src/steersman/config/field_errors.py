@@ -11,8 +11,8 @@ from enum import StrEnum
 
 import msgspec
 
+from steersman.api.go_text import quote
 from steersman.config.durations import Duration
-from steersman.config.go_text import quote
 
 
 class ErrorType(StrEnum):

@@ -1,7 +1,7 @@
-"""How Go writes values into text: quoted strings and shortest floats.
+"""How Go writes numbers into text: shortest floats.
 
-Error texts and printed numbers have to read as kube-scheduler's do. Used by `field_errors`, `yaml_tree` and `kinds`;
-depends on nothing.
+Printed numbers have to read as kube-scheduler's do. Used by `yaml_tree` and `kinds`; depends on nothing. How Go quotes
+strings is in `api.go_text`.
 """
 
 from __future__ import annotations
@@ -11,34 +11,7 @@ import struct
 from decimal import Decimal
 from typing import Final
 
-_ESCAPES: Final = {
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-    "\\": "\\\\",
-    '"': '\\"',
-}
 _FIRST_WITH_EXPONENT: Final = 1e21
-
-
-def quote(text: str) -> str:
-    """`text` in double quotes with Go's escapes, as `strconv.Quote` gives it."""
-    return '"' + "".join(_escaped(character) for character in text) + '"'
-
-
-def _escaped(character: str) -> str:
-    if character in _ESCAPES:
-        return _ESCAPES[character]
-    if character == " " or character.isprintable():
-        return character
-    code = ord(character)
-    if code < 0x80:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def json_float(value: float) -> str:

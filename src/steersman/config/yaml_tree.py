@@ -15,7 +15,8 @@ from typing import Final, TypeAlias
 import msgspec
 import yaml
 
-from steersman.config.go_text import json_float, quote
+from steersman.api.go_text import quote
+from steersman.config.go_text import json_float
 from steersman.config.json_tree import JsonObject, JsonValue, MalformedError, Number
 from steersman.config.yaml_scalars import MERGE, Scalar, ScalarError, resolve
 

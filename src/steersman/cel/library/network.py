@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from steersman.api.go_text import quote
 from steersman.cel.comparison import Equatable
 from steersman.cel.declarations import function, overload
 from steersman.cel.errors import CelError, no_such_overload
-from steersman.cel.gotext import quoted
 from steersman.cel.values import Value, register
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -66,12 +66,12 @@ def _parse_ip(text: str) -> Ip:
     try:
         address = _address(text)
     except CelError as error:
-        raise CelError(f"IP Address {quoted(text)} parse error during conversion from string: {error}") from None
+        raise CelError(f"IP Address {quote(text)} parse error during conversion from string: {error}") from None
     if isinstance(address, ipaddress.IPv6Address):
         if address.scope_id is not None:
-            raise CelError(f"IP address {quoted(text)} with zone value is not allowed")
+            raise CelError(f"IP address {quote(text)} with zone value is not allowed")
         if address.ipv4_mapped is not None:
-            raise CelError(f"IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+            raise CelError(f"IPv4-mapped IPv6 address {quote(text)} is not allowed")
     return Ip(address)
 
 
@@ -83,7 +83,7 @@ def _parse_cidr(text: str) -> Cidr:
     except CelError as error:
         raise CelError(f"{prefix}{prefix}{error}") from None
     if isinstance(cidr.address, ipaddress.IPv6Address) and cidr.address.ipv4_mapped is not None:
-        raise CelError(f"{prefix}IPv4-mapped IPv6 address {quoted(text)} is not allowed")
+        raise CelError(f"{prefix}IPv4-mapped IPv6 address {quote(text)} is not allowed")
     return cidr
 
 
@@ -94,7 +94,7 @@ def _address(text: str) -> Address:
             return ipaddress.ip_address(text)
     except ValueError:
         pass
-    raise CelError(f"ParseAddr({quoted(text)}): {_complaint(text)}")
+    raise CelError(f"ParseAddr({quote(text)}): {_complaint(text)}")
 
 
 def _complaint(text: str) -> str:
@@ -111,10 +111,10 @@ def _complaint_ipv4(text: str) -> str:
     for position, field in enumerate(fields):
         rest = ".".join(fields[position:])
         if not field:
-            return f"IPv4 field must have at least one digit (at {quoted(rest or '.')})"
+            return f"IPv4 field must have at least one digit (at {quote(rest or '.')})"
         if not (field.isascii() and field.isdigit()):
             bad = next(at for at, char in enumerate(field) if not (char.isascii() and char.isdigit()))
-            return f"unexpected character (at {quoted(rest[bad:])})"
+            return f"unexpected character (at {quote(rest[bad:])})"
         if len(field) > 1 and field[0] == "0":
             return "IPv4 field has octet with leading zero"
         if int(field) > 255:
@@ -131,34 +131,34 @@ def _complaint_ipv6(text: str) -> str:
         if not _GROUP.fullmatch(group) and "." not in group:
             bad = next(at for at, char in enumerate(group) if not _GROUP.fullmatch(char))
             if bad == 0:
-                return f"each colon-separated field must have at least one digit (at {quoted(rest)})"
-            return f"unexpected character, want colon (at {quoted(rest[bad:])})"
+                return f"each colon-separated field must have at least one digit (at {quote(rest)})"
+            return f"unexpected character, want colon (at {quote(rest[bad:])})"
         if len(group) > 4 and "." not in group:
-            return f"each group must have 4 or less digits (at {quoted(rest)})"
+            return f"each group must have 4 or less digits (at {quote(rest)})"
     if ":::" in address:
         rest = address[address.index(":::") + 2 :]
-        return f"each colon-separated field must have at least one digit (at {quoted(rest)})"
+        return f"each colon-separated field must have at least one digit (at {quote(rest)})"
     if address.count("::") > 1:
-        return f"multiple :: in address (at {quoted(address[address.rindex('::') + 1 :])})"
+        return f"multiple :: in address (at {quote(address[address.rindex('::') + 1 :])})"
     if "::" not in address and address.count(":") < 7:
         return "address string too short"
-    return f"trailing garbage after address (at {quoted(address.split(':', 8)[-1])})"
+    return f"trailing garbage after address (at {quote(address.split(':', 8)[-1])})"
 
 
 def _prefix(text: str) -> Cidr:
     head, slash, mask = text.rpartition("/")
     if not slash:
-        raise CelError(f"netip.ParsePrefix({quoted(text)}): no '/'")
+        raise CelError(f"netip.ParsePrefix({quote(text)}): no '/'")
     try:
         address = _address(head)
     except CelError as error:
-        raise CelError(f"netip.ParsePrefix({quoted(text)}): {error}") from None
+        raise CelError(f"netip.ParsePrefix({quote(text)}): {error}") from None
     if isinstance(address, ipaddress.IPv6Address) and address.scope_id is not None:
-        raise CelError(f"netip.ParsePrefix({quoted(text)}): IPv6 zones cannot be present in a prefix")
+        raise CelError(f"netip.ParsePrefix({quote(text)}): IPv6 zones cannot be present in a prefix")
     if not _MASK.fullmatch(mask) or (len(mask) > 1 and mask[0] == "0"):
-        raise CelError(f"netip.ParsePrefix({quoted(text)}): bad bits after slash: {quoted(mask)}")
+        raise CelError(f"netip.ParsePrefix({quote(text)}): bad bits after slash: {quote(mask)}")
     if int(mask) > address.max_prefixlen:
-        raise CelError(f"netip.ParsePrefix({quoted(text)}): prefix length out of range")
+        raise CelError(f"netip.ParsePrefix({quote(text)}): prefix length out of range")
     return Cidr(address, int(mask))
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from steersman.api.go_text import quote
 from steersman.cel.arithmetic import MAX_INT, MAX_UINT
 from steersman.cel.comparison import Equatable
 from steersman.cel.declarations import function, overload
 from steersman.cel.errors import CelError, no_such_overload
-from steersman.cel.gotext import quoted
 from steersman.cel.values import Value, register
 
 _DIGITS: Final = re.compile(r"[0-9]*")
@@ -55,9 +55,9 @@ def parse(text: str) -> Semver:
 
 def _number(name: str, text: str) -> int:
     if not _DIGITS.fullmatch(text):
-        raise CelError(f"Invalid character(s) found in {name} number {quoted(text)}")
+        raise CelError(f"Invalid character(s) found in {name} number {quote(text)}")
     if len(text) > 1 and text[0] == "0":
-        raise CelError(f"{name.capitalize()} number must not contain leading zeroes {quoted(text)}")
+        raise CelError(f"{name.capitalize()} number must not contain leading zeroes {quote(text)}")
     return _parsed(text)
 
 
@@ -65,7 +65,7 @@ def _parsed(text: str) -> int:
     if not text:
         raise CelError('strconv.ParseUint: parsing "": invalid syntax')
     if int(text) > MAX_UINT:
-        raise CelError(f"strconv.ParseUint: parsing {quoted(text)}: value out of range")
+        raise CelError(f"strconv.ParseUint: parsing {quote(text)}: value out of range")
     return int(text)
 
 
@@ -75,10 +75,10 @@ def _pre_release(text: str) -> tuple[bool, int, str]:
         raise CelError("Prerelease is empty")
     if _DIGITS.fullmatch(text):
         if len(text) > 1 and text[0] == "0":
-            raise CelError(f"Numeric PreRelease version must not contain leading zeroes {quoted(text)}")
+            raise CelError(f"Numeric PreRelease version must not contain leading zeroes {quote(text)}")
         return False, _parsed(text), ""
     if not _IDENTIFIER.fullmatch(text):
-        raise CelError(f"Invalid character(s) found in prerelease {quoted(text)}")
+        raise CelError(f"Invalid character(s) found in prerelease {quote(text)}")
     return True, 0, text
 
 
@@ -86,7 +86,7 @@ def _check_build(text: str) -> None:
     if not text:
         raise CelError("Build meta data is empty")
     if not _IDENTIFIER.fullmatch(text):
-        raise CelError(f"Invalid character(s) found in build meta data {quoted(text)}")
+        raise CelError(f"Invalid character(s) found in build meta data {quote(text)}")
 
 
 def _parse_relaxed(text: str, normalize: bool) -> Semver:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import string
 from typing import Final
 
+from steersman.api.go_text import ESCAPES
 from steersman.cel.declarations import function, overload
 from steersman.cel.errors import CelError
 from steersman.cel.gotext import shown
@@ -20,19 +21,7 @@ _WHITESPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
 )
-_QUOTED: Final = str.maketrans(
-    {
-        "\a": "\\a",
-        "\b": "\\b",
-        "\f": "\\f",
-        "\n": "\\n",
-        "\r": "\\r",
-        "\t": "\\t",
-        "\v": "\\v",
-        "\\": "\\\\",
-        '"': '\\"',
-    }
-)
+_QUOTED: Final = str.maketrans(ESCAPES)
 
 
 def _out_of_range(index: int) -> CelError:

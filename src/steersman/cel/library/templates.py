@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NoReturn
 
+from steersman.api.go_text import quote
 from steersman.cel.conversions import to_string
 from steersman.cel.errors import CelError
-from steersman.cel.gotext import quoted
 from steersman.cel.types import (
     BOOL,
     BYTES,
@@ -150,7 +150,7 @@ def _converted(value: Value) -> str:
     try:
         return to_string(value)
     except CelError as error:
-        raise CelError(f"could not convert argument {quoted(str(error))} to string") from None
+        raise CelError(f"could not convert argument {quote(str(error))} to string") from None
 
 
 def _nested(value: Value) -> str:
@@ -167,26 +167,26 @@ def _nested(value: Value) -> str:
     if type_name(value) not in _TEXTUAL:
         raise CelError(f"no formatting function for {type_name(value)}")
     if isinstance(value, Timestamp):
-        return f"timestamp({quoted(to_string(value))})"
+        return f"timestamp({quote(to_string(value))})"
     if isinstance(value, Duration):
-        return f"duration({quoted(to_string(value))})"
+        return f"duration({quote(to_string(value))})"
     return _converted(value)
 
 
 def _quoted_if_text(value: Value) -> str:
     text = _nested(value)
     if isinstance(value, str):
-        return quoted(text)
+        return quote(text)
     if isinstance(value, bytes):
-        return "b" + quoted(text)
+        return "b" + quote(text)
     if isinstance(value, float) and not math.isfinite(value):
-        return quoted(text)
+        return quote(text)
     return text
 
 
 def _key(key: Value) -> str:
     if isinstance(key, str):
-        return quoted(key)
+        return quote(key)
     if isinstance(key, int):
         return to_string(key)
     raise CelError(f"no formatting function for map key of type {type_name(key)}")

@@ -6,12 +6,13 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
-from urllib.parse import quote, unquote_to_bytes
+from urllib.parse import quote as percent_encode
+from urllib.parse import unquote_to_bytes
 
+from steersman.api.go_text import quote
 from steersman.cel.comparison import Equatable
 from steersman.cel.declarations import function, overload
 from steersman.cel.errors import CelError, no_such_overload
-from steersman.cel.gotext import quoted
 from steersman.cel.values import Value, register
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -65,7 +66,7 @@ def parse_request_uri(text: str) -> Url:
     try:
         return _parse(text, via_request=True)
     except CelError as error:
-        raise CelError(f"parse {quoted(text)}: {error}") from None
+        raise CelError(f"parse {quote(text)}: {error}") from None
 
 
 @lru_cache(maxsize=4096)
@@ -78,7 +79,7 @@ def _url(text: str) -> Url:
     try:
         parsed = _parse(body, via_request=False)
     except CelError as error:
-        raise CelError(f"URL parse error during conversion from string: parse {quoted(body)}: {error}") from None
+        raise CelError(f"URL parse error during conversion from string: parse {quote(body)}: {error}") from None
     _check_escapes(fragment)
     return Url(parsed.scheme, parsed.opaque, parsed.user, parsed.host, parsed.path, parsed.query, fragment)
 
@@ -142,31 +143,31 @@ def _host(scheme: str, host: str) -> str:
 
 def _check_port(port: str) -> None:
     if not _PORT.fullmatch(port):
-        raise CelError(f"invalid port {quoted(port)} after host")
+        raise CelError(f"invalid port {quote(port)} after host")
 
 
 def _unescaped_host(host: str) -> str:
     _check_escapes(host)
     escape = _HOST_ESCAPE.search(host)
     if escape:
-        raise CelError(f"invalid URL escape {quoted(escape[0])}")
+        raise CelError(f"invalid URL escape {quote(escape[0])}")
     for char in host:
         if char != "%" and not _HOST_CHARACTERS.match(char):
-            raise CelError(f"invalid character {quoted(char)} in host name")
+            raise CelError(f"invalid character {quote(char)} in host name")
     return unquote_to_bytes(host).decode(errors="replace")
 
 
 def _check_escapes(text: str) -> None:
     bad = _BAD_ESCAPE.search(text)
     if bad:
-        raise CelError(f"invalid URL escape {quoted(bad[0])}")
+        raise CelError(f"invalid URL escape {quote(bad[0])}")
 
 
 def escaped_path(url: Url) -> str:
     """The path with everything escaped that has to be, as it was written if it could be."""
     if _VALID_PATH.fullmatch(url.path):
         return url.path
-    return quote(unquote_to_bytes(url.path), safe=_PATH_SAFE)
+    return percent_encode(unquote_to_bytes(url.path), safe=_PATH_SAFE)
 
 
 def _split_host(host: str) -> tuple[str, str]:
