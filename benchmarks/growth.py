@@ -63,7 +63,7 @@ def growth(name: str, small: tuple[int, int], large: tuple[int, int]) -> tuple[f
 
 
 def main(names: list[str] | None = None) -> None:
-    print("growth of the whole schedule_one, µs per pod")
+    print("growth from the queue to the binding, replicas together, µs per pod")
     for name in names or list(WORKLOADS):
         few, many = growth(name, (NODES[0], 0), (NODES[1], 0))
         empty, full = growth(name, (NODES[1], EXISTING[0]), (NODES[1], EXISTING[1]))
