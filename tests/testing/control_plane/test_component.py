@@ -11,10 +11,11 @@ from steersman.testing.control_plane import Component, ComponentError, wait_unti
 
 POLITE = """
 import pathlib, signal, sys
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(7))
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
 pathlib.Path(sys.argv[1]).touch()
 print("up", flush=True)
-signal.pause()
+signal.sigwait({signal.SIGTERM})
+sys.exit(7)
 """
 
 
@@ -23,9 +24,11 @@ def component(folder: Path) -> Component:
     flag = folder / "ready"
 
     def ready() -> bool:
-        touched = flag.exists()
-        flag.unlink(missing_ok=True)
-        return touched
+        try:
+            flag.unlink()
+        except FileNotFoundError:
+            return False
+        return True
 
     return Component("sleeper", [sys.executable, "-c", POLITE, str(flag)], folder / "log", ready=ready)
 
