@@ -15,7 +15,7 @@ from steersman.cel.comparison import find
 from steersman.cel.cost import LIMIT, LOOKUP
 from steersman.cel.errors import CelError, CostExceeded
 from steersman.cel.frame import Evaluator, Frame, Plan, constant, constant_value
-from steersman.cel.gotext import shown
+from steersman.cel.value_text import shown
 from steersman.cel.values import NONE, DefaultMap, Optional, Uint, Value, go_name, to_key, type_name
 
 _KEYS: Final = frozenset({bool, int, Uint, float, str})

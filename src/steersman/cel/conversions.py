@@ -19,8 +19,8 @@ from steersman.cel.arithmetic import (
     checked_uint,
 )
 from steersman.cel.errors import CelError
-from steersman.cel.gotext import plain, shortest
 from steersman.cel.times import parse_duration, parse_timestamp, written_timestamp
+from steersman.cel.value_text import plain, shortest
 from steersman.cel.values import NANOS, Duration, Timestamp, TypeValue, Uint, Value, type_name
 
 _SIGNED: Final = re.compile(r"[+-]?[0-9]+")

@@ -15,11 +15,11 @@ from steersman.cel.cost import LIST, LOOKUP, MAP
 from steersman.cel.environment import DEVICE, FUNCTIONS, TYPES
 from steersman.cel.errors import Aborted, CelError
 from steersman.cel.frame import Evaluator, Frame, Plan, PlanError, charge, computed, constant, constant_value
-from steersman.cel.gotext import shown
 from steersman.cel.library import regexes
 from steersman.cel.library.optionals import OR, OR_VALUE
 from steersman.cel.regex import compile_pattern
 from steersman.cel.types import Kind
+from steersman.cel.value_text import shown
 from steersman.cel.values import Optional, TypeValue, Uint, Value, to_key
 
 _CONVERSIONS: Final = frozenset(

@@ -17,7 +17,7 @@ import msgspec
 
 from steersman.config.decode_log import DecodeAbort, DecodeKind, DecodeLog, Place, type_problem
 from steersman.config.durations import Duration, DurationError
-from steersman.config.go_text import shortest_float32
+from steersman.config.go_floats import shortest_float32
 from steersman.config.json_tree import JsonObject, JsonValue, Number, PlainValue
 
 

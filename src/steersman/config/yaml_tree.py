@@ -16,7 +16,7 @@ import msgspec
 import yaml
 
 from steersman.api.go_text import quote
-from steersman.config.go_text import json_float
+from steersman.config.go_floats import json_float
 from steersman.config.json_tree import JsonObject, JsonValue, MalformedError, Number
 from steersman.config.yaml_scalars import MERGE, Scalar, ScalarError, resolve
 

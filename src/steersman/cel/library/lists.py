@@ -13,8 +13,8 @@ from steersman.cel.arithmetic import add, missing_operator
 from steersman.cel.comparison import contains, equal_or_false, find, is_ordered, order
 from steersman.cel.declarations import Function, Implementation, function, overload
 from steersman.cel.errors import Aborted, CelError, no_such_overload
-from steersman.cel.gotext import shown
 from steersman.cel.macros import MAP_INSERT, SORT_BY_KEYS
+from steersman.cel.value_text import shown
 from steersman.cel.values import Duration, GrowingMap, Uint, Value, from_key, go_name, to_key, type_name
 
 LONGEST_RANGE: Final = 1_000_000

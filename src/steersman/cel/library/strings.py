@@ -11,8 +11,8 @@ from typing import Final
 from steersman.api.go_text import ESCAPES
 from steersman.cel.declarations import function, overload
 from steersman.cel.errors import CelError
-from steersman.cel.gotext import shown
 from steersman.cel.library.templates import format_text
+from steersman.cel.value_text import shown
 from steersman.cel.values import Value
 
 _LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
