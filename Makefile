@@ -6,13 +6,20 @@ BUNDLES := $(or $(wildcard ../shared/golden/*.jsonl.gz),$(wildcard tests/golden/
 # FILES=… runs some of them.
 FILES ?= $(BUNDLES)
 
-.PHONY: run test check bench race conformance e2e install clean
+TOOLS := .venv-tools
+TOOLS_STAMP := $(TOOLS)/.installed
+
+.PHONY: run test check bench race conformance e2e matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml scripts/install.sh
+$(STAMP): pyproject.toml requirements/dev.lock scripts/install.sh
 	sh scripts/install.sh $(VENV)
 	@touch $(STAMP)
+
+$(TOOLS_STAMP): requirements/tools.lock scripts/tools.sh
+	sh scripts/tools.sh $(TOOLS)
+	@touch $(TOOLS_STAMP)
 
 run: $(STAMP)
 	$(VENV)/bin/steersman simulate -f examples/quickstart/cluster.yaml -f examples/quickstart/pods.yaml --seed 1
@@ -39,5 +46,31 @@ conformance: $(STAMP)
 e2e: $(STAMP)
 	@sh scripts/control_plane/test.sh $(PY) $(TESTS)
 
+# `make test` with every supported Python that is found here; TESTS="tests/api tests/client" runs a part of it.
+matrix:
+	@sh scripts/matrix.sh $(TESTS)
+
+# The tests with the oldest releases that pyproject.toml allows.
+lowest: $(TOOLS_STAMP)
+	sh scripts/lowest.sh $(TOOLS)/bin/uv $(TESTS)
+
+# Writes requirements/*.lock anew; LOCK=--upgrade looks for newer releases, LOCK="--upgrade-package aiohttp" for one.
+lock: $(TOOLS_STAMP)
+	sh scripts/lock.sh $(TOOLS)/bin/uv $(LOCK)
+
+# The bill of materials of the image, CycloneDX, checked against its schema.
+sbom: $(STAMP) $(TOOLS_STAMP)
+	@mkdir -p dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(PY) -m scripts.sbom dist/steersman.cdx.json
+	$(TOOLS)/bin/python scripts/check_sbom.py dist/steersman.cdx.json
+
+# Everything that is published, reproducibly, into dist/; RELEASE="--base-image python:3.13-slim@sha256:…", see docs/release.md.
+release: $(STAMP)
+	$(PY) -m scripts.release $(RELEASE)
+
+# SPDX=--fix inserts the licence line where it is missing.
+spdx: $(STAMP)
+	$(PY) -m scripts.spdx $(SPDX)
+
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

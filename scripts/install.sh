@@ -1,31 +1,24 @@
 #!/bin/sh
-# Creates the virtual environment and installs Steersman with its development tools into it.
-# Uses uv where there is one, else venv and pip. A registry that answers "too many requests" is asked again.
+# install.sh [VENV [LOCK]]: creates the virtual environment, installs the locked packages into it, each with the hash that the
+# lock names, and Steersman itself from here. Uses uv where there is one, else venv and pip.
 set -eu
 venv=${1:-.venv}
-
-attempt() {
-    tries=0
-    until "$@"; do
-        tries=$((tries + 1))
-        if [ "$tries" -ge 5 ]; then
-            echo "install: giving up after $tries attempts: $*" >&2
-            return 1
-        fi
-        echo "install: attempt $tries failed, next one in $((tries * 10)) s" >&2
-        sleep $((tries * 10))
-    done
-}
+lock=${2:-requirements/dev.lock}
+. "$(dirname "$0")/retry.sh"
 
 python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
     echo "install: Steersman needs Python 3.11 or newer; $("$python" --version) found. Set PYTHON to another interpreter." >&2
     exit 1
 }
+# Without isolation, Steersman is built by the hatchling of the lock and not by whichever is newest.
 if command -v uv >/dev/null 2>&1; then
     [ -x "$venv/bin/python" ] || uv venv --quiet --python "$python" "$venv"
-    attempt uv pip install --quiet --python "$venv/bin/python" -e '.[dev]'
+    attempt uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$lock"
+    attempt uv pip install --quiet --python "$venv/bin/python" --no-deps --no-build-isolation -e .
 else
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
-    attempt "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+    set -- "$venv/bin/python" -m pip --disable-pip-version-check install --quiet
+    attempt "$@" --require-hashes -r "$lock"
+    attempt "$@" --no-deps --no-build-isolation -e .
 fi

@@ -1,0 +1,1 @@
+"""What developers and releases run beside the package: `python -m scripts.NAME`. Nothing here is shipped."""

@@ -1,0 +1,19 @@
+#!/bin/sh
+# lock.sh UV [OPTION…]: writes requirements/*.lock anew from pyproject.toml, for every supported Python and platform, with the
+# hash of every file. What is locked already stays as long as it fits; `--upgrade`, or `--upgrade-package NAME`, looks for newer
+# releases. No file names an index: whoever installs uses their own.
+set -eu
+uv=$1
+shift
+. "$(dirname "$0")/retry.sh"
+
+compile() {
+    output=$1
+    shift
+    attempt "$uv" pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-package steersman \
+        --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" --output-file "$output" "$@"
+}
+
+compile requirements/run.lock "$@" pyproject.toml
+compile requirements/dev.lock "$@" --extra dev --constraint requirements/run.lock pyproject.toml
+compile requirements/tools.lock "$@" --group pyproject.toml:tools

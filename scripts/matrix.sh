@@ -1,0 +1,32 @@
+#!/bin/sh
+# matrix.sh [TEST…]: the tests with every supported Python that is found (python3.X on the PATH, or among pyenv's versions), each
+# in an environment of its own: .venv-3.11, .venv-3.12, … Says which are missing; fails if one fails, or if none is found.
+set -u
+cd "$(dirname "$0")/.."
+
+find_python() {
+    for candidate in "$(command -v "python$1" || true)" "${PYENV_ROOT:-$HOME/.pyenv}"/versions/"$1".*/bin/python; do
+        # pyenv's shims are on the PATH for versions that are not chosen, and fail.
+        if [ -x "$candidate" ] && "$candidate" -c "import sys; sys.exit(sys.version_info[:2] != tuple(map(int, '$1'.split('.'))))" 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+}
+
+passed='' failed='' missing=''
+for version in 3.11 3.12 3.13 3.14; do
+    python=$(find_python "$version")
+    if [ -z "$python" ]; then
+        missing="$missing $version"
+        continue
+    fi
+    echo "matrix: Python $version ($("$python" --version 2>&1))"
+    if PYTHON=$python sh scripts/install.sh ".venv-$version" && ".venv-$version/bin/python" -m pytest "$@"; then
+        passed="$passed $version"
+    else
+        failed="$failed $version"
+    fi
+done
+echo "matrix: passed:${passed:- none}; failed:${failed:- none}; no interpreter found:${missing:- none}"
+[ -z "$failed" ] && [ -n "$passed" ]
