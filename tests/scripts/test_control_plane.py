@@ -1,0 +1,60 @@
+"""Without Go and without a control plane, `make e2e` is skipped on somebody's machine and fails in CI."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scripts.lockfile import ROOT
+
+SCRIPT = ROOT / "scripts" / "control_plane" / "test.sh"
+
+
+@pytest.fixture
+def without_go(tmp_path: Path) -> dict[str, str]:
+    """An environment whose PATH has nothing but what the script itself runs."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name in ("sh", "dirname"):
+        found = shutil.which(name)
+        assert found is not None
+        (programs / name).symlink_to(found)
+    return {"PATH": str(programs), "STEERSMAN_CACHE": str(tmp_path / "empty")}
+
+
+def run(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["sh", str(SCRIPT), sys.executable], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_on_a_machine_without_go_the_tests_are_skipped_and_it_says_so(without_go: dict[str, str]) -> None:
+    done = run(without_go)
+    assert done.returncode == 0
+    assert "e2e: skipped: Go is not installed" in done.stdout
+
+
+def test_in_ci_a_missing_component_is_a_failure(without_go: dict[str, str]) -> None:
+    done = run({**without_go, "CI": "true"})
+    assert done.returncode == 1
+    assert "e2e: failed: Go is not installed" in done.stderr
+
+
+def test_a_folder_that_lacks_the_programs_is_a_failure_everywhere(without_go: dict[str, str], tmp_path: Path) -> None:
+    done = run({**without_go, "KUBEBUILDER_ASSETS": str(tmp_path)})
+    assert done.returncode != 0
+    assert "there is no such program" in done.stderr
+
+
+def test_ci_runs_every_tier_and_ends_with_the_tests() -> None:
+    lines = (ROOT / ".ci" / "run").read_text().splitlines()
+    assert [line for line in lines if line.startswith(("make", "export"))] == [
+        "export CI=true",
+        "make check",
+        "make e2e",
+        "make test",
+    ]
+    assert lines[-1] == "make test"
