@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
-from tests.deploy.shipped import Objects, manifests, rendered
+from tests.deploy.shipped import ChartRefusalError, Objects, manifests, rendered
 
 
 def with_parsed_configuration(objects: Objects) -> Objects:
@@ -41,8 +42,8 @@ def test_values_reach_the_deployment() -> None:
         "image": {"repository": "example/steersman", "tag": "v9"},
         "securePort": 8443,
         "verbosity": 4,
-        "resources": {"limits": {"memory": "1Gi"}},
-        "profiles": [{"schedulerName": "default-scheduler"}],
+        "resources": {"limits": {"memory": "4Gi"}},
+        "profiles": [{"schedulerName": "night-shift"}],
     }
     objects = rendered(values)
     deployment = objects["Deployment", "steersman"]["spec"]
@@ -50,6 +51,47 @@ def test_values_reach_the_deployment() -> None:
     assert (deployment["replicas"], container["image"]) == (3, "example/steersman:v9")
     assert {"--secure-port=8443", "-v=4"} <= set(container["args"])
     assert container["ports"][0]["containerPort"] == objects["Service", "steersman"]["spec"]["ports"][0]["port"] == 8443
-    assert container["resources"] == {"limits": {"memory": "1Gi"}}
+    assert container["resources"] == {"requests": {"cpu": "200m", "memory": "256Mi"}, "limits": {"memory": "4Gi"}}
     configuration = yaml.safe_load(objects["ConfigMap", "steersman"]["data"]["config.yaml"])
-    assert configuration["profiles"] == [{"schedulerName": "default-scheduler"}]
+    assert configuration["profiles"] == [{"schedulerName": "night-shift"}]
+
+
+def test_an_image_is_named_by_its_digest_when_there_is_one() -> None:
+    image = {"repository": "example/steersman", "tag": "v9", "digest": "sha256:5e5e"}
+    (container,) = rendered({"image": image})["Deployment", "steersman"]["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == "example/steersman@sha256:5e5e"
+
+
+@pytest.mark.parametrize("profile", [{"schedulerName": "default-scheduler"}, {"percentageOfNodesToScore": 50}])
+def test_a_profile_that_would_have_to_schedule_its_own_pods_is_refused(profile: dict[str, object]) -> None:
+    with pytest.raises(ChartRefusalError, match="nobody would start them again"):
+        rendered({"profiles": [{"schedulerName": "steersman"}, profile]})
+
+
+@pytest.mark.parametrize(
+    ("value", "kinds"),
+    [
+        ("podDisruptionBudget", {"PodDisruptionBudget"}),
+        ("networkPolicy", {"NetworkPolicy"}),
+        ("flowControl", {"FlowSchema", "PriorityLevelConfiguration"}),
+    ],
+)
+def test_parts_can_be_left_out(value: str, kinds: set[str]) -> None:
+    complete, partial = rendered({}), rendered({value: {"enabled": False}})
+    assert {kind for kind, _ in complete.keys() - partial.keys()} == kinds
+
+
+def test_an_extender_is_reached_when_its_address_is_added_to_the_values() -> None:
+    egress = [{"to": [{"podSelector": {"matchLabels": {"app": "extender"}}}], "ports": [{"port": 8888}]}]
+    policy = rendered({"networkPolicy": {"enabled": True, "egress": egress}})["NetworkPolicy", "steersman"]
+    assert policy["spec"]["egress"] == egress
+
+
+def test_requests_of_another_release_have_flow_schemas_of_their_own() -> None:
+    objects = rendered({}, release="night", namespace="batch")
+    for name in ("night", "night-leader-election"):
+        (rule,) = objects["FlowSchema", name]["spec"]["rules"]
+        account = objects["ServiceAccount", "night"]["metadata"]
+        assert [subject["serviceAccount"] for subject in rule["subjects"]] == [
+            {"name": account["name"], "namespace": account["namespace"]}
+        ]

@@ -49,6 +49,8 @@ def test_everything_speaks_of_the_same_port() -> None:
     assert service_port["targetPort"] == port["name"]
     assert endpoint["port"] == service_port["name"]
     assert f"--secure-port={DEFAULT_PORT}" in container()["args"]
+    policy = manifests("manifests")["NetworkPolicy", "steersman"]["spec"]
+    assert [rule["ports"] for rule in policy["ingress"]] == [[{"protocol": "TCP", "port": DEFAULT_PORT}]]
 
 
 def test_probes_ask_open_paths_on_the_named_port() -> None:
@@ -65,12 +67,26 @@ def test_selectors_find_the_pods_and_the_service() -> None:
     assert deployment["selector"]["matchLabels"] == labels
     assert service["spec"]["selector"] == labels
     assert objects["ServiceMonitor", "steersman"]["spec"]["selector"]["matchLabels"] == service["metadata"]["labels"]
-    (spread,) = pod_spec()["topologySpreadConstraints"]
-    assert spread["labelSelector"]["matchLabels"] == labels
+    spreading = pod_spec()["topologySpreadConstraints"]
+    (away,) = pod_spec()["affinity"]["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    for selector in (
+        *(constraint["labelSelector"] for constraint in spreading),
+        away["podAffinityTerm"]["labelSelector"],
+        objects["PodDisruptionBudget", "steersman"]["spec"]["selector"],
+        objects["NetworkPolicy", "steersman"]["spec"]["podSelector"],
+    ):
+        assert selector == {"matchLabels": labels}
 
 
-def test_there_are_two_replicas() -> None:
-    assert manifests("manifests")["Deployment", "steersman"]["spec"]["replicas"] == 2
+def test_a_drain_leaves_one_of_two_replicas() -> None:
+    objects = manifests("manifests")
+    assert objects["Deployment", "steersman"]["spec"]["replicas"] == 2
+    assert objects["PodDisruptionBudget", "steersman"]["spec"]["maxUnavailable"] == 1
+
+
+def test_its_own_pods_are_not_its_own_to_schedule() -> None:
+    loaded = config.load(manifests("manifests")["ConfigMap", "steersman"]["data"]["config.yaml"])
+    assert pod_spec()["schedulerName"] not in [profile.scheduler_name for profile in loaded.profiles]
 
 
 def test_the_container_has_no_privileges_and_writes_only_to_memory() -> None:
@@ -97,16 +113,6 @@ def test_the_image_runs_as_the_user_of_the_deployment() -> None:
 def test_image_chart_and_package_have_one_version() -> None:
     package = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]["version"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
-    assert container()["image"] == f"steersman:{package}"
+    (static,) = manifests("static-pod")["Pod", "steersman"]["spec"]["containers"]
+    assert container()["image"] == static["image"] == f"steersman:{package}"
     assert (chart["version"], chart["appVersion"]) == (package, package)
-
-
-def test_what_the_image_is_built_from_is_there() -> None:
-    copied = [
-        source
-        for line in (DEPLOY / "Dockerfile").read_text().splitlines()
-        if line.startswith("COPY ") and "--from" not in line
-        for source in line.split()[1:-1]
-    ]
-    assert copied
-    assert all((DEPLOY.parent / source).exists() for source in copied)

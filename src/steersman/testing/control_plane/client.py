@@ -8,7 +8,7 @@ from __future__ import annotations
 import http.client
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Self, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
@@ -43,6 +43,8 @@ class Response:
 
     status: int
     body: bytes
+    #: Names in lower case.
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def json(self) -> Any:
         return msgspec.json.decode(self.body)
@@ -215,7 +217,8 @@ class KubeClient:
         with self._connections.borrow() as connection:
             connection.request(method, path, data, dict(headers or {}))
             response = connection.getresponse()
-            return Response(response.status, response.read())
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            return Response(response.status, response.read(), headers)
 
     @property
     def _resources(self) -> discovery.Resources:
