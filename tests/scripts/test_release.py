@@ -1,0 +1,186 @@
+"""A release: complete, the same bytes for the same commit, and from a commit only."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+import yaml
+from scripts.lockfile import ROOT
+from scripts.release import ReleaseError, release, write_archive
+from scripts.sbom import project_version
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("git") is None and os.environ.get("CI") != "true",
+    reason="a release is made from a commit: git is needed",
+)
+
+DIGEST = "sha256:" + "5e" * 32
+BASE = f"python:3.13-slim@{DIGEST}"
+VERSION = project_version()
+EPOCH = 1_700_000_000
+#: Enough of the project to build it; tests and documentation would only take time.
+PARTS = ["pyproject.toml", "README.md", "LICENSE", "src", "deploy", "requirements"]
+
+
+def make_repository(folder: Path) -> Path:
+    """A commit with the project as it is in the folder of this test; the author's machine and time are made up."""
+    folder.mkdir()
+    for part in PARTS:
+        source = ROOT / part
+        if source.is_dir():
+            shutil.copytree(source, folder / part, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            shutil.copy(source, folder / part)
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "--message", "Release")
+    return folder
+
+
+def git(folder: Path, *arguments: str) -> None:
+    person = ["-c", "user.name=Somebody", "-c", "user.email=somebody@example.com", "-c", "commit.gpgsign=false"]
+    times = {"GIT_AUTHOR_DATE": f"{EPOCH} +0000", "GIT_COMMITTER_DATE": f"{EPOCH} +0000"}
+    subprocess.run(["git", *person, *arguments], cwd=folder, check=True, env={**os.environ, **times})
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_repository(tmp_path_factory.mktemp("release") / "repository")
+
+
+@pytest.fixture(scope="module")
+def files(repository: Path) -> dict[str, Path]:
+    output = repository.parent / "first"
+    return {path.name: path for path in release(repository, output, BASE, DIGEST)}
+
+
+def test_wheel_sources_image_chart_materials_and_checksums_are_built(files: dict[str, Path]) -> None:
+    assert set(files) == {
+        f"steersman-{VERSION}-py3-none-any.whl",
+        f"steersman-{VERSION}.tar.gz",
+        f"steersman-{VERSION}-image-context.tar.gz",
+        f"steersman-{VERSION}.tgz",
+        f"steersman-{VERSION}.cdx.json",
+        "SHA256SUMS",
+    }
+
+
+def test_two_builds_in_different_places_give_the_same_bytes(
+    files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "Pacific/Chatham")
+    before = os.umask(0o077)
+    try:
+        again = release(make_repository(tmp_path / "somewhere else"), tmp_path / "second", BASE, DIGEST)
+    finally:
+        os.umask(before)
+    assert {path.name: path.read_bytes() for path in again} == {name: path.read_bytes() for name, path in files.items()}
+
+
+def test_the_checksums_are_those_of_the_files(files: dict[str, Path]) -> None:
+    lines = [line.split("  ") for line in files["SHA256SUMS"].read_text().splitlines()]
+    assert {name: digest for digest, name in lines} == {
+        name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in files.items() if name != "SHA256SUMS"
+    }
+
+
+def test_times_in_archives_are_those_of_the_commit(files: dict[str, Path]) -> None:
+    for name in (
+        f"steersman-{VERSION}-image-context.tar.gz",
+        f"steersman-{VERSION}.tgz",
+        f"steersman-{VERSION}.tar.gz",
+    ):
+        with tarfile.open(files[name]) as archive:
+            assert {(member.mtime, member.uid, member.uname) for member in archive} == {(EPOCH, 0, "")}
+    with zipfile.ZipFile(files[f"steersman-{VERSION}-py3-none-any.whl"]) as wheel:
+        assert {entry.date_time for entry in wheel.infolist()} == {(2023, 11, 14, 22, 13, 20)}
+
+
+def test_the_image_context_has_what_the_dockerfile_copies(files: dict[str, Path]) -> None:
+    with tarfile.open(files[f"steersman-{VERSION}-image-context.tar.gz"]) as archive:
+        contents = {member.name: _content(archive, member) for member in archive}
+    dockerfile = contents["Dockerfile"].decode()
+    (copied,) = [
+        line.split()[1:-1] for line in dockerfile.splitlines() if line.startswith("COPY ") and "--from" not in line
+    ]
+    assert copied == ["run.lock", "steersman-*.whl"]
+    wheel = f"steersman-{VERSION}-py3-none-any.whl"
+    assert set(contents) == {"Dockerfile", "run.lock", wheel}
+    assert contents[wheel] == files[wheel].read_bytes()
+    assert contents["run.lock"] == (ROOT / "requirements" / "run.lock").read_bytes()
+
+
+def test_base_image_and_image_are_named_by_digest_when_they_are_known(files: dict[str, Path]) -> None:
+    with tarfile.open(files[f"steersman-{VERSION}-image-context.tar.gz"]) as archive:
+        assert f"ARG BASE_IMAGE={BASE}" in _content(archive, archive.getmember("Dockerfile")).decode().splitlines()
+    with tarfile.open(files[f"steersman-{VERSION}.tgz"]) as chart:
+        values = yaml.safe_load(_content(chart, chart.getmember("steersman/values.yaml")))
+    assert values["image"]["digest"] == DIGEST
+
+
+def test_the_materials_name_the_wheel_by_its_hash(files: dict[str, Path]) -> None:
+    product = json.loads(files[f"steersman-{VERSION}.cdx.json"].read_text())["metadata"]["component"]
+    wheel = files[f"steersman-{VERSION}-py3-none-any.whl"].read_bytes()
+    assert (product["version"], product["hashes"][0]["content"]) == (VERSION, hashlib.sha256(wheel).hexdigest())
+
+
+def test_the_version_comes_from_one_place(files: dict[str, Path]) -> None:
+    with zipfile.ZipFile(files[f"steersman-{VERSION}-py3-none-any.whl"]) as wheel:
+        metadata = wheel.read(f"steersman-{VERSION}.dist-info/METADATA").decode()
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    assert f"\nVersion: {declared}\n" in metadata
+
+
+@pytest.mark.parametrize("name", ["new.txt", "README.md"])
+def test_a_tree_with_changes_is_refused(repository: Path, name: str, tmp_path: Path) -> None:
+    changed = repository / name
+    before = changed.read_bytes() if changed.exists() else None
+    changed.write_text("not committed")
+    try:
+        with pytest.raises(ReleaseError, match=rf"has changes that no commit has(.|\n)*{name}"):
+            release(repository, tmp_path / "out")
+    finally:
+        changed.unlink() if before is None else changed.write_bytes(before)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("base_image", "image_digest", "words"),
+    [
+        ("python:3.13-slim", "", "--base-image 'python:3.13-slim' can be moved"),
+        ("python@sha256:12", "", "--base-image 'python@sha256:12' can be moved"),
+        ("", "latest", "--image-digest 'latest' is none"),
+    ],
+)
+def test_what_is_no_digest_is_refused(
+    repository: Path, tmp_path: Path, base_image: str, image_digest: str, words: str
+) -> None:
+    with pytest.raises(ReleaseError, match=words):
+        release(repository, tmp_path / "out", base_image, image_digest)
+
+
+def test_a_folder_without_commits_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ReleaseError, match="git status"):
+        release(tmp_path, tmp_path / "out")
+
+
+def test_an_archive_does_not_depend_on_its_own_name_or_the_order_of_files(tmp_path: Path) -> None:
+    one, two = tmp_path / "one.tar.gz", tmp_path / "two.tar.gz"
+    write_archive(one, {"a": b"1", "b": b"2"}, EPOCH)
+    write_archive(two, {"b": b"2", "a": b"1"}, EPOCH)
+    assert one.read_bytes() == two.read_bytes()
+
+
+def _content(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    file = archive.extractfile(member)
+    assert file is not None
+    return file.read()
