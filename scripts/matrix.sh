@@ -1,6 +1,7 @@
 #!/bin/sh
 # matrix.sh [TEST…]: the tests with every supported Python that is found (python3.X on the PATH, or among pyenv's versions), each
-# in an environment of its own: .venv-3.11, .venv-3.12, … Says which are missing; fails if one fails, or if none is found.
+# in an environment of its own: .venv-3.11, .venv-3.12, … PYTHONS="3.12 3.13" chooses. Says which are missing; fails if one fails, or
+# if none is found.
 set -u
 cd "$(dirname "$0")/.."
 
@@ -15,7 +16,7 @@ find_python() {
 }
 
 passed='' failed='' missing=''
-for version in 3.11 3.12 3.13 3.14; do
+for version in ${PYTHONS:-3.11 3.12 3.13 3.14}; do
     python=$(find_python "$version")
     if [ -z "$python" ]; then
         missing="$missing $version"
