@@ -65,8 +65,9 @@ sbom: $(STAMP) $(TOOLS_STAMP)
 	$(TOOLS)/bin/python scripts/check_sbom.py dist/steersman.cdx.json
 
 # Everything that is published, reproducibly, into dist/; RELEASE="--base-image python:3.13-slim@sha256:…", see docs/release.md.
-release: $(STAMP)
+release: $(STAMP) $(TOOLS_STAMP)
 	$(PY) -m scripts.release $(RELEASE)
+	$(TOOLS)/bin/python scripts/check_sbom.py dist/steersman-*.cdx.json
 
 # SPDX=--fix inserts the licence line where it is missing.
 spdx: $(STAMP)

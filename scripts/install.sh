@@ -1,9 +1,8 @@
 #!/bin/sh
-# install.sh [VENV [LOCK]]: creates the virtual environment, installs the locked packages into it, each with the hash that the
-# lock names, and Steersman itself from here. Uses uv where there is one, else venv and pip.
+# install.sh [VENV]: creates the virtual environment, installs the packages of requirements/dev.lock into it, each with the hash that
+# the lock names, and Steersman itself from here. Uses uv where there is one, else venv and pip.
 set -eu
 venv=${1:-.venv}
-lock=${2:-requirements/dev.lock}
 . "$(dirname "$0")/retry.sh"
 
 python=${PYTHON:-python3}
@@ -14,11 +13,11 @@ python=${PYTHON:-python3}
 # Without isolation, Steersman is built by the hatchling of the lock and not by whichever is newest.
 if command -v uv >/dev/null 2>&1; then
     [ -x "$venv/bin/python" ] || uv venv --quiet --python "$python" "$venv"
-    attempt uv pip install --quiet --python "$venv/bin/python" --require-hashes -r "$lock"
+    attempt uv pip install --quiet --python "$venv/bin/python" --require-hashes -r requirements/dev.lock
     attempt uv pip install --quiet --python "$venv/bin/python" --no-deps --no-build-isolation -e .
 else
     [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
     set -- "$venv/bin/python" -m pip --disable-pip-version-check install --quiet
-    attempt "$@" --require-hashes -r "$lock"
+    attempt "$@" --require-hashes -r requirements/dev.lock
     attempt "$@" --no-deps --no-build-isolation -e .
 fi

@@ -33,6 +33,7 @@ from typing import Final
 from scripts.lockfile import ROOT, read_lock
 from scripts.sbom import PROJECT, bill_of_materials, project_version, write_json
 
+_CHECKSUMS: Final = "SHA256SUMS"
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _BASE_IMAGE_LINE: Final = re.compile(r"^ARG BASE_IMAGE=.*$", re.MULTILINE)
 _IMAGE_DIGEST_LINE: Final = re.compile(r'^  digest: ""$', re.MULTILINE)
@@ -105,15 +106,16 @@ def write_archive(path: Path, files: Mapping[str, bytes], epoch: int) -> None:
 
 def _write_checksums(folder: Path) -> None:
     lines = [f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n" for path in sorted(folder.iterdir())]
-    (folder / "SHA256SUMS").write_text("".join(lines))
+    (folder / _CHECKSUMS).write_text("".join(lines))
 
 
 def _replace(built: Path, output: Path) -> list[Path]:
-    """Files of an earlier release would not be in SHA256SUMS: the folder is emptied."""
-    shutil.rmtree(output, ignore_errors=True)
-    shutil.copytree(built, output)
-    names = sorted(path.name for path in output.iterdir() if path.name != "SHA256SUMS")
-    return [output / name for name in (*names, "SHA256SUMS")]
+    """Files of an earlier release would not be in SHA256SUMS: they go. Whatever else is in the folder stays."""
+    output.mkdir(parents=True, exist_ok=True)
+    for old in (*output.glob(f"{PROJECT}-*"), *output.glob(_CHECKSUMS)):
+        old.unlink()
+    names = sorted(path.name for path in built.iterdir() if path.name != _CHECKSUMS)
+    return [Path(shutil.copy(built / name, output)) for name in (*names, _CHECKSUMS)]
 
 
 def _check_clean(repository: Path) -> None:
@@ -158,15 +160,14 @@ def _git(repository: Path, *arguments: str) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="make release", description="Build what is published from a clean commit.")
-    parser.add_argument("--output", type=Path, default=ROOT / "dist", help="folder, emptied first (default: dist)")
     parser.add_argument("--base-image", default="", help="of the image, by digest: python:3.13-slim@sha256:…")
     parser.add_argument("--image-digest", default="", help="of the pushed image, for the chart: sha256:…")
     options = parser.parse_args(arguments)
     try:
-        files = release(ROOT, options.output, options.base_image, options.image_digest)
+        files = release(ROOT, ROOT / "dist", options.base_image, options.image_digest)
     except ReleaseError as fault:
         sys.exit(f"release: {fault}")
-    print((files[-1]).read_text(), end="")
+    print(files[-1].read_text(), end="")
     if not options.base_image:
         print("release: the base image of the Dockerfile is a tag; --base-image names it by digest", file=sys.stderr)
 

@@ -110,6 +110,20 @@ def test_the_image_runs_as_the_user_of_the_deployment() -> None:
     assert f"EXPOSE {DEFAULT_PORT}" in lines
 
 
+def test_the_image_is_built_in_two_stages_from_one_base_that_can_be_named_by_digest() -> None:
+    lines = (DEPLOY / "Dockerfile").read_text().splitlines()
+    assert [line for line in lines if line.startswith("FROM ")] == ["FROM ${BASE_IMAGE} AS build", "FROM ${BASE_IMAGE}"]
+    assert len([line for line in lines if line.startswith("ARG BASE_IMAGE=")]) == 1
+
+
+def test_the_image_has_nothing_but_the_locked_files_and_the_wheel() -> None:
+    text = (DEPLOY / "Dockerfile").read_text()
+    assert "--only-binary=:all: --require-hashes -r /build/run.lock" in text
+    assert "--no-index /build/steersman-*.whl" in text
+    (common,) = [line for line in text.splitlines() if " install " in line]
+    assert "--no-deps" in common
+
+
 def test_image_chart_and_package_have_one_version() -> None:
     package = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text())["project"]["version"]
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())

@@ -140,6 +140,14 @@ def test_the_version_comes_from_one_place(files: dict[str, Path]) -> None:
     assert f"\nVersion: {declared}\n" in metadata
 
 
+def test_an_earlier_release_is_replaced_and_other_files_stay(repository: Path, tmp_path: Path) -> None:
+    for name in ("steersman-0.0.1.tar.gz", "SHA256SUMS", "notes.txt"):
+        (tmp_path / name).write_text("old")
+    released = {path.name for path in release(repository, tmp_path)}
+    assert {path.name for path in tmp_path.iterdir()} == {*released, "notes.txt"}
+    assert (tmp_path / "SHA256SUMS").read_text() != "old"
+
+
 @pytest.mark.parametrize("name", ["new.txt", "README.md"])
 def test_a_tree_with_changes_is_refused(repository: Path, name: str, tmp_path: Path) -> None:
     changed = repository / name
