@@ -57,7 +57,8 @@ def _cuts(text: bytes) -> Iterator[int]:
 
 
 def _is_one_of(symbols: NDArray[np.uint8], pair: bytes) -> NDArray[np.bool_]:
-    return (symbols == pair[0]) | (symbols == pair[1])
+    found: NDArray[np.bool_] = (symbols == pair[0]) | (symbols == pair[1])
+    return found
 
 
 def is_deeper_than(levels: int, value: Any) -> bool:
