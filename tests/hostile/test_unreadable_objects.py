@@ -19,10 +19,9 @@ UNREADABLE = 'steersman_unreadable_objects_total{{kind="{}"}}'
 
 def deep_claim(levels: int, opening: str) -> bytes:
     inner = opening * levels + ("" if opening == "[" else "1") + ("]" if opening == "[" else "}") * levels
-    return (
-        '{"metadata": {"name": "deep", "namespace": "default", "uid": "u-deep", "resourceVersion": "%%(version)s"},'
-        '"spec": {"devices": {"config": [{"opaque": {"driver": "d", "parameters": {"a": %s}}}]}}}' % inner
-    ).encode()
+    head = '{"metadata": {"name": "deep", "namespace": "default", "uid": "u-deep", "resourceVersion": "%(version)s"},'
+    config = f'[{{"opaque": {{"driver": "d", "parameters": {{"a": {inner}}}}}}}]'
+    return f'{head} "spec": {{"devices": {{"config": {config}}}}}}}'.encode()
 
 
 def broken_node(allocatable: JsonObject) -> JsonObject:
