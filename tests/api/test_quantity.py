@@ -1,5 +1,7 @@
 """Quantities: what users write, and what the scheduler calculates with."""
 
+import time
+
 import pytest
 
 from steersman.api import quantity
@@ -87,3 +89,37 @@ def test_an_enormous_text_is_refused() -> None:
 def test_infinite_numbers_are_refused() -> None:
     with pytest.raises(InputError):
         quantity.parse(float("inf"))
+
+
+@pytest.mark.parametrize("text", ["0" * 3000 + "x", "1" * 16_000 + "x", "." * 16_000, "1e" + "9" * 16_000 + "x"])
+def test_a_long_text_that_is_no_quantity_is_refused_at_once(text: str) -> None:
+    began = time.process_time()
+    with pytest.raises(InputError):
+        quantity.parse(text)
+    assert time.process_time() - began < 1.0
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "milli_value"),
+    [
+        ("9" * 5000, -1, -1000),
+        ("1" + "0" * 5000, 0, 0),
+        ("-" + "9" * 5000, 1, 1000),
+        ("0" * 5000 + "7", 7, 7000),
+        ("0." + "0" * 5000 + "1", 1, 1),
+        ("9" * 5000 + "Ki", quantity.MAX_INT64, -1000),
+    ],
+)
+def test_thousands_of_digits_are_read_as_upstream_reads_them(text: str, value: int, milli_value: int) -> None:
+    assert (quantity.value_of(text), quantity.milli_value_of(text)) == (value, milli_value)
+
+
+def test_thousands_of_digits_are_written_again() -> None:
+    assert quantity.canonical(quantity.parse("9" * 5000)) == "9" * 5000
+    assert quantity.canonical(quantity.parse("-" + "9" * 5000 + "k")) == "-" + "9" * 5000 + "k"
+    assert quantity.canonical(quantity.parse("9" * 5000 + ".5")) == "9" * 5000 + "500m"
+
+
+def test_an_exponent_of_thousands_of_digits_is_refused() -> None:
+    with pytest.raises(InputError, match="suffix"):
+        quantity.parse("1e" + "9" * 5000)

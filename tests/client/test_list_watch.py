@@ -16,6 +16,7 @@ from steersman.client.connection import Connection
 from steersman.client.errors import ApiError, ConnectionFailed
 from steersman.client.list_watch import Change, Listing, ListWatch
 from steersman.client.transport import http_transport
+from steersman.client.unreadable import UNNAMED, Identity
 
 
 def test_nulls_are_as_good_as_nothing() -> None:
@@ -29,12 +30,36 @@ def test_a_list_without_items_is_empty() -> None:
     assert run(_list({"metadata": {"resourceVersion": "7"}, "items": None})).objects == []
 
 
-def test_an_object_that_cannot_be_read_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
-    broken = {"metadata": {"name": "broken"}, "spec": {"priority": "high"}}
+def test_an_object_that_cannot_be_read_comes_with_its_name_beside_the_others() -> None:
+    meta = {"name": "broken", "namespace": "default", "uid": "u1", "resourceVersion": "5"}
+    broken = {"metadata": meta, "spec": {"priority": "high"}}
     listing = run(_list({"metadata": {}, "items": [broken, {"metadata": {"name": "web"}}]}))
     assert [pod.metadata.name for pod in listing.objects] == ["web"]
-    assert "a Pod that cannot be read" in caplog.text
-    assert "spec.priority" in caplog.text
+    (unreadable,) = listing.unreadable
+    assert unreadable.identity == Identity("default/broken", "u1", "5")
+    assert unreadable.reason == 'spec.priority: must be an integer (got "high")'
+
+
+@pytest.mark.parametrize("document", [None, 7, [], {}, {"metadata": []}, {"metadata": {"name": 7}}])
+def test_an_object_without_a_name_is_unreadable(document: Any) -> None:
+    listing = run(_list({"metadata": {}, "items": [document]}))
+    assert [one.identity.key for one in listing.unreadable] == [f"/{UNNAMED}"]
+
+
+@pytest.mark.parametrize("levels", [1_000, 5_000])
+def test_depth_in_one_object_leaves_the_others_of_the_list_as_they_are(levels: int) -> None:
+    deep = f'{{"metadata": {{"name": "deep"}}, "spec": {{"unknown": {"[" * levels + "]" * levels}}}}}'
+    page = f'{{"metadata": {{}}, "items": [{{"metadata": {{"name": "web"}}}}, {deep}]}}'
+    listing = run(_list(page))
+    assert [pod.metadata.name for pod in listing.objects] == ["web", "deep"]
+
+
+@pytest.mark.parametrize("levels", [1_000, 5_000])
+def test_depth_in_a_line_of_a_watch_is_survived(levels: int) -> None:
+    deep = f'{{"metadata": {{"name": "deep"}}, "unknown": {"[" * levels + "]" * levels}}}'
+    (change,) = run(_watch(f'{{"type": "ADDED", "object": {deep}}}'))
+    assert isinstance(change.object, api.Pod)
+    assert change.object.metadata.name == "deep"
 
 
 def test_a_list_that_cannot_be_read_is_no_answer() -> None:
@@ -45,6 +70,7 @@ def test_a_list_that_cannot_be_read_is_no_answer() -> None:
 def test_a_line_may_hold_an_object_of_megabytes() -> None:
     pod = {"metadata": {"name": "web", "annotations": {"note": "x" * 3_000_000}}}
     (change,) = run(_watch({"type": "ADDED", "object": pod}))
+    assert isinstance(change.object, api.Pod)
     assert len(change.object.metadata.annotations["note"]) == 3_000_000
 
 

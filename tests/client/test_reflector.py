@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import msgspec
+import pytest
 from tests.client.api_server import ApiServer
 from tests.client.following import following, until
 from tests.client.serving import run
@@ -139,16 +140,20 @@ def test_a_missing_group_is_an_empty_one_until_it_comes() -> None:
     run(scenario())
 
 
-def test_the_core_group_is_never_missing() -> None:
+@pytest.mark.parametrize("kind", [api.Node, api.PodDisruptionBudget, api.StorageClass, api.StatefulSet])
+def test_any_other_group_is_waited_for(kind: type[api.Object], caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        server = _with_nodes(1)
-        server.faults.missing.add(api.Node)
-        async with following(server, api.Node) as (reflector, _):
+        server = ApiServer()
+        server.faults.missing.add(kind)
+        async with following(server, kind) as (reflector, _):
             await until(lambda: server.asked("GET") > 2)
             assert not reflector.has_synced
             assert reflector.failure is not None
+            server.faults.missing.clear()
+            await reflector.wait_synced()
 
     run(scenario())
+    assert f"the server does not know {kind.API_VERSION}, which is waited for" in caplog.text
 
 
 def test_pods_that_have_ended_are_gone() -> None:

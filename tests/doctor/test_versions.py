@@ -36,7 +36,7 @@ def test_a_kind_that_only_some_pods_need_may_be_missing() -> None:
     assert finding.message == "resourceclaims of resource.k8s.io/v1 are not served"
 
 
-@pytest.mark.parametrize("kind", [api.Node, Event])
+@pytest.mark.parametrize("kind", [api.Node, api.PodDisruptionBudget, api.StorageClass, api.ReplicaSet, Event])
 def test_a_kind_that_scheduling_cannot_do_without_must_be_served(kind: type[api.Object]) -> None:
     server = ApiServer()
     server.faults.missing |= {kind}

@@ -41,6 +41,13 @@ def test_missing_api_groups_are_tolerated_and_named() -> None:
     )
 
 
+def test_a_missing_group_that_rules_depend_on_is_an_error() -> None:
+    server = cluster()
+    server.faults.missing |= {api.PodDisruptionBudget}
+    server.store.create(make_pod("web").obj())
+    assert refusal(server, "web").startswith("cannot list poddisruptionbudgets.policy: ")
+
+
 def test_plugins_and_configuration_of_ones_own_are_asked(tmp_path: Path) -> None:
     plugin = tmp_path / "never.py"
     plugin.write_text(

@@ -8,6 +8,7 @@ from steersman import api
 from steersman.clock import ManualClock
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, HintFn
 from steersman.framework.status import Status, unschedulable
+from steersman.internal_errors import InternalErrors
 from steersman.plugins.priority_sort import PrioritySort
 from steersman.queue import Place, QueuedPodInfo, QueueProfile, QueueSettings, SchedulingQueue, SortKey
 
@@ -47,6 +48,7 @@ class QueueUnderTest:
         settings: QueueSettings | None = None,
         profiles: Mapping[str, QueueProfile] | None = None,
         sort_key: SortKey | None = None,
+        internal_errors: InternalErrors | None = None,
     ) -> None:
         self.clock = ManualClock(START)
         self.store: dict[str, api.Pod] = {}
@@ -56,6 +58,7 @@ class QueueUnderTest:
             self.clock,
             settings or QueueSettings(),
             pod_lookup=self.store.get,
+            internal_errors=internal_errors,
         )
 
     def add(self, *pods: api.Pod) -> None:

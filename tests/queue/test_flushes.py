@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from tests.queue.queues import NODE_ADD, START, Gate, QueueUnderTest, row
 
-from steersman.queue import MICROSECONDS, NEVER, Place, QueueSettings
+from steersman.internal_errors import InternalErrors
+from steersman.queue import MICROSECONDS, NEVER, Place, QueuedPodInfo, QueueSettings
+from steersman.queue.requeue import Requeuer
 from steersman.testing import make_pod
 
 
@@ -104,3 +107,24 @@ def test_the_next_wakeup_is_the_first_moment_at_which_a_flush_moves_a_pod() -> N
         test.queue.flush_backoff()
         test.queue.flush_unschedulable()
         assert test.place(expected) is Place.ACTIVE
+
+
+def test_a_pod_that_breaks_a_flush_does_not_keep_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    errors = InternalErrors()
+    test = QueueUnderTest(internal_errors=errors)
+    test.add(*(make_pod(name).obj() for name in ("a", "broken", "z")))
+    for _ in range(3):
+        test.fail(test.pop())
+    enter = Requeuer.enter_active
+
+    def torn(self: Requeuer, queued: QueuedPodInfo, event: str, now: int) -> None:
+        if queued.pod.metadata.name == "broken":
+            raise KeyError("broken")
+        enter(self, queued, event, now)
+
+    monkeypatch.setattr(Requeuer, "enter_active", torn)
+    test.clock.advance(100)
+    test.queue.flush_backoff()
+
+    assert test.pop_all() == ["a", "z"]
+    assert errors.counts == {"queue": 1}

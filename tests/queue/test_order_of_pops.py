@@ -71,3 +71,29 @@ def test_a_plugin_that_gives_a_key_is_asked_for_it() -> None:
 
 def test_an_empty_queue_has_nothing_to_pop() -> None:
     assert QueueUnderTest().queue.pop_nowait() is None
+
+
+def test_pods_that_a_plugin_cannot_compare_are_popped_nevertheless() -> None:
+    class Broken:
+        def less(self, first: QueuedPodInfo, second: QueuedPodInfo, /) -> bool:
+            if "b" in (first.pod.metadata.name, second.pod.metadata.name):
+                raise KeyError("b")
+            return first.pod.metadata.name < second.pod.metadata.name
+
+    test = QueueUnderTest(sort_key=sort_key_of(Broken()))
+    test.add(*(make_pod(name).obj() for name in ("d", "b", "a", "c")))
+
+    assert sorted(test.pop_all()) == ["a", "b", "c", "d"]
+
+
+def test_a_pod_that_a_plugin_has_no_key_for_is_popped_among_the_others() -> None:
+    class Broken:
+        def sort_key(self, queued: QueuedPodInfo, /) -> tuple[str]:
+            if queued.pod.metadata.name == "b":
+                raise KeyError("b")
+            return (queued.pod.metadata.name,)
+
+    test = QueueUnderTest(sort_key=sort_key_of(Broken()))
+    test.add(*(make_pod(name).obj() for name in ("d", "b", "a", "c")))
+
+    assert test.pop_all() == ["a", "c", "d", "b"]

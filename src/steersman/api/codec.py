@@ -1,16 +1,18 @@
 """JSON and plain dicts ↔ typed objects.
 
 Used by everything that reads or writes API objects: manifests, the embedded cluster, the client. Decoding is msgspec's;
-what is added here is Go's treatment of `null` (as if the field were absent) and errors that name field and value.
+what is added here is Go's treatment of `null` (as if the field were absent), errors that name field and value, and that no
+text, however deep or long its values, ends in anything but an object or an `InputError`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeVar
+import json
+from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
 
-from steersman.api import decode_errors
+from steersman.api import decode_errors, nesting
 from steersman.api.kinds import KINDS
 from steersman.api.meta import Object
 from steersman.errors import InputError
@@ -42,14 +44,29 @@ def class_for(header: Header) -> type[Object] | None:
 
 
 def decode(data: bytes | msgspec.Raw, cls: type[T]) -> T:
-    """JSON → typed; raises `InputError` that names the field and its value."""
+    """JSON → typed; raises `InputError` that names the field and its value. A value that nests too deeply counts as `null`
+    in fields that are not read."""
     try:
         result: T = _decoder(cls).decode(data)
         return result
+    except RecursionError:
+        return _decode_pruned(nesting.pruned(bytes(data)), cls)
     except msgspec.ValidationError:
-        return convert(msgspec.json.decode(data), cls)
+        return convert(plain(data), cls)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise decode_errors.malformed(error, bytes(data)) from error
+
+
+def plain(data: bytes | msgspec.Raw) -> Any:
+    """JSON → dicts and lists, as deep as `nesting.DEEPEST`; raises `InputError`. A number that Python does not read, because
+    it has thousands of digits, stays text."""
+    text = nesting.pruned(bytes(data))
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.ValidationError:
+        return _with_long_numbers(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise decode_errors.malformed(error, text) from error
 
 
 def decode_object(data: bytes | msgspec.Raw) -> Object:
@@ -98,6 +115,36 @@ def without_nulls(data: Any) -> Any:
         for name, value in data.items()
         if value is not None
     }
+
+
+def _decode_pruned(text: bytes, cls: type[T]) -> T:
+    try:
+        result: T = _decoder(cls).decode(text)
+        return result
+    except msgspec.ValidationError:
+        return convert(plain(text), cls)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise decode_errors.malformed(error, text) from error
+
+
+def _with_long_numbers(text: bytes) -> Any:
+    """The standard library asks what to do with numbers; msgspec does not."""
+    try:
+        return json.loads(text.decode(), parse_int=_number, parse_float=_number, parse_constant=_no_constant)
+    except ValueError as error:
+        raise InputError(f"JSON is malformed: {error}") from error
+
+
+def _number(digits: str) -> int | float | str:
+    try:
+        number: int | float = msgspec.json.decode(digits)
+    except msgspec.DecodeError:
+        return digits
+    return number
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a number")
 
 
 def _strings(labels: Any) -> Any:

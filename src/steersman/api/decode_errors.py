@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -86,24 +87,34 @@ def _quoting_hint(expected: str, value: Any) -> str | None:
     return None
 
 
+def place(error: msgspec.ValidationError, data: Any) -> tuple[str | int, ...]:
+    """Names and indexes that lead from `data` to what is wrong in it; nothing when it is the whole."""
+    text = str(error)
+    path, wrong_type = _PATH.search(text), _WRONG_TYPE.match(text)
+    return tuple(step for step, _, _ in _walk(path[2] if path else "", data, wrong_type[2] if wrong_type else ""))
+
+
 def _locate(path: str, data: Any, got: str) -> tuple[str, Any]:
-    """The field path as Kubernetes writes it, and the value there.
+    """The field path as Kubernetes writes it, and the value there."""
+    field = ""
+    for step, in_brackets, value in _walk(path, data, got):
+        field += f"[{step}]" if in_brackets else f".{step}" if field else str(step)
+        data = value
+    return field, data
+
+
+def _walk(path: str, data: Any, got: str) -> Iterator[tuple[str | int, bool, Any]]:
+    """Each step of msgspec's path: a name or index, whether it is written in brackets, and the value there.
 
     msgspec does not say which entry of a map is wrong; it is the first one of the type that was complained about.
     """
-    field = ""
     for name, index, any_entry in _STEP.findall(path):
-        if any_entry:
-            name = _culprit(data, got)
-            field += f"[{name}]"
-            data = data.get(name) if isinstance(data, dict) else None
-        elif index:
-            field += f"[{index}]"
-            data = data[int(index)] if isinstance(data, list | tuple) else None
+        step: str | int = _culprit(data, got) if any_entry else int(index) if index else name
+        if isinstance(step, int):
+            data = data[step] if isinstance(data, list | tuple) and step < len(data) else None
         else:
-            field += f".{name}" if field else name
-            data = data.get(name) if isinstance(data, dict) else None
-    return field, data
+            data = data.get(step) if isinstance(data, dict) else None
+        yield step, bool(any_entry or index), data
 
 
 def _culprit(entries: Any, got: str) -> str:

@@ -1,8 +1,8 @@
 """Resource quantities ("500m", "1.5Gi", "2e3") with Kubernetes' exact arithmetic.
 
 Texts from API objects come in (`meta.Quantity`), integers for the scheduler go out: `milli_value_of` for CPU,
-`value_of` for everything else, both memoised because a cluster uses few distinct texts. `parse` gives the exact
-`Amount` to calculate with.
+`value_of` for everything else. `parse` gives the exact `Amount` to calculate with. All three remember their answers, because
+a cluster uses few distinct texts; long ones, which only somebody hostile writes, are read anew each time.
 
 Upstream keeps a quantity either as an int64 with a decimal exponent or, where digits or precision do not allow that, as
 a big decimal. The two differ visibly when a result leaves int64 and when a negative big decimal is rounded, so that an
@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import enum
 import re
-from functools import lru_cache
-from typing import Final, NamedTuple, NoReturn
+from collections.abc import Callable
+from typing import Final, NamedTuple, NoReturn, TypeVar
 
 from steersman.api.meta import Quantity
 from steersman.errors import InputError
@@ -29,7 +29,8 @@ MILLI: Final = -3
 MAX_INT64: Final = 2**63 - 1
 MIN_INT64: Final = -(2**63)
 
-_GRAMMAR: Final = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+_GRAMMAR: Final = re.compile(r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?([eEinumkKMGTP]*+[-+]?[0-9]*+)")
+"""Possessive, as upstream's parser takes one part after the other: nothing is tried twice, however long the text."""
 _EXPONENT: Final = re.compile(r"[eE]([-+]?[0-9]+)")
 _DECIMAL_SUFFIXES: Final = {
     "n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18,
@@ -41,7 +42,12 @@ _INT64_DIGITS: Final = 18
 """So many decimal digits always fit an int64."""
 _MAX_EXPONENT: Final = 999
 """Exponents beyond are cut: nothing that fits an int64 is near, and powers of ten stay affordable."""
-_LONGEST_TEXT: Final = 1000
+_LONGEST_TEXT: Final = 1 << 14
+"""Upstream reads quantities of any length. Reading one that is longer than this takes more than a millisecond."""
+_LONGEST_REMEMBERED: Final = 64
+_MOST_REMEMBERED: Final = 1 << 16
+_DIGITS_AT_ONCE: Final = 4000
+"""Python refuses to read more than 4,300 digits at once, and reads many of them slowly."""
 _WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})
 """Multiplications of an int64 by these powers of ten wrap around, those by other powers give 0."""
 
@@ -77,14 +83,30 @@ class _Parts(NamedTuple):
     format: Format
 
 
-@lru_cache(maxsize=65536)
-def parse(quantity: Quantity) -> Amount:
-    """The exact value; raises `InputError` with upstream's message."""
+T = TypeVar("T")
+
+
+class _Memo(dict[Quantity, T]):
+    """Answers by quantity; found by `__getitem__`, which costs no call of a Python function."""
+
+    def __init__(self, answer: Callable[[Quantity], T]) -> None:
+        self._answer = answer
+
+    def __missing__(self, quantity: Quantity) -> T:
+        answer = self._answer(quantity)
+        if not isinstance(quantity, str) or len(quantity) <= _LONGEST_REMEMBERED:
+            if len(self) >= _MOST_REMEMBERED:
+                self.clear()
+            self[quantity] = answer
+        return answer
+
+
+def _parse(quantity: Quantity) -> Amount:
     text = str(quantity).strip()
     if text == "0":
         return Amount(0, 0, Format.DECIMAL_SI, is_int64=True, text=text)
-    match = _GRAMMAR.fullmatch(text)
-    if not text or match is None or len(text) > _LONGEST_TEXT:
+    match = _GRAMMAR.fullmatch(text) if len(text) <= _LONGEST_TEXT else None
+    if not text or match is None:
         _reject(FORMAT_WRONG, quantity)
     sign, digits, fraction, suffix = match.groups(default="")
     base, exponent, written = _suffix(suffix, quantity)
@@ -97,16 +119,14 @@ def parse(quantity: Quantity) -> Amount:
     return _as_decimal(parts)
 
 
-@lru_cache(maxsize=65536)
-def value_of(quantity: Quantity) -> int:
-    """The value in whole units, rounded up: bytes, devices, pods."""
-    return value(parse(quantity))
+parse: Final[Callable[[Quantity], Amount]] = _Memo(_parse).__getitem__
+"""The exact value; raises `InputError` with upstream's message."""
 
+value_of: Final[Callable[[Quantity], int]] = _Memo(lambda quantity: value(parse(quantity))).__getitem__
+"""The value in whole units, rounded up: bytes, devices, pods."""
 
-@lru_cache(maxsize=65536)
-def milli_value_of(quantity: Quantity) -> int:
-    """The value in thousandths, rounded up: CPU."""
-    return milli_value(parse(quantity))
+milli_value_of: Final[Callable[[Quantity], int]] = _Memo(lambda quantity: milli_value(parse(quantity))).__getitem__
+"""The value in thousandths, rounded up: CPU."""
 
 
 def value(amount: Amount) -> int:
@@ -171,11 +191,11 @@ def canonical(amount: Amount) -> str:
     whole = _whole(amount)
     if amount.format is Format.BINARY_SI and whole is not None and abs(whole) >= 1024:
         mantissa, factors = _strip_factors(whole, 1024)
-        return f"{mantissa}{_BINARY_SUFFIX_OF.get(10 * factors, '')}"
+        return f"{_digits(mantissa)}{_BINARY_SUFFIX_OF.get(10 * factors, '')}"
     mantissa, factors = _strip_factors(amount.unscaled, 10)
     padding = (amount.scale + factors) % 3
     exponent = amount.scale + factors - padding
-    return f"{mantissa * 10**padding}{_decimal_suffix(exponent, amount.format)}"
+    return f"{_digits(mantissa * 10**padding)}{_decimal_suffix(exponent, amount.format)}"
 
 
 def _decimal_suffix(exponent: int, written: Format) -> str:
@@ -191,9 +211,10 @@ def _suffix(suffix: str, quantity: Quantity) -> tuple[int, int, Format]:
     if suffix in _BINARY_SUFFIXES:
         return 2, _BINARY_SUFFIXES[suffix], Format.BINARY_SI
     match = _EXPONENT.fullmatch(suffix)
-    if match is None or not MIN_INT64 <= int(match[1]) <= MAX_INT64:
+    written = _integer(match[1]) if match is not None else None
+    if written is None or not _fit_int64(written):
         _reject(SUFFIX_WRONG, quantity)
-    exponent = _wrap(int(match[1]), bits=32)
+    exponent = _wrap(written, bits=32)
     return 10, max(-_MAX_EXPONENT, min(_MAX_EXPONENT, exponent)), Format.DECIMAL_EXPONENT
 
 
@@ -207,9 +228,10 @@ def _as_int64(parts: _Parts, text: str) -> Amount | None:
         number, scale = int(digits) << parts.exponent, 0
         repeat = int(digits) & 7 != 0
     else:
-        number, scale = int(digits), parts.exponent - len(parts.fraction)
+        scale = parts.exponent - len(parts.fraction)
         if len(digits) > _INT64_DIGITS or scale < NANO:
             return None
+        number = int(digits)
         repeat = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
     number = -number if parts.negative else number
     return Amount(number, scale, parts.format, is_int64=True, text=text if repeat else None)
@@ -217,7 +239,7 @@ def _as_int64(parts: _Parts, text: str) -> Amount | None:
 
 def _as_decimal(parts: _Parts) -> Amount:
     """The amount as a big decimal of whole nano-units, rounded up; binary ones are capped at the largest int64."""
-    number, scale = int(parts.whole + parts.fraction), -len(parts.fraction)
+    number, scale = _integer(parts.whole + parts.fraction), -len(parts.fraction)
     if parts.base == 2:
         number <<= parts.exponent
     else:
@@ -294,6 +316,23 @@ def _wrap(number: int, bits: int) -> int:
     """Two's complement, as Go converts integers."""
     half = 1 << (bits - 1)
     return (number + half) % (2 * half) - half
+
+
+def _integer(digits: str) -> int:
+    """What `int` gives, of as many digits as there are, with an optional sign."""
+    if len(digits) <= _DIGITS_AT_ONCE:
+        return int(digits)
+    middle = len(digits) // 2
+    upper, lower = _integer(digits[:middle]), _integer(digits[middle:])
+    shifted = upper * _power(len(digits) - middle)
+    return shifted - lower if digits[0] == "-" else shifted + lower
+
+
+def _digits(number: int) -> str:
+    """What `str` gives, of as many digits as there are."""
+    upper, lower = divmod(abs(number), _power(_DIGITS_AT_ONCE))
+    text = f"{_digits(upper)}{lower:0{_DIGITS_AT_ONCE}d}" if upper else str(lower)
+    return f"-{text}" if number < 0 else text
 
 
 def _reject(message: str, quantity: Quantity) -> NoReturn:

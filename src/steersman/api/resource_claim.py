@@ -5,10 +5,15 @@ The supply side, devices and their classes, is in `steersman.api.device`.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+from steersman.api import nesting
 from steersman.api.meta import Condition, Int64, Object, ObjectMeta, Quantity, Struct
 from steersman.api.scheduling import NodeSelector
+
+DEEPEST_PARAMETERS: Final = 100
+"""Levels that parameters of a driver may nest: fewer than `nesting` leaves of an object, so that none are cut unnoticed."""
+TOO_DEEP: Final = f"parameters must not nest deeper than {DEEPEST_PARAMETERS} levels"
 
 
 class CELDeviceSelector(Struct, frozen=True):
@@ -67,6 +72,10 @@ class OpaqueDeviceConfiguration(Struct, frozen=True):
     driver: str = ""
     #: Belongs to the driver; copied from class and claim into the allocation, never looked at.
     parameters: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        if nesting.is_deeper_than(DEEPEST_PARAMETERS, self.parameters):
+            raise ValueError(TOO_DEEP)
 
 
 class DeviceClaimConfiguration(Struct, frozen=True):

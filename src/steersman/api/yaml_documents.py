@@ -21,6 +21,7 @@ except ImportError:  # PyYAML built without libyaml
     from yaml import SafeLoader as _BaseLoader  # type: ignore[assignment]
 
 _TRUE: Final = frozenset({"yes", "true", "on"})
+_MOST_DIGITS: Final = 4000
 _OCTAL: Final = re.compile(r"([-+]?)0([0-7]+)")
 
 
@@ -61,8 +62,11 @@ def _construct_bool(loader: _Loader, node: yaml.ScalarNode) -> bool:
     return node.value.lower() in _TRUE
 
 
-def _construct_int(loader: _Loader, node: yaml.ScalarNode) -> int:
+def _construct_int(loader: _Loader, node: yaml.ScalarNode) -> int | str:
+    """An integer with more digits than Python reads stays text, as in upstream's reader one that no float holds."""
     digits = node.value.replace("_", "")
+    if len(digits) > _MOST_DIGITS:
+        return str(node.value)
     octal = _OCTAL.fullmatch(digits)
     return int(f"{octal[1]}0o{octal[2]}" if octal else digits, 0)
 

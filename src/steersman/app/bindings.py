@@ -1,12 +1,19 @@
-"""Bindings in flight, and other tasks that the scheduler hands to its host: at shutdown they finish or are undone."""
+"""Bindings in flight, and other tasks that the scheduler hands to its host: at shutdown they finish or are undone.
+
+A task that breaks ends alone: the others, and the scheduler, go on.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
+
+from steersman.internal_errors import InternalErrors
+
+TASK: Final = "task"
 
 logger = logging.getLogger(__name__)
 
@@ -14,7 +21,8 @@ logger = logging.getLogger(__name__)
 class Bindings:
     """Tasks of one group; `spawn` works inside of the `async with` block, whose end undoes what is left."""
 
-    def __init__(self) -> None:
+    def __init__(self, internal_errors: InternalErrors | None = None) -> None:
+        self._internal_errors = internal_errors or InternalErrors()
         self._group = asyncio.TaskGroup()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -32,7 +40,7 @@ class Bindings:
         await self._group.__aexit__(kind, error, trace)
 
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        task = self._group.create_task(work)
+        task = self._group.create_task(_Surviving(work, self._internal_errors))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -57,3 +65,33 @@ class Bindings:
     def _cancel(self) -> None:
         for task in self._tasks:
             task.cancel()
+
+
+class _Surviving(Coroutine[Any, Any, None]):
+    """A coroutine that ends where the one inside of it breaks. Every step goes through, also the cancellation of one that has
+    not begun: `binding.guarded` cleans up then."""
+
+    def __init__(self, work: Coroutine[Any, Any, None], internal_errors: InternalErrors) -> None:
+        self._work = work
+        self._internal_errors = internal_errors
+
+    def send(self, value: Any, /) -> Any:
+        return self._step(self._work.send, value)
+
+    def throw(self, kind: Any, value: object = None, trace: TracebackType | None = None, /) -> Any:
+        return self._step(self._work.throw, kind) if value is None else self._step(self._work.throw, kind, value, trace)
+
+    def close(self) -> None:
+        self._work.close()
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        return self._work.__await__()
+
+    def _step(self, resume: Callable[..., Any], *given: Any) -> Any:
+        try:
+            return resume(*given)
+        except StopIteration:
+            raise
+        except Exception as error:
+            self._internal_errors.survived(TASK, "a binding or preemption", error)
+            raise StopIteration from error

@@ -81,7 +81,9 @@ def tls_of(options: ServingOptions, clock: Clock) -> ServerTls:
 
 def listers_of(informers: Informers) -> Listers:
     """What the API server last showed."""
-    return Listers(lambda: _objects(informers, api.Node), lambda: _objects(informers, api.Pod))
+    return Listers(
+        lambda: _objects(informers, api.Node), lambda: _objects(informers, api.Pod), informers.set_aside.objects
+    )
 
 
 def leading_check(election: LeaderElection, identity: str, lease: str) -> Check:

@@ -38,6 +38,7 @@ from steersman.client import (
     Timing,
 )
 from steersman.framework.extender import Extender
+from steersman.internal_errors import InternalErrors
 from steersman.observe import (
     DecisionLog,
     Exposition,
@@ -75,6 +76,7 @@ class Program:
         timing: Timing,
         log: Log | Silence,
         metrics: Metrics,
+        internal_errors: InternalErrors,
     ) -> None:
         self._configuration = settings.configuration
         self._channels = channels
@@ -82,9 +84,13 @@ class Program:
         self._control = control
         self._timing = timing
         self._metrics = metrics
+        self._internal_errors = internal_errors
         metrics.show_gates(settings.gates)
         self._dispatcher = Dispatcher(
-            channels.cluster, EventRecorder(channels.events, timing, socket.gethostname()), timing
+            channels.cluster,
+            EventRecorder(channels.events, timing, socket.gethostname(), internal_errors=internal_errors),
+            timing,
+            internal_errors=internal_errors,
         )
         self._scheduler = MeasuredScheduler(
             self._metrics,
@@ -93,17 +99,26 @@ class Program:
             self._dispatcher,
             bindings.spawn,
             SchedulerOptions(
-                settings.configuration, settings.gates, settings.registry, extenders, settings.max_in_unschedulable
+                settings.configuration,
+                settings.gates,
+                settings.registry,
+                extenders,
+                settings.max_in_unschedulable,
+                internal_errors,
             ),
         )
         self._informers = Informers(
-            channels.cluster, TimedIngest(self._scheduler, self._metrics), timing, originals=originals
+            channels.cluster,
+            TimedIngest(self._scheduler, self._metrics),
+            timing,
+            originals=originals,
+            internal_errors=internal_errors,
         )
         self._listers = endpoints.listers_of(self._informers)
         self._decisions = DecisionLog(self._scheduler)
         lines = DecisionLines(log)
         self._scheduler.on_bound = lines.bound if lines.wants_bindings else None
-        self._loop = SchedulingLoop(self._scheduler, (self._decisions.record, lines.tell), timing)
+        self._loop = SchedulingLoop(self._scheduler, (self._decisions.record, lines.tell), timing, internal_errors)
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._election = self._make_election() if self._configuration.leader_election.leader_elect else None
         self._leads = False
@@ -190,25 +205,34 @@ class Program:
         while True:
             await self._control.dump.wait()
             self._control.dump.clear()
-            logger.info("%s", dump_cache(self._scheduler.cache, self._scheduler.queue))
-            logger.info("%s", dump_queue(self._scheduler.queue))
-            found = compare_with(self._listers, self._scheduler)
-            if found.is_clean:
-                logger.info("the cache agrees with the API server")
-            else:
-                logger.warning("the cache differs from the API server: %s", found.text())
+            try:
+                self._dump()
+            except Exception as error:
+                self._internal_errors.survived("dump", "cache and queue", error)
+
+    def _dump(self) -> None:
+        logger.info("%s", dump_cache(self._scheduler.cache, self._scheduler.queue, self._listers.set_aside()))
+        logger.info("%s", dump_queue(self._scheduler.queue))
+        found = compare_with(self._listers, self._scheduler)
+        if found.is_clean:
+            logger.info("the cache agrees with the API server")
+        else:
+            logger.warning("the cache differs from the API server: %s", found.text())
 
     def _endpoints(self) -> Endpoints:
         healthz = self._leading_checks()
         stopping = endpoints.shutdown_check(self._control.stop.is_set)
         readyz = (*healthz, stopping, *self._synced_checks())
-        exposition = Exposition(self._metrics, self._scheduler, (self._show_leading,))
+        exposition = Exposition(self._metrics, self._scheduler, (self._show_leading, self._show_faults))
         return scheduler_endpoints(self._scheduler, exposition, self._decisions, self._listers, healthz, readyz)
 
     def _show_leading(self) -> None:
         if self._election is not None:
             lease = self._configuration.leader_election.resource_name
             self._metrics.leading[(lease,)].set(self._election.is_leading)
+
+    def _show_faults(self) -> None:
+        self._metrics.show_faults(self._informers.set_aside, self._internal_errors)
 
     def _synced_checks(self) -> tuple[Check, ...]:
         """A lean standby is ready although it knows nothing yet."""

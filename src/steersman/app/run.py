@@ -24,6 +24,7 @@ from steersman.app.transports import Connections, transports
 from steersman.client import Choice, Connection, Originals, Timing, connect, http_extenders
 from steersman.config import dump_yaml
 from steersman.errors import InputError, SteersmanError
+from steersman.internal_errors import InternalErrors
 from steersman.observe import ClientMetrics, Log, Metrics, set_up
 from steersman.observe.logs import SILENCE, Silence
 
@@ -87,15 +88,17 @@ async def _run(
     timing: Timing,
     log: Log | Silence,
 ) -> int:
-    configuration, metrics = settings.configuration, Metrics()
+    configuration, metrics, internal_errors = settings.configuration, Metrics(), InternalErrors()
     requests = ClientMetrics(metrics.registry)
     originals = Originals(configuration.extenders)
     async with (
         transports(connections, configuration.client_connection, timing, requests) as channels,
         http_extenders(configuration, originals) as extenders,
-        Bindings() as bindings,
+        Bindings(internal_errors) as bindings,
     ):
-        program = Program(settings, channels, extenders, originals, bindings, control, timing, log, metrics)
+        program = Program(
+            settings, channels, extenders, originals, bindings, control, timing, log, metrics, internal_errors
+        )
         return await program.run(options.serving)
 
 

@@ -1,6 +1,7 @@
 """Drives the scheduler: pod after pod while the queue has any, and the queue's timers.
 
-Woken by `queue.on_ready`. Between two pods everybody else (watches, bindings, requests) may run.
+Woken by `queue.on_ready`. Between two pods everybody else (watches, bindings, requests) may run. Nothing that goes wrong with
+one pod, one flush or one witness ends the loop.
 """
 
 from __future__ import annotations
@@ -12,19 +13,32 @@ from typing import Final
 from steersman.assembly import Scheduler
 from steersman.client import Timing
 from steersman.cycle.decision import Decision
+from steersman.internal_errors import InternalErrors
 
 BACKOFF_SECONDS: Final = 1.0
 UNSCHEDULABLE_SECONDS: Final = 30.0
+LOOP: Final = "scheduling loop"
+PAUSE_SECONDS: Final = 1.0
+"""After an error that no pod answers for: it might come at once again."""
 
 
 class SchedulingLoop:
     """Of one scheduler."""
 
-    def __init__(self, scheduler: Scheduler, witnesses: Sequence[Callable[[Decision], None]], timing: Timing) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        witnesses: Sequence[Callable[[Decision], None]],
+        timing: Timing,
+        internal_errors: InternalErrors | None = None,
+    ) -> None:
         self._scheduler = scheduler
         #: Each is told every decision.
         self._witnesses = witnesses
         self._timing = timing
+        self._internal_errors = internal_errors or InternalErrors()
+        #: How many internal errors there were when lost pods were last looked for.
+        self._errors_seen = 0
         self._ready = asyncio.Event()
         scheduler.queue.on_ready = self._ready.set
 
@@ -33,24 +47,49 @@ class SchedulingLoop:
         queue = self._scheduler.queue
         async with asyncio.TaskGroup() as group:
             group.create_task(self._every(BACKOFF_SECONDS, queue.flush_backoff), name="flush backoff")
-            group.create_task(self._every(UNSCHEDULABLE_SECONDS, queue.flush_unschedulable), name="flush unschedulable")
+            group.create_task(self._every(UNSCHEDULABLE_SECONDS, self._flush_unschedulable), name="flush unschedulable")
             group.create_task(self._schedule(), name="schedule")
 
     async def _schedule(self) -> None:
         while True:
             self._ready.clear()
-            while (decision := await self._next()) is not None:
-                for tell in self._witnesses:
-                    tell(decision)
+            while await self._schedule_next():
                 await asyncio.sleep(0)
             await self._ready.wait()
+
+    async def _schedule_next(self) -> bool:
+        """False: there is no pod to be scheduled."""
+        try:
+            decision = await self._next()
+        except Exception as error:
+            self._internal_errors.survived(LOOP, "the next pod", error)
+            await self._timing.sleep(PAUSE_SECONDS)
+            return True
+        if decision is None:
+            return False
+        for tell in self._witnesses:
+            try:
+                tell(decision)
+            except Exception as error:
+                self._internal_errors.survived("decision record", f"Pod {decision.pod.key}", error)
+        return True
 
     async def _next(self) -> Decision | None:
         if self._scheduler.options.extenders:
             return await self._scheduler.schedule_one_async()
         return self._scheduler.schedule_one()
 
+    def _flush_unschedulable(self) -> None:
+        self._scheduler.queue.flush_unschedulable()
+        errors = self._internal_errors.counts.total()
+        if errors != self._errors_seen:
+            self._scheduler.adopt_lost_pods()
+            self._errors_seen = errors
+
     async def _every(self, seconds: float, act: Callable[[], None]) -> None:
         while True:
             await self._timing.sleep(seconds)
-            act()
+            try:
+                act()
+            except Exception as error:
+                self._internal_errors.survived("queue", "a flush", error)

@@ -10,6 +10,7 @@ Synchronous: a step that must wait (permission, PreBind, a slow API server) is h
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -26,9 +27,10 @@ from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Scheduled, Unschedulable
 from steersman.cycle.schedule_one import Observer, SchedulingCycle
 from steersman.framework.extender import EXTENDER_PLUGIN, Extender
-from steersman.framework.pod_info import PodInfo, PodShapes
+from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo, PodShapes
 from steersman.framework.status import Status, error
 from steersman.ingest import Ingest
+from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 from steersman.queue import (
     PodAlreadyQueuedError,
     QueuedPodInfo,
@@ -51,8 +53,11 @@ from steersman.state.cache import Cache
 from steersman.state.nominations import Nominations
 from steersman.state.objects import ObjectStore
 
+logger = logging.getLogger(__name__)
+
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
+CYCLE = "scheduling cycle"
 CANCELLED = "scheduling cycle cancelled"
 NOMINATION_GATE = "NominatedNodeNameForExpectation"
 
@@ -69,6 +74,8 @@ class SchedulerOptions:
     extenders: Sequence[Extender] = ()
     #: A pod that has been unschedulable for so many seconds is tried again without a reason.
     max_in_unschedulable: float = QueueSettings().max_in_unschedulable
+    #: What a running scheduler survives: the pod fails and is tried again. None: a programming error goes on to the caller.
+    internal_errors: InternalErrors | None = None
     #: Use the plain engine: slow, for comparisons.
     scalar: bool = False
 
@@ -96,7 +103,9 @@ class Scheduler:
         self.profiles = self._build_profiles()
         self.queue = self._pod_access.queue = self._build_queue()
         self._nominated = NominatedPods(self.queue, self.cache.shapes, self.cache.nodes)
-        self.ingest = Ingest(self.cache, self.objects, self.queue, self.profiles, self.pods, self.waiting_pods.reject)
+        self.ingest = Ingest(
+            self.cache, self.objects, self.queue, self.profiles, self.pods, self.waiting_pods.reject, self._infos.get
+        )
         percentage = options.configuration.percentage_of_nodes_to_score
         self.cycle = SchedulingCycle(self.cache, self.profiles, self._nominated.all, rng, percentage, options.scalar)
         self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
@@ -113,9 +122,11 @@ class Scheduler:
         queued = self.queue.pop_nowait()
         if queued is None:
             return None
-        pod = self._infos.take(queued.pod)
-        decision = self.cycle.schedule_one(pod, self.observer)
-        self._carry_out(queued, decision)
+        try:
+            decision = self.cycle.schedule_one(self._infos.take(queued.pod), self.observer)
+            self._carry_out(queued, decision)
+        except Exception as cause:
+            decision = self._broken(queued, cause)
         return decision
 
     def schedule_some(self, most: int) -> Sequence[Decision]:
@@ -157,18 +168,23 @@ class Scheduler:
         queued = self.queue.pop_nowait()
         if queued is None:
             return None
+        try:
+            decision = await self._decide(queued)
+            self._carry_out(queued, decision)
+        except Exception as cause:
+            decision = self._broken(queued, cause)
+        return decision
+
+    async def _decide(self, queued: QueuedPodInfo) -> Decision:
         pod = self._infos.take(queued.pod)
         extenders = self._extended.interested_in(pod)
         if not extenders:
-            decision = self.cycle.schedule_one(pod, self.observer)
-        else:
-            try:
-                decision = await self._extended.schedule_one(pod, extenders, self.observer)
-            except asyncio.CancelledError:
-                self._attempt_failed(queued, Failed(pod, pod.scheduler_name, error(CANCELLED)))
-                raise
-        self._carry_out(queued, decision)
-        return decision
+            return self.cycle.schedule_one(pod, self.observer)
+        try:
+            return await self._extended.schedule_one(pod, extenders, self.observer)
+        except asyncio.CancelledError:
+            self._attempt_failed(queued, Failed(pod, pod.scheduler_name, error(CANCELLED)))
+            raise
 
     def _carry_out(self, queued: QueuedPodInfo, decision: Decision) -> None:
         if isinstance(decision, Scheduled):
@@ -213,6 +229,42 @@ class Scheduler:
         except PodAlreadyQueuedError:
             return
 
+    # -- programming errors ------------------------------------------------------------------------------------------
+
+    def _broken(self, queued: QueuedPodInfo, cause: Exception) -> Decision:
+        """A pod whose attempt broke off fails like any other, and nothing of the attempt is left. Without a place to report
+        it to, the error goes on."""
+        errors = self.options.internal_errors
+        if errors is None:
+            raise cause
+        errors.survived(CYCLE, f"Pod {queued.key}", cause)
+        pod = self._infos.bare(queued.pod)
+        decision = Failed(pod, pod.scheduler_name, error(INTERNAL_ERROR.format(describe(cause))))
+        try:
+            self._release(queued)
+            self._attempt_failed(queued, decision)
+        except Exception as again:
+            errors.survived(CYCLE, f"Pod {queued.key}", again)
+            self.queue.done(queued.uid)
+        return decision
+
+    def _release(self, queued: QueuedPodInfo) -> None:
+        self.waiting_pods.remove(queued.uid)
+        record = self.cache.get(queued.uid)
+        if record is not None and record.life.is_assumed:
+            self.cache.forget(record.info)
+
+    def adopt_lost_pods(self) -> None:
+        """Puts pods back into the queue that wait for a node and are nowhere: after errors that nobody foresaw."""
+        in_flight = {pod.metadata.uid for pod in self.queue.in_flight_pods()}
+        for key, pod in list(self.pods.items()):
+            name = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+            if pod.spec.node_name or name not in self.profiles or pod.metadata.uid in in_flight:
+                continue
+            if self.queue.get(key) is None and not self.cache.knows(pod.metadata.uid):
+                logger.warning("pod %s was lost after an internal error, and is queued again", key)
+                self.queue.add(pod)
+
     # -- building ----------------------------------------------------------------------------------------------------
 
     def _build_profiles(self) -> dict[str, Profile]:
@@ -235,6 +287,7 @@ class Scheduler:
             pod_lookup=self.pods.get,
             namespace_labels=self.cache.namespace_labels,
             metrics=self._queue_metrics(),
+            internal_errors=self.options.internal_errors,
         )
 
     def _queue_metrics(self) -> QueueMetrics | None:
@@ -250,6 +303,7 @@ class Scheduler:
             writer=self._writer,
             nominates=self.options.gates.enabled(NOMINATION_GATE),
             extenders=self.options.extenders,
+            internal_errors=self.options.internal_errors,
         )
 
     def _queue_profile(self, profile: Profile) -> QueueProfile:
@@ -304,6 +358,11 @@ class PendingInfos:
                 self._by_uid.clear()
             info = self._by_uid[pod.metadata.uid] = self._shapes.info(pod)
         return info
+
+    def bare(self, pod: api.Pod) -> PodInfo:
+        """Of a pod that may be broken: nothing but its metadata, its scheduler and its priority."""
+        spec = api.PodSpec(scheduler_name=pod.spec.scheduler_name, priority=pod.spec.priority)
+        return self._shapes.info(api.Pod(metadata=pod.metadata, spec=spec))
 
     def take(self, pod: api.Pod) -> PodInfo:
         """The same, for the last time."""

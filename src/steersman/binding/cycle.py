@@ -28,6 +28,7 @@ from steersman.framework.extender import Extender, ExtenderError
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.pods_to_activate import take_pods_to_activate
 from steersman.framework.status import Status, error, unschedulable
+from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 from steersman.queue import QueuedPodInfo, SchedulingQueue
 from steersman.runtime.faults import as_fault, fault
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
@@ -43,6 +44,8 @@ CANCELLED = "binding cycle cancelled"
 #: More requests at once would only wait for each other in the API server.
 BINDINGS_AT_ONCE = 16
 FILLED = 'node "{}" was filled by others before the pod could be bound to it'
+
+BINDING = "binding"
 
 Failure = Unschedulable | Failed
 OnFailure = Callable[[QueuedPodInfo, Failure], None]
@@ -76,6 +79,8 @@ class BindingParts:
     #: Tells the API server where the pod will run when that takes time (gate NominatedNodeNameForExpectation).
     nominates: bool
     extenders: Sequence[Extender] = ()
+    #: None: a programming error goes on to the host.
+    internal_errors: InternalErrors | None = None
 
 
 class BindingCycle:
@@ -89,12 +94,19 @@ class BindingCycle:
         self._writer = parts.writer
         self._nominates = parts.nominates
         self._binders = [extender for extender in parts.extenders if extender.is_binder]
+        self._internal_errors = parts.internal_errors
         self._on_failure = on_failure
         self._spawn = spawn
         self._turns = asyncio.Semaphore(BINDINGS_AT_ONCE)
 
     def start(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         """Binds at once where possible, else leaves the rest to a task."""
+        try:
+            self._start(queued, decision, profile)
+        except Exception as cause:
+            self._fail(queued, decision, profile, self._broken(decision, profile, cause))
+
+    def _start(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         if decision.waits:
             self._waiting_pods.add(WaitingPod(decision.pod, decision.node, decision.waits))
         if not decision.state.is_empty:
@@ -139,6 +151,8 @@ class BindingCycle:
         except asyncio.CancelledError:
             self._cancelled(queued, decision, profile)
             raise
+        except Exception as cause:
+            failure = self._broken(decision, profile, cause)
         if failure is None:
             self._succeed(decision, profile)
         else:
@@ -226,11 +240,14 @@ class BindingCycle:
     def _succeed(self, decision: Scheduled, profile: Profile) -> None:
         pod, node = decision.pod, decision.choice.node
         self._cache.finish_binding(pod)
-        self._writer.report_scheduled(pod, node)
-        for call in profile.post_bind:
-            call.run(decision.state, pod, node)
-        if not decision.state.is_empty:
-            self._activate(decision.state)
+        try:
+            self._writer.report_scheduled(pod, node)
+            for call in profile.post_bind:
+                call.run(decision.state, pod, node)
+            if not decision.state.is_empty:
+                self._activate(decision.state)
+        except Exception as cause:
+            self._broken(decision, profile, cause)  # the pod is bound nevertheless
 
     def _fail(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, failure: Failure) -> None:
         """The pod goes back to the queue, and the room it had is announced to the others. A pod that was rejected must
@@ -254,6 +271,13 @@ class BindingCycle:
     def _cancelled(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         """The host ends the task: everything is given back, so that another scheduler finds the pod pending."""
         self._fail(queued, decision, profile, Failed(decision.pod, profile.name, error(CANCELLED)))
+
+    def _broken(self, decision: Scheduled, profile: Profile, cause: Exception) -> Failed:
+        """What becomes of the pod after a programming error; without a place to report it to, the error goes on."""
+        if self._internal_errors is None:
+            raise cause
+        self._internal_errors.survived(BINDING, f"Pod {decision.pod.key}", cause)
+        return Failed(decision.pod, profile.name, error(INTERNAL_ERROR.format(describe(cause))))
 
     def _activate(self, state: CycleState) -> None:
         if pods := take_pods_to_activate(state):

@@ -19,9 +19,10 @@ from steersman.client.lease_api import HttpLease
 from steersman.client.list_watch import ListWatch
 from steersman.client.originals import Originals
 from steersman.client.rate_limit import RateLimited, TokenBucket
-from steersman.client.reflector import Reflector
+from steersman.client.reflector import Reflector, may_be_absent
 from steersman.client.retry import RetryPolicy
 from steersman.client.rights import Right, cluster_rights, lease_rights
+from steersman.client.set_aside import SetAside, SetAsideObject
 from steersman.client.timing import Timing
 from steersman.client.transport import HttpTransport, Response, Transport, http_transport
 
@@ -47,6 +48,8 @@ __all__ = [
     "Response",
     "RetryPolicy",
     "Right",
+    "SetAside",
+    "SetAsideObject",
     "Target",
     "Timing",
     "TokenBucket",
@@ -56,4 +59,5 @@ __all__ = [
     "http_extenders",
     "http_transport",
     "lease_rights",
+    "may_be_absent",
 ]

@@ -26,6 +26,7 @@ from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH,
 from steersman.cycle.decision import Nomination
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.framework.status import Status, error
+from steersman.internal_errors import InternalErrors
 
 T = TypeVar("T", bound=api.Object)
 
@@ -56,13 +57,18 @@ class Dispatcher:
     binds_at_once = False
 
     def __init__(
-        self, transport: Transport, events: EventRecorder, timing: Timing, policy: RetryPolicy | None = None
+        self,
+        transport: Transport,
+        events: EventRecorder,
+        timing: Timing,
+        policy: RetryPolicy | None = None,
+        internal_errors: InternalErrors | None = None,
     ) -> None:
         self._transport = transport
         self._events = events
         self._timing = timing
         self._policy = policy or RetryPolicy()
-        self._updates = StatusUpdates(self._update_status)
+        self._updates = StatusUpdates(self._update_status, internal_errors)
         self._resource_claims = ResourceClaims(self._send)
         #: By uid, the latest of those whose status was written: the watch may be slower than the next attempt.
         self._written: OrderedDict[str, api.Pod] = OrderedDict()

@@ -30,6 +30,10 @@ class ConnectionFailed(ClientError):
         self.may_have_arrived = may_have_arrived
 
 
+class UnreadableLine(ConnectionFailed):
+    """A line of a watch that is no event: what it was about can be found out by a new list only."""
+
+
 class ApiError(ClientError):
     """The server's refusal, as its `Status` tells it."""
 

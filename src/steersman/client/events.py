@@ -21,6 +21,7 @@ from steersman.client.retry import RetryPolicy, retrying
 from steersman.client.timing import Timing
 from steersman.client.transport import JSON, STRATEGIC_MERGE_PATCH, Transport
 from steersman.errors import SteersmanError
+from steersman.internal_errors import InternalErrors
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,15 @@ _DEFAULT_NAMESPACE: Final = "default"
 class EventRecorder:
     """`instance` is the name of this machine."""
 
-    def __init__(self, transport: Transport, timing: Timing, instance: str, policy: RetryPolicy | None = None) -> None:
+    def __init__(
+        self,
+        transport: Transport,
+        timing: Timing,
+        instance: str,
+        policy: RetryPolicy | None = None,
+        internal_errors: InternalErrors | None = None,
+    ) -> None:
+        self._internal_errors = internal_errors or InternalErrors()
         self._transport = transport
         self._timing = timing
         self._instance = instance
@@ -121,6 +130,9 @@ class EventRecorder:
             except SteersmanError as failure:
                 self.dropped += 1
                 logger.warning(DROPPED, event.regarding.name, failure)
+            except Exception as error:
+                self.dropped += 1
+                self._internal_errors.survived("event", f"Pod {event.regarding.name}", error)
             finally:
                 self._queue.task_done()
 

@@ -1,8 +1,11 @@
-"""Lists and watches of one kind, typed. In comes JSON from the `transport`, out go objects for the `reflector`."""
+"""Lists and watches of one kind, typed. In comes JSON from the `transport`, out go objects for the `reflector`.
+
+An object that cannot be read comes out as `Unreadable`: the others of the list, and the lines after it, are as good as ever.
+"""
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -13,13 +16,13 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.client import paths
-from steersman.client.errors import ApiError, ConnectionFailed, from_status
+from steersman.client import unreadable as unreadables
+from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine, from_status
 from steersman.client.originals import Originals
 from steersman.client.timing import Timing
 from steersman.client.transport import Transport
+from steersman.client.unreadable import Unreadable
 from steersman.errors import InputError
-
-logger = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=api.Object)
 
@@ -33,7 +36,8 @@ MODIFIED: Final = "MODIFIED"
 DELETED: Final = "DELETED"
 BOOKMARK: Final = "BOOKMARK"
 ERROR: Final = "ERROR"
-UNREADABLE: Final = "the server sent a %s that cannot be read, and it is left out: %s"
+UNREADABLE_AT_ONCE: Final = 16
+"""After so many unreadable objects of a list others may run: finding out what is wrong takes a while."""
 
 
 class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "next_page": "continue"}):
@@ -53,9 +57,10 @@ class _Line(msgspec.Struct):
 
 @dataclass(slots=True)
 class Listing(Generic[T]):
-    """The objects at a resource version."""
+    """The objects at a resource version, and those of them that cannot be read."""
 
     objects: list[T] = field(default_factory=list)
+    unreadable: list[Unreadable] = field(default_factory=list)
     resource_version: str = ""
 
 
@@ -64,7 +69,7 @@ class Change(Generic[T]):
     """One line of a watch: ADDED, MODIFIED, DELETED, or a BOOKMARK, whose object has nothing but a version."""
 
     type: str
-    object: T
+    object: T | Unreadable
 
 
 class ListWatch(Generic[T]):
@@ -106,9 +111,7 @@ class ListWatch(Generic[T]):
         }
         async with aclosing(self._transport.stream(self._path, query)) as lines:
             async for line in lines:
-                change = self._change(line)
-                if change is not None:
-                    yield change
+                yield self._change(line)
 
     async def _list(self, page: int) -> Listing[T]:
         listing: Listing[T] = Listing()
@@ -117,45 +120,48 @@ class ListWatch(Generic[T]):
         query = {**self._selection, "limit": str(page)} if page else dict(self._selection)
         while True:
             answer = await self._transport.request("GET", self._path, query, timeout=LIST_SECONDS)
-            metadata = self._add_page(listing, answer.body)
+            metadata = await self._add_page(listing, answer.body)
             if not metadata.next_page:
                 return listing
             query["continue"] = metadata.next_page
 
-    def _add_page(self, listing: Listing[T], body: bytes) -> _ListMeta:
+    async def _add_page(self, listing: Listing[T], body: bytes) -> _ListMeta:
         try:
             page = codec.decode(body, _Page)
         except InputError as cause:
             raise ConnectionFailed(
                 f"GET {self._path}: the list cannot be read: {cause}", may_have_arrived=True
             ) from cause
-        found = (self._object(raw) for raw in page.items or ())
-        listing.objects.extend(obj for obj in found if obj is not None)
+        for raw in page.items or ():
+            found = self._object(raw)
+            if not isinstance(found, Unreadable):
+                listing.objects.append(found)
+                continue
+            listing.unreadable.append(found)
+            if len(listing.unreadable) % UNREADABLE_AT_ONCE == 0:
+                await asyncio.sleep(0)
         listing.resource_version = page.metadata.resource_version or ""
         return page.metadata
 
-    def _change(self, line: bytes) -> Change[T] | None:
+    def _change(self, line: bytes) -> Change[T]:
         try:
-            event = msgspec.json.decode(line, type=_Line)
-        except (msgspec.DecodeError, UnicodeDecodeError) as cause:
-            raise ConnectionFailed(
-                f"GET {self._path}: a line cannot be read: {cause}", may_have_arrived=True
-            ) from cause
+            event = codec.decode(line, _Line)
+        except InputError as cause:
+            raise UnreadableLine(f"GET {self._path}: a line cannot be read: {cause}", may_have_arrived=True) from cause
         if event.type == ERROR:
             raise from_status(event.object)
-        obj = self._object(event.object)
-        if obj is None:
-            return None
-        if event.type == DELETED and self._originals is not None:
+        obj = self._object(event.object, is_named=event.type != BOOKMARK)
+        if event.type == DELETED and self._originals is not None and not isinstance(obj, Unreadable):
             self._originals.forget(obj)
         return Change(event.type, obj)
 
-    def _object(self, raw: msgspec.Raw) -> T | None:
+    def _object(self, raw: msgspec.Raw, is_named: bool = True) -> T | Unreadable:
         try:
             obj = codec.decode(raw, self.kind)
+            if is_named and not obj.metadata.name:
+                raise InputError("is missing", field="metadata.name")
+            if self._originals is not None:
+                self._originals.remember(obj, raw)
         except InputError as cause:
-            logger.error(UNREADABLE, self.kind.KIND, cause)
-            return None
-        if self._originals is not None:
-            self._originals.remember(obj, raw)
+            return unreadables.from_text(raw, self.kind, str(cause))
         return obj

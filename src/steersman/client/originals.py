@@ -50,8 +50,8 @@ class Originals:
 
 
 def _trimmed(text: bytes | msgspec.Raw) -> msgspec.Raw:
-    document: dict[str, Any] = msgspec.json.decode(text)
+    document: dict[str, Any] = codec.plain(text)
     for field in ("apiVersion", "kind"):
         document.pop(field, None)
-    document.get("metadata", {}).pop("managedFields", None)
+    (document.get("metadata") or {}).pop("managedFields", None)
     return msgspec.Raw(msgspec.json.encode(document))

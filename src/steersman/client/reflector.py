@@ -4,7 +4,8 @@
       ▲                  └─ cut: watch again from the last version
       └──── 410 Gone, errors of the server ──┘
 
-`informers` runs one per kind. Never gives up: what goes wrong is logged, remembered, and tried again after a pause.
+`informers` runs one per kind. Never gives up: what goes wrong is logged, remembered, and tried again after a pause. An object
+that cannot be used, because it cannot be read or because the ear fails, is `set_aside`, and its last good version stays.
 """
 
 from __future__ import annotations
@@ -15,17 +16,25 @@ from contextlib import aclosing
 from typing import Final, Generic, TypeVar
 
 from steersman import api
-from steersman.client.errors import ApiError
-from steersman.client.list_watch import BOOKMARK, DELETED, Change, Listing, ListWatch
+from steersman.client import unreadable as unreadables
+from steersman.client.errors import ApiError, UnreadableLine
+from steersman.client.list_watch import BOOKMARK, DELETED, UNREADABLE_AT_ONCE, Change, Listing, ListWatch
 from steersman.client.retry import Backoff, Pauses
+from steersman.client.set_aside import SetAside
 from steersman.client.timing import Timing
+from steersman.client.unreadable import Unreadable
 from steersman.errors import SteersmanError
 from steersman.framework.watching import Ear
+from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=api.Object)
 
+OPTIONAL_GROUPS: Final = frozenset({"resource.k8s.io"})
+"""API groups that a server need not have. Without any other one, pods would be placed by half of the rules."""
+INGEST: Final = "ingest"
+"""Where an ear fails, for `InternalErrors`."""
 ABSENT_SECONDS: Final = 60.0
 """After so long a missing API group is looked for again."""
 SHORT_SECONDS: Final = 1.0
@@ -34,16 +43,31 @@ BREATH: Final = 512
 """After so many objects of a list others may run."""
 
 
+def may_be_absent(kind: type[api.Object]) -> bool:
+    """Whether the scheduler does without the kind where the server does not know its API group."""
+    return kind.API_VERSION.rpartition("/")[0] in OPTIONAL_GROUPS
+
+
 class Reflector(Generic[T]):
     """See the module's text."""
 
-    def __init__(self, source: ListWatch[T], ear: Ear, timing: Timing, pauses: Pauses | None = None) -> None:
+    def __init__(
+        self,
+        source: ListWatch[T],
+        ear: Ear,
+        timing: Timing,
+        pauses: Pauses | None = None,
+        set_aside: SetAside | None = None,
+        internal_errors: InternalErrors | None = None,
+    ) -> None:
         self._source = source
+        self._set_aside = set_aside or SetAside(timing.clock)
+        self._internal_errors = internal_errors or InternalErrors()
         self._ear = ear
         self._timing = timing
         self._backoff = Backoff(pauses or Pauses(), timing)
         self._synced = asyncio.Event()
-        #: By key, as the ear was last told.
+        #: By key, what the ear works with: the last version that could be used.
         self.objects: dict[str, T] = {}
         #: Everything up to here is known.
         self.resource_version = ""
@@ -67,8 +91,12 @@ class Reflector(Generic[T]):
     async def run(self) -> None:
         """Until it is cancelled."""
         while True:
-            if await self._listed():
-                await self._follow()
+            try:
+                if await self._listed():
+                    await self._follow()
+            except Exception as error:
+                self._internal_errors.survived("informer", self.kind.PLURAL, error)
+                await self._backoff.pause()
 
     # -- listing -----------------------------------------------------------------------------------------------------
 
@@ -76,8 +104,10 @@ class Reflector(Generic[T]):
         try:
             listing = await self._source.list()
         except ApiError as refusal:
-            if refusal.is_not_found and self._may_be_absent():
+            if refusal.is_not_found and may_be_absent(self.kind) and not self.objects:
                 await self._absent()
+            elif refusal.is_not_found:
+                await self._failed(refusal, f"the server does not know {self.kind.API_VERSION}, which is waited for: ")
             else:
                 await self._failed(refusal)
             return False
@@ -90,10 +120,6 @@ class Reflector(Generic[T]):
         self._synced.set()
         return True
 
-    def _may_be_absent(self) -> bool:
-        """Groups other than the core one need not exist; one that did will come back."""
-        return "/" in self.kind.API_VERSION and not self.objects
-
     async def _absent(self) -> None:
         if not self.has_synced:
             logger.info("the server does not know %s of %s: none are assumed", self.kind.PLURAL, self.kind.API_VERSION)
@@ -103,8 +129,14 @@ class Reflector(Generic[T]):
     async def _replace(self, listing: Listing[T]) -> None:
         """What the list lacks is gone; what it has in the same version is known."""
         listed = {api.key(obj): obj for obj in listing.objects}
-        for key in [key for key in self.objects if key not in listed]:
-            self._ear.deleted(self.objects.pop(key))
+        unreadable = {one.identity.key: one for one in listing.unreadable}
+        self._set_aside.keep_only(self.kind.KIND, listed.keys() | unreadable.keys())
+        for key in [key for key in self.objects if key not in listed and key not in unreadable]:
+            self._remove(key)
+        for count, one in enumerate(unreadable.values(), start=1):
+            self._put_unreadable(one)
+            if count % UNREADABLE_AT_ONCE == 0:
+                await asyncio.sleep(0)
         for count, (key, obj) in enumerate(listed.items(), start=1):
             self._put(key, obj)
             if count % BREATH == 0:
@@ -124,6 +156,9 @@ class Reflector(Generic[T]):
                 await self._failed(refusal)
                 if not refusal.is_overload:
                     return
+            except UnreadableLine as failure:
+                await self._failed(failure)
+                return
             except SteersmanError as failure:
                 await self._failed(failure)
             else:
@@ -139,25 +174,72 @@ class Reflector(Generic[T]):
 
     def _apply(self, change: Change[T]) -> None:
         obj = change.object
-        if change.type != BOOKMARK:
-            key = api.key(obj)
-            if change.type == DELETED:
-                self.objects.pop(key, None)
-                self._ear.deleted(obj)
-            else:
-                self._put(key, obj)
+        if isinstance(obj, Unreadable):
+            self._apply_unreadable(change.type, obj)
+            return
+        if change.type == DELETED:
+            self._remove(api.key(obj), obj)
+        elif change.type != BOOKMARK:
+            self._put(api.key(obj), obj)
         self.resource_version = obj.metadata.resource_version or self.resource_version
+
+    def _apply_unreadable(self, change: str, unreadable: Unreadable) -> None:
+        if change == DELETED:
+            self._remove(unreadable.identity.key)
+        elif change != BOOKMARK:
+            self._put_unreadable(unreadable)
+        self.resource_version = unreadable.identity.resource_version or self.resource_version
+
+    # -- telling the ear ---------------------------------------------------------------------------------------------
 
     def _put(self, key: str, obj: T) -> None:
         known = self.objects.get(key)
         if known is not None and known.metadata.resource_version == obj.metadata.resource_version:
             return
-        self.objects[key] = obj
-        self._ear.changed(obj)
+        reason = self._tell(key, obj)
+        if reason:
+            self._put_unreadable(unreadables.from_object(obj, reason))
+        else:
+            self._set_aside.discard(self.kind.KIND, key)
 
-    async def _failed(self, failure: SteersmanError) -> None:
+    def _put_unreadable(self, unreadable: Unreadable) -> None:
+        """The last good version stays, or what else can stand in; unless the object is a new one of the same name."""
+        kind, identity = self.kind, unreadable.identity
+        last_good = self.objects.get(identity.key)
+        if last_good is not None and identity.uid and identity.uid != last_good.metadata.uid:
+            self._remove(identity.key)
+            last_good = None
+        other = unreadables.stand_in(unreadable, kind, last_good)
+        if other is not None and other is not last_good:
+            self._tell(identity.key, other)
+        self._set_aside.put(kind.KIND, identity, unreadable.reason, is_in_use=identity.key in self.objects)
+
+    def _remove(self, key: str, last: T | None = None) -> None:
+        """The object, of which `last` is the last version, is gone; the ear is told if it has heard of it."""
+        known = self.objects.pop(key, None)
+        self._set_aside.discard(self.kind.KIND, key)
+        if known is None:
+            return
+        try:
+            self._ear.deleted(last or known)
+        except Exception as error:
+            self._internal_errors.survived(INGEST, f"the deletion of {self.kind.KIND} {key}", error)
+
+    def _tell(self, key: str, obj: T) -> str:
+        """Why the ear cannot use the object; "": it does."""
+        try:
+            self._ear.changed(obj)
+        except SteersmanError as refusal:
+            return str(refusal)
+        except Exception as error:
+            self._internal_errors.survived(INGEST, f"{self.kind.KIND} {key}", error)
+            return INTERNAL_ERROR.format(describe(error))
+        self.objects[key] = obj
+        return ""
+
+    async def _failed(self, failure: SteersmanError, explanation: str = "") -> None:
         self.failure = failure
         expired = isinstance(failure, ApiError) and failure.is_expired
         level = logging.INFO if expired else logging.WARNING
-        logger.log(level, "following %s: %s", self.kind.PLURAL, failure)
+        logger.log(level, "following %s: %s%s", self.kind.PLURAL, explanation, failure)
         await self._backoff.pause(failure.retry_after if isinstance(failure, ApiError) else None)

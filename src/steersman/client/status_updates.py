@@ -13,6 +13,7 @@ from typing import Final
 from steersman import api
 from steersman.client.status_patch import StatusUpdate
 from steersman.errors import SteersmanError
+from steersman.internal_errors import InternalErrors
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +25,9 @@ Send = Callable[[StatusUpdate], Awaitable[object]]
 class StatusUpdates:
     """By uid. Invariant: a uid that waits is in the queue or being sent."""
 
-    def __init__(self, send: Send) -> None:
+    def __init__(self, send: Send, internal_errors: InternalErrors | None = None) -> None:
         self._send = send
+        self._internal_errors = internal_errors or InternalErrors()
         self._queue: asyncio.Queue[str] = asyncio.Queue()
         self._waiting: dict[str, StatusUpdate] = {}
         #: Set when the update of the uid has been sent.
@@ -76,6 +78,8 @@ class StatusUpdates:
             await self._send(update)
         except SteersmanError as failure:
             logger.warning("the status of pod %s cannot be updated: %s", api.key(update.pod), failure)
+        except Exception as error:
+            self._internal_errors.survived("status update", f"Pod {api.key(update.pod)}", error)
         finally:
             del self._in_flight[uid]
             sent.set()

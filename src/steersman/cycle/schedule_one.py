@@ -123,7 +123,15 @@ class SchedulingCycle:
         return post_filtered(profile, pod, diagnosis, outcome)
 
     def commit(self, profile: Profile, pod: PodInfo, choice: Choice, evaluation: Evaluation) -> Decision:
-        """Assume, Reserve, Permit on the chosen node."""
+        """Assume, Reserve, Permit on the chosen node. An exception leaves nothing assumed or reserved."""
+        try:
+            return self._commit(profile, pod, choice, evaluation)
+        except Exception:
+            if self._cache.is_assumed(pod.uid):
+                commit.unreserve_and_forget(self._cache, profile, evaluation.state, pod, choice.node)
+            raise
+
+    def _commit(self, profile: Profile, pod: PodInfo, choice: Choice, evaluation: Evaluation) -> Decision:
         node, state = choice.node, evaluation.state
         scheduled = Scheduled(pod, profile.name, choice, evaluation.feasible_count, state)
         status = commit.assume_and_reserve(self._cache, profile, state, pod, node)

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from steersman import api
-from steersman.client import ApiError
+from steersman.client import ApiError, may_be_absent
 from steersman.client.event_types import Event
 from steersman.client.lease_types import Lease
 from steersman.doctor.finding import Finding, fail, ok, warn
@@ -20,7 +20,6 @@ MINOR: Final = 36
 #: A scheduler may be one minor version older than its API server, and not newer.
 FITTING: Final = (MINOR, MINOR + 1)
 _KINDS: Final[tuple[type[api.Object], ...]] = (*WATCHED_KINDS, Event, Lease)
-_NEEDED: Final[frozenset[type[api.Object]]] = frozenset({Event, Lease})
 
 
 async def check_versions(patient: Patient) -> list[Finding]:
@@ -52,9 +51,11 @@ async def _kinds(patient: Patient) -> list[Finding]:
 
 def _missing(kind: type[api.Object]) -> Finding:
     text = f"{kind.PLURAL} of {kind.API_VERSION} are not served"
-    if "/" not in kind.API_VERSION or kind in _NEEDED:
-        return fail(CHECK, text, f"enable {kind.API_VERSION} in the API server (--runtime-config)")
-    return warn(CHECK, text, "none are assumed; pods that need them stay pending")
+    if may_be_absent(kind):
+        return warn(CHECK, text, "none are assumed; pods that need them stay pending")
+    return fail(
+        CHECK, text, f"enable {kind.API_VERSION} in the API server (--runtime-config): steersman run waits for it"
+    )
 
 
 def _groups(served: dict[str, Collection[str]]) -> str:

@@ -2,6 +2,9 @@
 
 The order matters and is upstream's: the cache learns of a new object before the queue is told, so that a woken pod finds
 what woke it; a node's removal is announced before the node is gone.
+
+An object that cannot be read raises `InputError`, and nothing has changed. Any other exception is a programming error: the
+object's earlier version is put back in place, or, where that fails too, the object is left out; then the exception goes on.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from collections.abc import Callable, Container
 
 from steersman import api
 from steersman.cycle.commit import assigned
+from steersman.errors import InputError, SteersmanError
 from steersman.framework.events import (
     ASSIGNED_POD_ADD,
     ASSIGNED_POD_DELETE,
@@ -21,12 +25,16 @@ from steersman.framework.events import (
     pod_update_events,
 )
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
+from steersman.framework.shape_keys import keeps_shape
+from steersman.ingest import readable
+from steersman.ingest.recovery import Recovery
 from steersman.ingest.resources import event_resource
 from steersman.queue import SchedulingQueue
 from steersman.state.cache import Cache
 from steersman.state.objects import ObjectStore
 
 FINISHED_PHASES = ("Succeeded", "Failed")
+START_TIME = "status.startTime"
 
 #: Told that an assumed pod is being deleted; True when it was waiting for permission and has been rejected.
 RejectWaiting = Callable[[str], bool]
@@ -43,13 +51,17 @@ class Ingest:
         scheduler_names: Container[str],
         pods: dict[str, api.Pod],
         reject_waiting: RejectWaiting,
+        parse: Callable[[api.Pod], object] | None = None,
     ) -> None:
+        """`parse` raises InputError for a pending pod that cannot be read, before the queue hears of it."""
         self._cache = cache
         self._objects = objects
         self._queue = queue
         self._scheduler_names = scheduler_names
         self.pods = pods
         self._reject_waiting = reject_waiting
+        self._parse = parse or cache.shapes.info
+        self._recovery = Recovery(cache, objects, queue, pods)
 
     # -- any object --------------------------------------------------------------------------------------------------
 
@@ -77,7 +89,16 @@ class Ingest:
         table = self._cache.nodes
         row = table.row_of(node.metadata.name)
         old = None if row is None else table.node(row)
-        self._cache.set_node(node)
+        try:
+            self._cache.set_node(node)
+            self._announce_node(old, node)
+        except InputError as error:
+            raise readable.located(error, node) from error
+        except Exception:
+            self._recovery.node(node.metadata.name, old)
+            raise
+
+    def _announce_node(self, old: api.Node | None, node: api.Node) -> None:
         if old is None:
             self._queue.move_all(NODE_ADD, None, node)
             return
@@ -85,9 +106,13 @@ class Ingest:
             self._queue.move_all(event, old, node)
 
     def _node_deleted(self, node: api.Node) -> None:
-        self._queue.move_all(NODE_DELETE, node, None)
-        if self._cache.nodes.row_of(node.metadata.name) is not None:
-            self._cache.remove_node(node)
+        try:
+            self._queue.move_all(NODE_DELETE, node, None)
+            if self._cache.nodes.row_of(node.metadata.name) is not None:
+                self._cache.remove_node(node)
+        except Exception:
+            self._recovery.node(node.metadata.name, None)
+            raise
 
     # -- pods --------------------------------------------------------------------------------------------------------
 
@@ -102,19 +127,37 @@ class Ingest:
                 self._pod_deleted(old)
             return
         self.pods[name] = pod
+        try:
+            if old is None:
+                self._pod_added(pod)
+            elif old.metadata.resource_version != pod.metadata.resource_version or not pod.metadata.resource_version:
+                self._pod_updated(old, pod)
+        except SteersmanError as error:
+            self._put_back(name, old)
+            raise readable.located(error, pod) from error
+        except Exception:
+            self._recovery.pod(pod, old, self._pod_added)
+            raise
+
+    def _put_back(self, name: str, old: api.Pod | None) -> None:
+        """The lister as it was, of a pod that could not even be looked at."""
         if old is None:
-            self._pod_added(pod)
-        elif old.metadata.resource_version != pod.metadata.resource_version or not pod.metadata.resource_version:
-            self._pod_updated(old, pod)
+            del self.pods[name]
+        else:
+            self.pods[name] = old
 
     def _pod_added(self, pod: api.Pod) -> None:
         if pod.spec.node_name:
+            readable.check_time(pod.status.start_time, START_TIME)
             self._cache.add_pod(pod)
             self._queue.move_all(ASSIGNED_POD_ADD, None, pod)
         elif self._is_ours(pod):
+            self._parse(pod)
             self._queue.add(pod)
 
     def _pod_updated(self, old: api.Pod, new: api.Pod) -> None:
+        if new.status.start_time != old.status.start_time:
+            readable.check_time(new.status.start_time, START_TIME)
         if old.spec.node_name:
             self._cache.update_pod(new)
             if self._queue.hears_events:  # else nobody asks what the update amounts to
@@ -133,13 +176,23 @@ class Ingest:
             if new.metadata.deletion_timestamp is not None and old.metadata.deletion_timestamp is None:
                 self._assumed_pod_deleted(new)
             return
+        if not keeps_shape(old, new):
+            self._parse(new)
         self._queue.update(old, new)
         nominated = old.status.nominated_node_name
         if nominated and nominated != new.status.nominated_node_name:
             self._release_nomination(old)
 
     def _pod_deleted(self, pod: api.Pod) -> None:
-        known = self.pods.pop(api.key(pod), pod)
+        try:
+            self._take_out(self.pods.pop(api.key(pod), pod))
+        except SteersmanError:
+            raise
+        except Exception:
+            self._recovery.forget_pod(pod)
+            raise
+
+    def _take_out(self, known: api.Pod) -> None:
         if known.spec.node_name:
             self._cache.remove_pod(known)
             self._queue.move_all(ASSIGNED_POD_DELETE, known, None)
@@ -170,13 +223,18 @@ class Ingest:
     # -- everything else ---------------------------------------------------------------------------------------------
 
     def _other_changed(self, obj: api.Object) -> None:
+        readable.check(obj)
         old = self._objects.put(obj)
-        if isinstance(obj, api.Namespace):
-            labels = old.metadata.labels if old is not None else {}
-            if labels != obj.metadata.labels:
-                self._cache.nodes.namespaces_changed()
-        action = ActionType.ADD if old is None else ActionType.UPDATE
-        self._queue.move_all(ClusterEvent(event_resource(type(obj)), action), old, obj)
+        try:
+            if isinstance(obj, api.Namespace):
+                labels = old.metadata.labels if old is not None else {}
+                if labels != obj.metadata.labels:
+                    self._cache.nodes.namespaces_changed()
+            action = ActionType.ADD if old is None else ActionType.UPDATE
+            self._queue.move_all(ClusterEvent(event_resource(type(obj)), action), old, obj)
+        except Exception:
+            self._recovery.other(obj, old)
+            raise
 
     def _other_deleted(self, obj: api.Object) -> None:
         old = self._objects.remove(obj)

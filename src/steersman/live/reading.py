@@ -1,22 +1,25 @@
 """One list of everything that the scheduler watches. In comes a transport, out go the objects.
 
-API groups that the server does not have are left out and named; any other refusal ends the reading with an error that says
-what was not allowed.
+Optional API groups that the server does not have are left out and named, and so are objects that cannot be read; any other
+refusal ends the reading with an error that says what was not allowed.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from steersman import api
 from steersman.api import codec
-from steersman.client import ApiError, ConnectionFailed, ListWatch, Timing, Transport, paths
+from steersman.client import ApiError, ConnectionFailed, ListWatch, Timing, Transport, may_be_absent, paths
 from steersman.client.informers import UNFINISHED
 from steersman.errors import SteersmanError
 from steersman.framework.watching import WATCHED_KINDS
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -81,11 +84,14 @@ async def _list(transport: Transport, timing: Timing, server: str, kind: type[An
     """None: the server does not know the kind."""
     source: ListWatch[Any] = ListWatch(transport, kind, timing, UNFINISHED if kind is api.Pod else "")
     try:
-        return (await granted(source.list(), server, "list", resource_name(kind))).objects
+        listing = await granted(source.list(), server, "list", resource_name(kind))
     except ApiError as refusal:
-        if refusal.is_not_found and "/" in kind.API_VERSION:
+        if refusal.is_not_found and may_be_absent(kind):
             return None
         raise LiveError(f"cannot list {resource_name(kind)}: {refusal}") from refusal
+    for one in listing.unreadable:
+        logger.warning("%s %s cannot be used and is left out: %s", kind.KIND, one.identity.key, one.reason)
+    return listing.objects
 
 
 def resource_name(kind: type[api.Object]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Generic, TypeVar
+
+from prometheus_client import Counter
 
 SeriesT = TypeVar("SeriesT")
 
@@ -20,3 +22,18 @@ class Children(dict[tuple[str, ...], SeriesT], Generic[SeriesT]):
     def __missing__(self, values: tuple[str, ...]) -> SeriesT:
         series = self[values] = self._make(values)
         return series
+
+
+class CountedUp:
+    """Counters that follow numbers which somebody else counts."""
+
+    def __init__(self, counters: Children[Counter]) -> None:
+        self._counters = counters
+        self._reached: dict[tuple[str, ...], int] = {}
+
+    def to(self, counts: Iterable[tuple[tuple[str, ...], int]]) -> None:
+        for labels, number in counts:
+            before = self._reached.get(labels, 0)
+            if number != before:
+                self._counters[labels].inc(number - before)
+                self._reached[labels] = number

@@ -71,10 +71,17 @@ def compare(
     )
 
 
-def dump_cache(cache: Cache, queue: SchedulingQueue) -> str:
-    """Every node with its sums, its pods and the pods nominated to it; nodes are a blank line apart."""
+def dump_cache(cache: Cache, queue: SchedulingQueue, set_aside: Iterable[object] = ()) -> str:
+    """Objects that cannot be used; then every node with its sums, its pods and the pods nominated to it, a blank line
+    apart."""
     infos = sorted(_node_infos(cache), key=lambda info: info.name)
-    return "\n".join("".join(_node_lines(info, queue.nominated_pods_for_node(info.name))) for info in infos)
+    nodes = ("".join(_node_lines(info, queue.nominated_pods_for_node(info.name))) for info in infos)
+    return "\n".join((*_set_aside_section(list(set_aside)), *nodes))
+
+
+def _set_aside_section(objects: Collection[object]) -> Iterator[str]:
+    if objects:
+        yield "".join((f"Objects set aside(number: {len(objects)}):\n", *(f"{one}\n" for one in objects)))
 
 
 def dump_queue(queue: SchedulingQueue) -> str:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter as Counts
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Metric, generate_latest
+from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.registry import Collector
 
-from steersman.observe.children import Children
+from steersman.observe.children import CountedUp
 from steersman.observe.measured_scheduler import MeasuredScheduler
 from steersman.observe.metrics import Metrics
 from steersman.queue import CountingQueueMetrics, QueuedPodInfo, RecordedEvent
@@ -35,7 +35,7 @@ class Exposition:
         self._metrics = metrics
         self._scheduler = scheduler
         self._refreshers = refreshers
-        self._incoming = _CountedUp(metrics.incoming_pods)
+        self._incoming = CountedUp(metrics.incoming_pods)
         self._rendered = WithoutCreationTimes(metrics.registry)
 
     async def render(self) -> bytes:
@@ -82,21 +82,6 @@ class Exposition:
 
 def _label(entry: QueuedPodInfo | RecordedEvent) -> str:
     return POPPED if isinstance(entry, QueuedPodInfo) else entry.event.label
-
-
-class _CountedUp:
-    """Counters that follow numbers which somebody else counts."""
-
-    def __init__(self, counters: Children[Counter]) -> None:
-        self._counters = counters
-        self._reached: dict[tuple[str, ...], int] = {}
-
-    def to(self, counts: Iterable[tuple[tuple[str, ...], int]]) -> None:
-        for labels, number in counts:
-            before = self._reached.get(labels, 0)
-            if number != before:
-                self._counters[labels].inc(number - before)
-                self._reached[labels] = number
 
 
 class WithoutCreationTimes(Collector):

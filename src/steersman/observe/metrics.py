@@ -11,8 +11,11 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from steersman.client import SetAside
 from steersman.config import GATES, FeatureGates
 from steersman.config.feature_gates import Stage
+from steersman.internal_errors import InternalErrors
+from steersman.observe.children import CountedUp
 from steersman.observe.declaring import MetricSet
 
 #: Values of the label `result` of attempts.
@@ -46,6 +49,7 @@ class Metrics(MetricSet):
         self._queue_metrics()
         self._preemption_metrics()
         self._state_metrics()
+        self._fault_metrics()
         ProcessCollector(registry=self.registry)
 
     def _attempt_metrics(self) -> None:
@@ -159,6 +163,26 @@ class Metrics(MetricSet):
         self.leading = self.gauges(
             "leader_election_master_status", "1 for the one who holds the lease of that name.", "name"
         )
+
+    def _fault_metrics(self) -> None:
+        """Without counterpart upstream."""
+        self.objects_set_aside = self.gauges(
+            "steersman_objects_set_aside", "Objects that cannot be used as the API server has them.", "kind"
+        )
+        self.unreadable_objects = self.counters(
+            "steersman_unreadable_objects_total", "Versions of objects that could not be used.", "kind"
+        )
+        self.internal_errors = self.counters(
+            "steersman_internal_errors_total", "Programming errors that were survived, by place.", "where"
+        )
+        self._unreadable_shown, self._errors_shown = CountedUp(self.unreadable_objects), CountedUp(self.internal_errors)
+
+    def show_faults(self, set_aside: SetAside, internal_errors: InternalErrors) -> None:
+        """Copies what others count."""
+        for kind, number in set_aside.sizes().items():
+            self.objects_set_aside[(kind,)].set(number)
+        self._unreadable_shown.to(((kind,), number) for kind, number in set_aside.counts.items())
+        self._errors_shown.to(((where,), number) for where, number in internal_errors.counts.items())
 
     def show_gates(self, gates: FeatureGates) -> None:
         """Which features are on, with their stages; upstream leaves the stage of a settled feature empty."""

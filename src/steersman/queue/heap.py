@@ -10,6 +10,7 @@ Deleting or repositioning a pod leaves its old entry behind; it is recognised an
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush, heapreplace
@@ -17,6 +18,8 @@ from itertools import islice
 from typing import Any, Final
 
 from steersman.queue.queued_pod import QueuedPodInfo
+
+logger = logging.getLogger(__name__)
 
 SortKey = Callable[[QueuedPodInfo], tuple[Any, ...]]
 """Smaller comes first. All keys of one heap have the same length; if there are several parts, the first is hashable."""
@@ -63,7 +66,13 @@ class QueuedPodHeap:
 
     def add(self, queued: QueuedPodInfo) -> None:
         """Put a pod in, in place of any other with its key; or put it where it now belongs if its sort key changed."""
-        entry = (*self._sort_key(queued), queued.serial, queued)
+        try:
+            place = self._sort_key(queued)
+        except Exception:
+            if not self.entries:
+                raise
+            place = self._any_place(queued)
+        entry = (*place, queued.serial, queued)
         key = queued.key
         if key in self.entries:
             if self.entries[key] == entry:
@@ -129,6 +138,11 @@ class QueuedPodHeap:
     def ordered(self) -> list[QueuedPodInfo]:
         """All pods in the order in which pops would return them."""
         return [entry[-1] for entry in sorted(self.entries.values())]
+
+    def _any_place(self, queued: QueuedPodInfo) -> tuple[Any, ...]:
+        """For a pod that the plugin which sorts cannot place: beside any other one, rather than nowhere."""
+        logger.exception("the order of pod %s cannot be told", queued.key)
+        return next(iter(self.entries.values()))[:-2]
 
     def _store(self, entry: Entry) -> None:
         self._stored += 1

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import copy
 import functools
+import logging
 from typing import Any, Protocol, runtime_checkable
 
 from steersman.queue.heap import SortKey
 from steersman.queue.queued_pod import QueuedPodInfo
+
+logger = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -34,9 +37,14 @@ def sort_key_of(plugin: KeyedQueueSort | ComparingQueueSort) -> SortKey:
 
 def _key_from_less(plugin: ComparingQueueSort) -> SortKey:
     def compare(first: QueuedPodInfo, second: QueuedPodInfo) -> int:
-        if plugin.less(first, second):
-            return -1
-        return 1 if plugin.less(second, first) else 0
+        """Pods that the plugin cannot compare are equal: an exception would tear the heap apart."""
+        try:
+            if plugin.less(first, second):
+                return -1
+            return 1 if plugin.less(second, first) else 0
+        except Exception:
+            logger.exception("the order of pods %s and %s cannot be told", first.key, second.key)
+            return 0
 
     comparable = functools.cmp_to_key(compare)
     # A copy, because an entry of the heap must keep its place even when the pod it was made for changes.

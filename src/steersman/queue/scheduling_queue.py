@@ -27,6 +27,7 @@ from steersman.framework.events import (
     EventResource,
     pod_update_events,
 )
+from steersman.internal_errors import InternalErrors
 from steersman.queue.active import ActiveQueue
 from steersman.queue.attempts import Attempts
 from steersman.queue.backoff import BackoffQueue
@@ -44,7 +45,7 @@ from steersman.queue.requeue import Requeuer
 from steersman.queue.settings import DEFAULT_QUEUE_SETTINGS, QueueSettings
 from steersman.queue.sub_queues import SubQueues
 from steersman.queue.unschedulable import UnschedulablePods
-from steersman.queue.waking import Preselection, Waker
+from steersman.queue.waking import QUEUE, Preselection, Waker
 
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
@@ -75,7 +76,9 @@ class SchedulingQueue:
         pod_lookup: PodLookup | None = None,
         namespace_labels: NamespaceLabels = lambda namespace: {},
         metrics: QueueMetrics | None = None,
+        internal_errors: InternalErrors | None = None,
     ) -> None:
+        """With `internal_errors`, a pod that breaks a rule of the queue does not keep others from moving."""
         self.metrics: QueueMetrics = metrics if metrics is not None else CountingQueueMetrics()
         self.nominator = Nominator(pod_lookup)
         #: Called after something became poppable, or the queue was closed; a waiting driver sets it.
@@ -94,7 +97,8 @@ class SchedulingQueue:
         hints = HintTable(profiles, self.metrics)
         self._attempts = Attempts(self._queues, hints, self.metrics, self._serials)
         self._requeuer = Requeuer(self._queues, PreEnqueueGate(profiles, self.metrics), self.nominator)
-        self._waker = Waker(self._queues, hints, self._requeuer, self._now)
+        self._internal_errors = internal_errors
+        self._waker = Waker(self._queues, hints, self._requeuer, self._now, internal_errors)
 
     @property
     def scheduling_cycle(self) -> int:
@@ -236,7 +240,12 @@ class SchedulingQueue:
         now = self._now()
         ready = False
         for queued in self._queues.backoff.pop_completed(now):
-            self._requeuer.enter_active(queued, BACKOFF_COMPLETE, now)
+            try:
+                self._requeuer.enter_active(queued, BACKOFF_COMPLETE, now)
+            except Exception as error:
+                if self._internal_errors is None:
+                    raise
+                self._internal_errors.survived(QUEUE, f"Pod {queued.key}", error)
             ready = True
         self._announce(ready)
 

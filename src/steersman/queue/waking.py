@@ -7,13 +7,18 @@ answers whether a pod became poppable.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from typing import Final
 
 from steersman import api
 from steersman.framework.events import UNSCHEDULABLE_TIMEOUT, ClusterEvent, pod_update_events
+from steersman.internal_errors import InternalErrors
 from steersman.queue.hints import HintTable, Interest, Strategy
 from steersman.queue.queued_pod import QueuedPodInfo
 from steersman.queue.requeue import Requeuer
 from steersman.queue.sub_queues import SubQueues
+
+QUEUE: Final = "queue"
+"""Where a pod breaks the queue, for `InternalErrors`."""
 
 Preselection = Callable[[QueuedPodInfo], bool]
 """Whether a waiting pod is to be considered at all."""
@@ -23,8 +28,14 @@ class Waker:
     """Moves waiting pods, and keeps events for the pods in flight."""
 
     def __init__(
-        self, queues: SubQueues, hints: HintTable, requeuer: Requeuer, current_time: Callable[[], int]
+        self,
+        queues: SubQueues,
+        hints: HintTable,
+        requeuer: Requeuer,
+        current_time: Callable[[], int],
+        internal_errors: InternalErrors | None = None,
     ) -> None:
+        self._internal_errors = internal_errors
         self._queues = queues
         self._hints = hints
         self._requeuer = requeuer
@@ -67,11 +78,16 @@ class Waker:
         now = self._current_time()
         ready = False
         for queued in pods:
-            if queued.gating_plugin and not interest.may_open_gate(queued):
-                continue
-            strategy = interest.strategy(queued, old, new)
-            if strategy is not Strategy.SKIP:
-                ready |= self._requeue(queued, strategy, interest.event.label, now)
+            try:
+                if queued.gating_plugin and not interest.may_open_gate(queued):
+                    continue
+                strategy = interest.strategy(queued, old, new)
+                if strategy is not Strategy.SKIP:
+                    ready |= self._requeue(queued, strategy, interest.event.label, now)
+            except Exception as error:
+                if self._internal_errors is None:
+                    raise
+                self._internal_errors.survived(QUEUE, f"Pod {queued.key}", error)
         self._queues.in_flight.record(interest.event, old, new)
         return ready
 

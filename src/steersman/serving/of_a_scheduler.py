@@ -32,6 +32,8 @@ class Listers:
 
     nodes: Callable[[], Iterable[api.Node]]
     pods: Callable[[], Iterable[api.Pod]]
+    #: Objects that cannot be used, each as a line of text.
+    set_aside: Callable[[], Iterable[object]] = tuple
 
 
 def compare_with(listers: Listers, scheduler: Scheduler) -> Comparison:
@@ -64,4 +66,4 @@ def scheduler_endpoints(
 
 def _cache_text(scheduler: Scheduler, listers: Listers) -> str:
     found = compare_with(listers, scheduler)
-    return f"{found.text() or CLEAN}\n{dump_cache(scheduler.cache, scheduler.queue)}"
+    return f"{found.text() or CLEAN}\n{dump_cache(scheduler.cache, scheduler.queue, listers.set_aside())}"

@@ -3,19 +3,26 @@
 Watch events come in from `ingest`, assume and forget from the cycle and the binding driver. Every change goes through the
 transition table of `pod_lifecycle` to the columns of `node_table`. Events may come out of order: a pod before its node, a
 node gone before its pods, an addition on another node than assumed.
+
+`InputError` leaves everything as it was. Should a change of the columns break off in the middle, which would be a programming
+error, the columns are made anew without the pod or node, and the error goes on to the caller.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 
 from steersman.api import Namespace, Node, Pod, key
 from steersman.clock import Clock
+from steersman.errors import InputError
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.state.node_table import NodeTable
 from steersman.state.objects import ObjectStore
 from steersman.state.pod_lifecycle import UNBORN, Life, PodEvent, PodState, illegal
 from steersman.state.validation import validate
+
+logger = logging.getLogger(__name__)
 
 # Members of an enum are slow to reach through their class; this is needed for every pod.
 FINISH_BINDING = PodEvent.FINISH_BINDING
@@ -65,7 +72,11 @@ class Cache:
             raise illegal(pod.key, known.state, PodEvent.ASSUME, known.life.story)
         self._records[pod.uid] = PodRecord(pod, node_name, NEWLY_ASSUMED)
         self.assumed_count += 1
-        self.nodes.add_pod(pod, node_name)
+        try:
+            self.nodes.add_pod(pod, node_name)
+        except Exception:
+            self.expel_pod(pod.uid)
+            raise
 
     def finish_binding(self, pod: PodInfo) -> None:
         """The API server accepted the binding. No effect on a pod that the watch has already confirmed."""
@@ -95,10 +106,15 @@ class Cache:
         if record is None:
             record = self._records[pod.metadata.uid] = PodRecord(self.shapes.info(pod), pod.spec.node_name)
             self._advance(record, PodEvent.ADD)
-            self.nodes.add_pod(record.info, record.node_name)
+            try:
+                self.nodes.add_pod(record.info, record.node_name)
+            except Exception:
+                self.expel_pod(record.info.uid)
+                raise
         else:
-            self._confirm(record)
+            confirmed = record.life.after(PodEvent.ADD, record.info.key)
             self._replace(record, pod)
+            self._confirm(record, confirmed)
 
     def update_pod(self, pod: Pod) -> None:
         record = self._record(pod.metadata.uid, key(pod), PodEvent.UPDATE)
@@ -109,10 +125,65 @@ class Cache:
         self._drop(self._record(pod.metadata.uid, key(pod), PodEvent.REMOVE), PodEvent.REMOVE)
 
     def set_node(self, node: Node) -> None:
-        self.nodes.set_node(node)
+        try:
+            self.nodes.set_node(node)
+        except InputError:
+            raise
+        except Exception:
+            self.expel_node(node.metadata.name)
+            raise
 
     def remove_node(self, node: Node) -> None:
-        self.nodes.remove_node(node.metadata.name)
+        try:
+            self.nodes.remove_node(node.metadata.name)
+        except KeyError:
+            raise
+        except Exception:
+            self.expel_node(node.metadata.name)
+            raise
+
+    # -- after programming errors ------------------------------------------------------------------------------------
+
+    def expel_pod(self, uid: str) -> None:
+        """Forgets the pod whatever its state, and makes the columns anew. No effect on a pod that is not known."""
+        record = self._records.pop(uid, None)
+        if record is None:
+            return
+        self.assumed_count -= record.life.is_assumed
+        self._deadlines.pop(uid, None)
+        self._rebuild()
+
+    def expel_node(self, name: str) -> None:
+        """Forgets the node, whose pods stay, and makes the columns anew."""
+        self._rebuild(without_node=name)
+
+    def _rebuild(self, without_node: str = "") -> None:
+        """What breaks off again is left out as well."""
+        nodes = {node.metadata.name: node for node in self.nodes.nodes if node is not None}
+        nodes.pop(without_node, None)
+        while not self._refill(nodes):
+            pass
+
+    def _refill(self, nodes: dict[str, Node]) -> bool:
+        """Writes nodes and records into empty columns. False: one of them could not be written, and is dropped."""
+        self.nodes.clear()
+        for name, node in nodes.items():
+            try:
+                self.nodes.set_node(node)
+            except Exception:
+                logger.exception("node %s cannot be kept in the cache", name)
+                del nodes[name]
+                return False
+        for uid, record in self._records.items():
+            try:
+                self.nodes.add_pod(record.info, record.node_name)
+            except Exception:
+                logger.exception("pod %s cannot be kept in the cache", record.info.key)
+                self.assumed_count -= record.life.is_assumed
+                self._deadlines.pop(uid, None)
+                del self._records[uid]
+                return False
+        return True
 
     # -- reading -----------------------------------------------------------------------------------------------------
 
@@ -172,14 +243,18 @@ class Cache:
             old.renew(pod)
             return
         new = self.shapes.updated(old, pod)
-        self.nodes.remove_pod(old, record.node_name)
-        record.info = new
-        record.node_name = node_name
-        self.nodes.add_pod(new, node_name)
+        try:
+            self.nodes.remove_pod(old, record.node_name)
+            record.info = new
+            record.node_name = node_name
+            self.nodes.add_pod(new, node_name)
+        except Exception:
+            self.expel_pod(new.uid)
+            raise
 
-    def _confirm(self, record: PodRecord) -> None:
+    def _confirm(self, record: PodRecord, life: Life) -> None:
         """The watch shows a pod that was assumed."""
-        self._advance(record, PodEvent.ADD)
+        record.life = life
         self.assumed_count -= 1
         self._deadlines.pop(record.info.uid, None)
 
@@ -189,4 +264,8 @@ class Cache:
         self.assumed_count -= was_assumed
         self._deadlines.pop(record.info.uid, None)
         del self._records[record.info.uid]
-        self.nodes.remove_pod(record.info, record.node_name)
+        try:
+            self.nodes.remove_pod(record.info, record.node_name)
+        except Exception:
+            self._rebuild()
+            raise

@@ -54,16 +54,27 @@ class NodeTable:
         self.generation = 0
         self.namespaces_epoch = 0
         self.terms_epoch = 0
-        #: Rows by node name; a row without node keeps its name while pods are there.
-        self.rows: dict[str, int] = {}
-        self.node_count = 0
         #: Rows whose node or pods changed / whose node changed.
         self.log = DirtyLog()
         self.node_log = DirtyLog()
         #: Rows where a pod's start became known: no filter or score looks at it, but preemption does.
         self.start_log = DirtyLog()
+        self._begin(capacity)
+
+    def clear(self) -> None:
+        """Takes out all nodes and pods, whatever state the columns are in."""
+        self.generation += 1
+        self.terms_epoch += 1
+        self._begin(self.capacity)
+        for row in range(self.capacity):
+            self._touch_node(row)
+
+    def _begin(self, capacity: int) -> None:
+        #: Rows by node name; a row without node keeps its name while pods are there.
+        self.rows: dict[str, int] = {}
+        self.node_count = 0
         self.images = ImageTable()
-        self.counts = PodCounts(namespace_labels)
+        self.counts = PodCounts(self._namespace_labels)
         #: Sparse per-row facts: most rows have none.
         self.affinity_pods: dict[int, dict[str, PodInfo]] = {}
         self.used_ports: dict[int, set[HostPort]] = {}
@@ -178,16 +189,20 @@ class NodeTable:
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def set_node(self, node: Node) -> None:
-        """Adds the node, or replaces the object of that name."""
-        row = self._row_for(node.metadata.name)
-        old = self.nodes[row]
-        if old is not None and same_for_scheduling(old, node):
+        """Adds the node, or replaces the object of that name. InputError, before anything changes, if it offers amounts that
+        cannot be read."""
+        row = self.rows.get(node.metadata.name)
+        old = None if row is None else self.nodes[row]
+        if row is not None and old is not None and same_for_scheduling(old, node):
             self.nodes[row] = node
             return
+        amounts = node_allocatable(node)
+        if row is None:
+            row = self._row_for(node.metadata.name)
         moves = old is None or old.metadata.labels != node.metadata.labels or old.spec != node.spec
         if moves:
             self._detach(row)
-        self._write_node(row, old, node)
+        self._write_node(row, old, node, amounts)
         if moves:
             self._attach(row)
         self._touch_node(row)
@@ -278,11 +293,11 @@ class NodeTable:
 
     # -- a node comes, changes or goes -------------------------------------------------------------------------------
 
-    def _write_node(self, row: int, old: Node | None, node: Node) -> None:
+    def _write_node(self, row: int, old: Node | None, node: Node, amounts: dict[str, int]) -> None:
         self.nodes[row] = node
         self.alive[row] = True
         self.node_count += old is None
-        self._write_allocatable(row, node_allocatable(node))
+        self._write_allocatable(row, amounts)
         self.unschedulable[row] = node.spec.unschedulable
         self.taints.set(row, node.spec.taints)
         labels = node.metadata.labels
@@ -365,7 +380,7 @@ class NodeTable:
         for row in self.rows.values():
             node = self.nodes[row]
             if node is not None:
-                self._write_node(row, None, node)
+                self._write_node(row, None, node, self.amounts_offered[row])
             for pod in self.pods_on[row].values():
                 self.charges.charge(pod.shape, row, 1)
             for pod in self.affinity_pods.get(row, {}).values():

@@ -1,0 +1,39 @@
+"""What `ingest` asks of an object before anything is changed: that all of it can be read which is text in the API but a
+number or a time to the scheduler.
+
+Amounts of nodes and pods are not looked at here: `state` reads them before it changes anything.
+"""
+
+from __future__ import annotations
+
+from steersman import api
+from steersman.api import timestamps
+from steersman.api.quantity_fields import check_readable
+from steersman.errors import InputError, SteersmanError
+
+
+def check(obj: api.Object) -> None:
+    """Raise `InputError`, which names field and value, for an object other than a node or pod that cannot be used."""
+    check_readable(obj)
+    if isinstance(obj, api.DeviceClass):
+        check_time(obj.metadata.creation_timestamp, "metadata.creationTimestamp")
+    elif isinstance(obj, api.ResourceClaim) and obj.status.allocation is not None:
+        check_time(obj.status.allocation.allocation_timestamp, "status.allocation.allocationTimestamp")
+
+
+def check_time(text: str | None, field: str) -> None:
+    if text is not None:
+        try:
+            timestamps.parse(text)
+        except InputError as error:
+            raise error.located(field=field) from error
+
+
+def located(error: SteersmanError, obj: api.Object) -> SteersmanError:
+    """The error with the field of the amount that cannot be read, if it is about one."""
+    if isinstance(error, InputError) and error.field is None:
+        try:
+            check_readable(obj)
+        except InputError as named:
+            return named
+    return error

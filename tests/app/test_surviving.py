@@ -1,0 +1,148 @@
+"""The loops of a running scheduler go on, whatever one pod, one flush, one witness or one task does."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.client.following import running, until
+from tests.client.serving import run
+
+from steersman.app.bindings import Bindings
+from steersman.app.scheduling_loop import SchedulingLoop
+from steersman.assembly import Scheduler
+from steersman.binding.guarded import Guarded
+from steersman.client import Timing
+from steersman.clock import RealClock
+from steersman.cycle.decision import Decision
+from steersman.internal_errors import InternalErrors, describe
+from steersman.queue import SchedulingQueue
+from steersman.rng import SeededRng
+from steersman.testing import Harness, make_node, make_pod
+
+
+class Torn(RuntimeError):
+    """Stands for a programming error."""
+
+
+async def _a_moment(_: float) -> None:
+    await asyncio.sleep(0.001)
+
+
+class Looping:
+    """A scheduling loop whose pauses are short."""
+
+    def __init__(self) -> None:
+        self.errors = InternalErrors()
+        self.decisions: list[Decision] = []
+        harness = Harness(nodes=[make_node("n1").capacity(cpu="8", pods="10")])
+        self.scheduler: Scheduler = harness.scheduler
+        self.add = harness.add
+
+    def loop(self) -> SchedulingLoop:
+        timing = Timing(RealClock(), SeededRng(1), _a_moment)
+        return SchedulingLoop(self.scheduler, (self._torn_witness, self.decisions.append), timing, self.errors)
+
+    def _torn_witness(self, decision: Decision) -> None:
+        if decision.pod.name == "a":
+            raise Torn
+
+
+def test_a_witness_that_breaks_keeps_neither_others_nor_the_next_pod() -> None:
+    async def scenario() -> None:
+        looping = Looping()
+        looping.add(make_pod("a").req(cpu="1"))
+        async with running(looping.loop().run()):
+            await until(lambda: len(looping.decisions) == 1)
+            looping.add(make_pod("b").req(cpu="1"))
+            await until(lambda: len(looping.decisions) == 2)
+        assert looping.errors.counts["decision record"] == 1
+
+    run(scenario())
+
+
+def test_an_error_that_no_pod_answers_for_is_followed_by_a_pause_and_the_next_pod(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def scenario() -> None:
+        looping = Looping()
+        pop, breaks = looping.scheduler.queue.pop_nowait, [True]
+
+        def torn() -> object:
+            if breaks:
+                breaks.pop()
+                raise Torn
+            return pop()
+
+        monkeypatch.setattr(looping.scheduler.queue, "pop_nowait", torn)
+        looping.add(make_pod("b").req(cpu="1"))
+        async with running(looping.loop().run()):
+            await until(lambda: looping.decisions)
+        assert looping.errors.counts["scheduling loop"] == 1
+
+    run(scenario())
+
+
+def test_flushes_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    def torn(_: SchedulingQueue) -> None:
+        raise Torn
+
+    async def scenario() -> None:
+        looping = Looping()
+        async with running(looping.loop().run()):
+            await until(lambda: looping.errors.counts["queue"] > 10)
+
+    monkeypatch.setattr(SchedulingQueue, "flush_backoff", torn)
+    monkeypatch.setattr(SchedulingQueue, "flush_unschedulable", torn)
+    run(scenario())
+
+
+def test_a_task_that_breaks_ends_alone() -> None:
+    async def breaking() -> None:
+        await asyncio.sleep(0)
+        raise Torn
+
+    async def scenario() -> None:
+        errors, ended = InternalErrors(), asyncio.Event()
+
+        async def other() -> None:
+            await asyncio.sleep(0.01)
+            ended.set()
+
+        async with Bindings(errors) as bindings:
+            bindings.spawn(other())
+            for _ in range(10):
+                bindings.spawn(breaking())
+            await bindings.finish(10)
+            assert ended.is_set()
+        assert errors.counts == {"task": 10}
+
+    run(scenario())
+
+
+def test_a_task_that_is_undone_before_it_begins_cleans_up() -> None:
+    async def endless() -> None:
+        await asyncio.Event().wait()
+
+    async def scenario() -> None:
+        abandoned: list[str] = []
+        async with Bindings() as bindings:
+            bindings.spawn(Guarded(endless(), lambda: abandoned.append("cleaned up")))
+            await bindings.undo()
+        assert abandoned == ["cleaned up"]
+
+    run(scenario())
+
+
+def test_out_of_memory_is_not_survived() -> None:
+    with pytest.raises(MemoryError):
+        InternalErrors().survived("anywhere", "anything", MemoryError())
+
+
+def test_an_error_that_cannot_be_told_is_named() -> None:
+    class Untold(Exception):
+        def __str__(self) -> str:
+            raise Torn
+
+    assert describe(Untold()) == "Untold"
+    assert describe(ValueError("two\nlines")) == "ValueError: two lines"

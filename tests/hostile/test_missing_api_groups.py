@@ -1,0 +1,54 @@
+"""A server without an API group: only devices can be done without; everything else is waited for, and named."""
+
+from __future__ import annotations
+
+import http.client
+from pathlib import Path
+
+import pytest
+from tests.hostile.process import SteersmanProcess, schedules_pods, with_nodes
+from tests.hostile.stub_api_server import PODS, Canned, StubApiServer
+
+from steersman.testing import make_pod
+from steersman.testing.control_plane import manifest, wait_until
+
+NOT_FOUND = Canned(404, b"404 page not found\n")
+
+
+@pytest.mark.parametrize(
+    ("group", "resource"),
+    [
+        ("/apis/policy/v1/", "poddisruptionbudgets"),
+        ("/apis/storage.k8s.io/v1/", "storageclasses"),
+        ("/apis/apps/v1/", "replicasets"),
+    ],
+)
+def test_a_group_that_rules_depend_on_is_waited_for(tmp_path: Path, group: str, resource: str) -> None:
+    with StubApiServer() as server:
+        server.answer("GET", group, NOT_FOUND)
+        server.put(PODS, manifest(make_pod("web").req(cpu="1")))
+        waiting = SteersmanProcess(with_nodes(server), tmp_path)
+        waiting.start(wait=False)
+        try:
+            wait_until(lambda: resource in _readyz(waiting), what=f"that /readyz names {resource}")
+            assert waiting.is_alive()
+            assert server.bindings() == {}
+            assert "which is waited for" in waiting.log_text()
+            server.answers.clear()
+            wait_until(lambda: "default/web" in server.bindings(), 60.0, what="a binding once the group is there")
+        finally:
+            waiting.kill()
+
+
+def test_without_devices_everything_else_is_scheduled(tmp_path: Path) -> None:
+    with StubApiServer() as server:
+        server.answer("GET", "/apis/resource.k8s.io/", NOT_FOUND)
+        with SteersmanProcess(with_nodes(server), tmp_path):
+            assert schedules_pods(server, "web")
+
+
+def _readyz(steersman: SteersmanProcess) -> str:
+    try:
+        return steersman.get("/readyz/informer-sync")[1]
+    except (OSError, http.client.HTTPException):
+        return ""
