@@ -13,7 +13,8 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.client import paths
-from steersman.client.errors import ApiError, ConnectionFailed, from_status
+from steersman.client.api_status import from_status
+from steersman.client.errors import ApiError, ConnectionFailed
 from steersman.client.originals import Originals
 from steersman.client.timing import Timing
 from steersman.client.transport import Transport

@@ -12,6 +12,8 @@ import msgspec
 
 from steersman import api, config
 from steersman.api import codec
+from steersman.client.errors import UnreadableAnswer
+from steersman.client.foreign_json import decode_foreign
 
 
 class Originals:
@@ -50,8 +52,14 @@ class Originals:
 
 
 def _trimmed(text: bytes | msgspec.Raw) -> msgspec.Raw:
-    document: dict[str, Any] = msgspec.json.decode(text)
-    for field in ("apiVersion", "kind"):
-        document.pop(field, None)
-    document.get("metadata", {}).pop("managedFields", None)
-    return msgspec.Raw(msgspec.json.encode(document))
+    """Without what extenders need not see; an object that is nested too deeply for that stays as it is."""
+    try:
+        document: dict[str, Any] = decode_foreign(text, dict[str, Any], "an object")
+        for field in ("apiVersion", "kind"):
+            document.pop(field, None)
+        metadata = document.get("metadata")
+        if isinstance(metadata, dict):
+            metadata.pop("managedFields", None)
+        return msgspec.Raw(msgspec.json.encode(document))
+    except (UnreadableAnswer, RecursionError):
+        return msgspec.Raw(bytes(text))
