@@ -11,6 +11,7 @@ from aiohttp import web
 
 from steersman.explain import Explanation
 from steersman.observe import CONTENT_TYPE, DecisionRecord
+from steersman.printable import printable, printable_lines
 from steersman.serving.health import Answer, Health
 
 logger = logging.getLogger(__name__)
@@ -89,10 +90,10 @@ class Handlers:
         return web.json_response({"componentconfig": self._endpoints.configuration()})
 
     async def cache(self, request: web.Request) -> web.Response:
-        return web.Response(text=self._endpoints.cache())
+        return web.Response(text=printable_lines(self._endpoints.cache()))
 
     async def queue(self, request: web.Request) -> web.Response:
-        return web.Response(text=self._endpoints.queue())
+        return web.Response(text=printable_lines(self._endpoints.queue()))
 
     async def recent_decisions(self, request: web.Request) -> web.Response:
         """`?limit=`: how many, latest first."""
@@ -107,10 +108,10 @@ class Handlers:
         decisions, pod = self._endpoints.decisions, "{namespace}/{name}".format(**request.match_info)
         explanation = decisions.explain(pod) if "explain" in request.query else None
         if explanation is not None and request.query["explain"] == "table":
-            return web.Response(text=f"{explanation.table()}\n")
+            return web.Response(text=printable_lines(f"{explanation.table()}\n"))
         records = decisions.of(pod)
         if not records and explanation is None:
-            return web.Response(status=404, text=f"nothing is known of pod {pod}\n")
+            return web.Response(status=404, text=f"nothing is known of pod {printable(pod)}\n")
         body: dict[str, Any] = {"decisions": [record.to_dict() for record in records]}
         if explanation is not None:
             body["explanation"] = explanation.to_dict()
@@ -122,7 +123,7 @@ def _task_routes(tasks: Callable[[], str] | None) -> list[web.RouteDef]:
         return []
 
     async def show(request: web.Request) -> web.Response:
-        return web.Response(text=tasks())
+        return web.Response(text=printable_lines(tasks()))
 
     return [web.get("/debug/tasks", show)]
 
@@ -142,4 +143,4 @@ def _health_routes(health: Health) -> list[web.RouteDef]:
 
 
 def _text(answer: Answer) -> web.Response:
-    return web.Response(status=answer.status, text=answer.text)
+    return web.Response(status=answer.status, text=printable_lines(answer.text))
