@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 
+from steersman.api.meta import Int32
 from steersman.client.errors import ApiError, UnreadableAnswer
 from steersman.client.foreign_json import decode_foreign
 
@@ -16,17 +17,16 @@ _LONGEST_MESSAGE: Final = 32 << 10
 """As long as a message in Kubernetes may be; these go into conditions, events and logs."""
 _INTERNAL: Final = 500
 _FIRST_REFUSAL, _LAST_REFUSAL = 300, 599
-_Int32 = Annotated[int, msgspec.Meta(ge=-(2**31), le=2**31 - 1)]
 
 
 class _Details(msgspec.Struct, rename="camel"):
-    retry_after_seconds: _Int32 | None = None
+    retry_after_seconds: Int32 | None = None
 
 
 class _Status(msgspec.Struct, rename="camel"):
     """The parts of a Kubernetes Status that matter here."""
 
-    code: _Int32 | None = None
+    code: Int32 | None = None
     reason: str | None = None
     message: str | None = None
     details: _Details | None = None

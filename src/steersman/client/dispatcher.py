@@ -13,6 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from steersman import api
+from steersman.api.meta import version_number
 from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError
 from steersman.client.events import NORMAL, WARNING, EventRecorder
@@ -243,5 +244,4 @@ def _scheduler_of(pod: api.Pod) -> str:
 
 
 def _version(pod: api.Pod) -> int:
-    text = pod.metadata.resource_version
-    return int(text) if text.isdecimal() else 0
+    return version_number(pod.metadata.resource_version)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -18,6 +19,7 @@ logger = logging.getLogger(__name__)
 
 _RECENT: Final = 100
 _LONGEST_LIST: Final = 10_000
+_LIMIT: Final = re.compile("[0-9]{1,9}")
 BAD_LIMIT: Final = "limit must be a number from 1 to {}\n"
 
 
@@ -98,7 +100,7 @@ class Handlers:
     async def recent_decisions(self, request: web.Request) -> web.Response:
         """`?limit=`: how many, latest first."""
         given = request.query.get("limit", str(_RECENT))
-        if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= _LONGEST_LIST:
+        if not _LIMIT.fullmatch(given) or not 1 <= int(given) <= _LONGEST_LIST:
             return web.Response(status=400, text=BAD_LIMIT.format(_LONGEST_LIST))
         recent = self._endpoints.decisions.recent(int(given))
         return web.json_response({"decisions": [record.to_dict() for record in recent]})
