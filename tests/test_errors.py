@@ -52,3 +52,14 @@ def test_locating_leaves_the_original_error_alone() -> None:
 
 def test_input_errors_are_errors_for_users() -> None:
     assert issubclass(InputError, SteersmanError)
+
+
+def test_of_a_value_without_end_only_the_beginning_is_rendered() -> None:
+    value: list[object] = ["x"]
+    for _ in range(60):  # by aliases, as YAML makes them: 2**60 texts
+        value = [value, value]
+    assert str(InputError("is wrong", value=value)).endswith("…)")
+
+
+def test_a_number_that_python_does_not_print_is_no_trouble() -> None:
+    assert str(InputError("is wrong", value=10**5000)) == "is wrong (got …)"

@@ -88,5 +88,13 @@ class InputError(SteersmanError):
 
 
 def _shown(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    """The beginning of the value as JSON. No more than that is rendered: aliases in YAML can make a value very long."""
+    text = ""
+    try:
+        for piece in json.JSONEncoder(ensure_ascii=False, default=str).iterencode(value):
+            text += piece
+            if len(text) > _LONGEST_VALUE:
+                break
+    except (ValueError, RecursionError):
+        text += "…"  # a number that Python does not print, or nesting without end
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + "…"

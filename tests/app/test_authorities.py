@@ -17,8 +17,8 @@ from tests.client.following import IMPATIENT, running, until
 from tests.client.serving import run, serve
 
 from steersman.app import AuthenticationOptions
-from steersman.app.authorities import PATH, Authorities, published
-from steersman.client import ApiError, Connection, http_transport
+from steersman.app.authorities import PATH, Authorities, look_up, published
+from steersman.client import ApiError, Connection, UnreadableAnswer, http_transport
 from steersman.errors import InputError
 from steersman.serving import CertificateUsers, ServerTls, TlsOptions, self_signed
 from steersman.testing.control_plane import Authority
@@ -174,3 +174,16 @@ def test_published_bytes_that_are_no_certificate_leave_all_as_it_was() -> None:
             assert users.authorities.users == USERS.certificate
 
     run(scenario())
+
+
+@pytest.mark.parametrize("body", [b"<html>", b'{"data": ' + b"[" * 5000, b'{"data": {"a": 5}}', b"\xff", b"", b"[]"])
+def test_nonsense_in_place_of_the_config_map_is_said(body: bytes) -> None:
+    async def answer(request: web.Request) -> web.Response:
+        return web.Response(body=body)
+
+    async def scenario() -> None:
+        async with serve(answer) as address, http_transport(Connection(address)) as transport:
+            await look_up(transport)
+
+    with pytest.raises(UnreadableAnswer, match="extension-apiserver-authentication cannot be read"):
+        run(scenario())

@@ -128,3 +128,38 @@ def test_an_annotation_that_is_no_number(tmp_path: Path) -> None:
     assert refused("simulate", "-f", file).startswith(
         f"Error: {file}, document 4: Pod default/job: metadata.annotations"
     )
+
+
+LONG_NUMBER = "9" * 5000
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("long.yaml", f"apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{priority: {LONG_NUMBER}}}\n"),
+        (
+            "long.json",
+            f'{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"a"}},"spec":{{"priority":{LONG_NUMBER}}}}}',
+        ),
+        ("two.json", f'{{"kind":"Pod"}}{{"apiVersion":"v1","kind":"Pod","spec":{{"priority":{LONG_NUMBER}}}}}'),
+        ("tagged.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: !!int abc}\n"),
+        ("brackets.yaml", "a: " + "[" * 200_000),
+        ("columns.yaml", "".join(" " * depth + "a:\n" for depth in range(3_000))),
+        (
+            "aliases.yaml",
+            "a0: &a0 [x, x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 60)),
+        ),
+    ],
+)
+def test_numbers_nesting_and_aliases_without_end(tmp_path: Path, name: str, text: str) -> None:
+    file = write(tmp_path / name, text)
+    line = refused("simulate", "-f", file)
+    assert line.startswith(f"Error: {file}")
+    assert len(line) < 500
+
+
+def test_control_characters_of_a_file_do_not_reach_the_terminal(tmp_path: Path) -> None:
+    pod = '{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"priority": "\\u001b[2J\\u202e"}}'
+    line = refused("simulate", "-f", write(tmp_path / "pod.json", pod))
+    assert line.isprintable()
+    assert "[2J" in line

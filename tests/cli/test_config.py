@@ -84,3 +84,17 @@ def test_convert_refuses_what_cannot_be_expressed(tmp_path: Path) -> None:
 
 def test_a_file_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
     assert refused("config", "show", tmp_path / "missing").endswith("cannot be read: No such file or directory")
+
+
+SECRETIVE = "extenders:\n- {urlPrefix: 'http://me:hunter2@host', filterVerb: filter, weight: 1, tlsConfig: {keyData: c2VjcmV0}}\n"
+
+
+def test_secrets_are_shown_only_to_those_who_ask_for_them(tmp_path: Path) -> None:
+    file = write(tmp_path / "config.yaml", CONFIG + SECRETIVE)
+    shown = steersman("config", "show", file).stdout
+    assert shown.startswith("# Secrets are hidden")
+    assert "http://me:***@host" in shown
+    assert "DATA+OMITTED" in shown
+    raw = steersman("config", "show", "--raw", file).stdout
+    assert "hunter2" in raw
+    assert "c2VjcmV0" in raw

@@ -156,3 +156,11 @@ def test_kubeconfigs_for_reviews_that_cannot_be_used(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
     for flag in ("--authentication-kubeconfig", "--authorization-kubeconfig"):
         assert str(missing) in refused("run", *ELSEWHERE, flag, missing)
+
+
+def test_secrets_are_not_written_with_the_configuration(tmp_path: Path) -> None:
+    secretive = "extenders:\n- {urlPrefix: 'http://me:hunter2@host', filterVerb: filter, weight: 1}\n"
+    config, file = write(tmp_path / "config.yaml", CONFIG + secretive), tmp_path / "written.yaml"
+    assert steersman("run", "--config", config, "--write-config-to", file).exit_code == 0
+    assert file.read_text().startswith("# Secrets are hidden")
+    assert "hunter2" not in file.read_text()

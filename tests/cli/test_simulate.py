@@ -121,3 +121,22 @@ def test_large_clusters_are_cut_to_their_fullest_nodes(tmp_path: Path) -> None:
     lines = output.splitlines()
     assert "(12 more nodes, less full; -o json has all)" in lines
     assert lines[4].startswith("n1 ")
+
+
+HOSTILE = "\x1b[2J\u202e\x9b31m"
+
+
+@pytest.mark.parametrize("output", ["table", "json", "yaml"])
+def test_what_a_plugin_says_reaches_the_terminal_without_tricks(tmp_path: Path, output: str) -> None:
+    plugin = write(
+        tmp_path / "plugin.py",
+        "from steersman.framework import FilterPlugin, unschedulable\n"
+        "class Loud(FilterPlugin):\n"
+        "    name = 'Loud'\n"
+        f"    def filter(self, pod, node):\n        return unschedulable({HOSTILE!r} + chr(10) + 'forged')\n",
+    )
+    result = steersman("simulate", "-f", cluster(tmp_path), "--plugin", plugin, "--explain", "web", "-o", output)
+    assert result.exit_code == 0, result.output
+    assert "[2J" in result.stdout
+    assert not any(character in result.stdout for character in "\x1b\x9b\u202e")
+    assert not any(line.startswith("forged") for line in result.stdout.splitlines())

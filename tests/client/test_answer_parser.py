@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.client.keep_alive import Answer, AnswerParser
+from steersman.client.http_answers import Answer, AnswerParser
 
 CUTS = st.lists(st.integers(1, 40), max_size=30)
 

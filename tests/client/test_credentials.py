@@ -11,7 +11,7 @@ from tests.client.kubeconfigs import kubeconfig, load
 from tests.client.serving import run
 
 from steersman.client import in_cluster
-from steersman.client.auth import Credential, Credentials
+from steersman.client.auth import CertificateFiles, Credential, Credentials, TokenFile
 from steersman.errors import InputError
 
 
@@ -124,3 +124,25 @@ def _credentials(folder: Path, user: dict[str, Any]) -> Credentials:
 
 def _headers(credentials: Credentials) -> dict[str, str]:
     return dict(run(credentials.current()).headers)
+
+
+@pytest.mark.parametrize("content", [b"a\nb", b"\xff", b"x" * (2 << 20)], ids=["line end", "no UTF-8", "too long"])
+def test_a_token_file_that_cannot_be_sent_leaves_the_last_token(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "token"
+    file.write_bytes(b"good")
+    source = TokenFile(file)
+    assert run(source.current()).headers == (("Authorization", "Bearer good"),)
+    file.write_bytes(content)
+    assert run(source.current()).headers == (("Authorization", "Bearer good"),)
+    with pytest.raises(InputError, match=str(file)):
+        run(TokenFile(file).current())
+
+
+def test_a_certificate_that_is_being_replaced_leaves_the_last_one(tmp_path: Path) -> None:
+    certificate, key = tmp_path / "certificate", tmp_path / "key"
+    certificate.write_bytes(b"c")
+    key.write_bytes(b"k")
+    source = CertificateFiles(certificate, key)
+    shown = run(source.current())
+    key.unlink()
+    assert run(source.current()) == shown

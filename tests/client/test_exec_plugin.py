@@ -116,3 +116,32 @@ def test_what_goes_wrong_is_told(
 ) -> None:
     with pytest.raises(CredentialError, match=complaint):
         run(World(tmp_path, status, **settings).credentials().current())
+
+
+@pytest.mark.parametrize(
+    ("printed", "complaint"),
+    [
+        ("'\\xff'", "printed no ExecCredential"),
+        ("'[' * 100000", "printed no ExecCredential"),
+        ("'<html>'", "printed no ExecCredential"),
+        ("'x' * (2 << 20)", "printed more than 1048576 bytes"),
+        (
+            json.dumps(f'{{"kind":"ExecCredential","apiVersion":"{V1}","status":{{"token":"a\\nb"}}}}'),
+            "holds a line end",
+        ),
+        (
+            json.dumps(
+                f'{{"kind":"ExecCredential","apiVersion":"{V1}","status":{{"token":"a","expirationTimestamp":"soon"}}}}'
+            ),
+            "printed an expirationTimestamp that is not a time",
+        ),
+    ],
+)
+def test_nonsense_of_a_program_is_an_error_with_its_name(tmp_path: Path, printed: str, complaint: str) -> None:
+    program = {"apiVersion": V1, "command": sys.executable, "args": ["-c", f"print({printed})"]}
+    file = kubeconfig(tmp_path, user={"exec": program})
+    credentials = connect(Choice(str(file)), {}).connection.credentials
+    with pytest.raises(CredentialError, match=complaint) as failed:
+        run(credentials.current())
+    assert str(failed.value).startswith(f"the credential program {sys.executable} ")
+    assert "\n" not in str(failed.value)

@@ -13,7 +13,6 @@ from steersman.client.connection import Connection
 from steersman.client.errors import ConnectionFailed
 from steersman.client.tls import TlsSettings
 from steersman.client.transport import http_transport
-from steersman.errors import InputError
 
 
 def test_a_server_is_trusted_by_its_authority(tmp_path: Path) -> None:
@@ -62,7 +61,7 @@ def test_a_certificate_that_was_replaced_is_shown_at_once(tmp_path: Path) -> Non
 
 
 def test_an_authority_that_is_no_certificate_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="certificate-authority-data"):
+    with pytest.raises(ConnectionFailed, match="certificate-authority-data"):
         run(_ask(self_signed(tmp_path, "server"), TlsSettings(b"nonsense")))
 
 

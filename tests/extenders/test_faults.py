@@ -105,3 +105,25 @@ def test_a_scheduler_that_is_stopped_while_it_waits_keeps_the_pod() -> None:
             cluster.scheduler.cache.validate_state()
 
     asyncio.run(run())
+
+
+def test_a_password_in_the_address_is_sent_and_never_shown() -> None:
+    seen: list[str] = []
+
+    def refuse(args: Json) -> Json:
+        return web.Response(status=503)
+
+    async def run() -> None:
+        async with serve(filter=refuse) as url:
+            secret = url.replace("//", "//me:hunter2@")
+            async with world(extender(secret)) as cluster:
+                assert await cluster.place(make_pod("a")) == ""
+                seen.append(cluster.message)
+        async with world(extender("http://me:hunter2@127.0.0.1:9")) as cluster:
+            assert await cluster.place(make_pod("a")) == ""
+            seen.append(cluster.message)
+
+    asyncio.run(run())
+    assert seen[0].startswith("failed filter with extender at URL http://me:***@127.0.0.1:")
+    assert seen[1].startswith('Post "http://me:***@127.0.0.1:9/filter": ')
+    assert "hunter2" not in "".join(seen)

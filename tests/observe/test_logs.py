@@ -81,3 +81,26 @@ def test_exceptions_that_modules_log_bring_their_traceback(form: Format) -> None
         logging.getLogger(f"{ROOT}.binding").exception("cannot bind")
     assert "Traceback" in stream.getvalue()
     assert "gone" in stream.getvalue()
+
+
+HOSTILE = "\x1b[2J\x9b31m\u202e\u2028\x7f"
+
+
+@pytest.mark.parametrize("form", list(Format))
+def test_control_characters_and_marks_of_direction_are_escaped(form: Format) -> None:
+    stream = io.StringIO()
+    log = set_up(form=form, stream=stream)
+    log.error("Failed", ValueError(f"server says {HOSTILE}"), node=HOSTILE)
+    try:
+        raise LookupError(f"gone {HOSTILE}\nI0101 00:00:00.000000 forged.py:1] forged")
+    except LookupError:
+        logging.getLogger(f"{ROOT}.binding").exception("cannot bind %s", HOSTILE)
+    assert not set(HOSTILE) - set("[2J31m") & set(stream.getvalue())
+    assert not any(line.startswith("I0101") for line in stream.getvalue().splitlines())
+    assert r"\u202e" in stream.getvalue()
+
+
+def test_json_with_escapes_is_still_the_same_json() -> None:
+    stream = io.StringIO()
+    set_up(form=Format.JSON, stream=stream).info("Seen", text=HOSTILE)
+    assert json.loads(stream.getvalue())["text"] == HOSTILE

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from tests.plugins.handles import FakeHandle
 
+from steersman.config import ExtensionPoint
 from steersman.framework.plugin import FilterPlugin, ScorePlugin
 from steersman.plugins.registry import IN_TREE
+from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.faults import PluginError
 from steersman.runtime.registry import ENTRY_POINT_GROUP, Registry
 
@@ -128,13 +131,45 @@ class TestEntryPoints:
         registry.add_entry_points([entry_point("Renamed", "tests.runtime.test_registry:Plain")])
         assert type(registry.make("Renamed", None, FakeHandle())).__name__ == "Plain"
 
-    def test_one_that_cannot_be_loaded_is_named(self) -> None:
+    def test_one_that_cannot_be_loaded_is_named_when_somebody_wants_it(self) -> None:
+        registry = Registry()
+        registry.add_entry_points([entry_point("Lost", "no.such.module:Plugin")])
+        assert "Lost" in registry
         with pytest.raises(PluginError, match=r"entry point Lost = no\.such\.module:Plugin: ModuleNotFoundError"):
-            Registry().add_entry_points([entry_point("Lost", "no.such.module:Plugin")])
+            registry.make("Lost", None, FakeHandle())
 
-    def test_one_whose_name_is_taken_is_refused(self) -> None:
-        with pytest.raises(PluginError, match='plugin name "NodeName" is taken by steersman'):
-            Registry().add_entry_points([entry_point("NodeName", "tests.runtime.test_registry:Plain")])
+    def test_what_nobody_names_is_not_imported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.syspath_prepend(str(tmp_path))
+        file(tmp_path, "raise SystemExit('imported')", "unwanted_package.py")
+        registry = Registry()
+        registry.add_entry_points(
+            [
+                entry_point("Unwanted", "unwanted_package:Plugin"),
+                entry_point("Renamed", "tests.runtime.test_registry:Plain"),
+            ]
+        )
+        capabilities = capabilities_of(registry)
+        assert {"Unwanted", "Renamed", "NodeName"} <= set(capabilities)
+        assert capabilities["Renamed"] == {ExtensionPoint.SCORE}
+        assert "unwanted_package" not in sys.modules
+
+    def test_one_cannot_take_the_place_of_a_plugin_of_the_tree(self, caplog: pytest.LogCaptureFixture) -> None:
+        registry = Registry()
+        registry.add_entry_points([entry_point("NodeName", "tests.runtime.test_registry:Plain")])
+        assert type(registry.make("NodeName", None, FakeHandle())).__name__ == "NodeName"
+        assert "entry point NodeName = tests.runtime.test_registry:Plain is passed over" in caplog.text
+
+    def test_one_cannot_take_the_place_of_a_plugin_that_was_given(self) -> None:
+        registry = Registry()
+        registry.add_entry_points([entry_point("Plain", "no.such.module:Plugin")])
+        registry.add("Plain", Plain, "mine.py")
+        assert isinstance(registry.make("Plain", None, FakeHandle()), Plain)
+
+    def test_two_of_one_name_are_an_error_when_somebody_wants_them(self) -> None:
+        registry = Registry()
+        registry.add_entry_points([entry_point("Twice", "a:A"), entry_point("Twice", "b:B")])
+        with pytest.raises(PluginError, match='plugin name "Twice" is offered more than once'):
+            registry.make("Twice", None, FakeHandle())
 
     def test_packages_without_plugins_change_nothing(self) -> None:
         registry = Registry()

@@ -126,6 +126,8 @@ def _concatenated(text: str) -> Iterator[Any]:
             value, end = decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
             raise InputError(f"JSON is malformed: {error.msg}", line=error.lineno) from error
+        except ValueError as error:  # a number of thousands of digits
+            raise InputError("JSON holds a number that is too long", line=text.count("\n", 0, position) + 1) from error
         yield value
         position = _after_blanks(text, end)
 

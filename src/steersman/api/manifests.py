@@ -76,6 +76,9 @@ class _Collection:
             obj = self._sharer.shared(obj) if isinstance(obj, Pod) else obj
         except InputError as error:
             raise error.located(**found.place._asdict(), object=_description(found)) from error
+        except msgspec.ValidationError as error:
+            unreadable = InputError("holds a number that is too long")
+            raise unreadable.located(**found.place._asdict(), object=found.header.kind) from error
         self.objects.append(LoadedObject(obj, found.place))
 
     def _skip(self, header: codec.Header) -> None:

@@ -18,6 +18,8 @@ Int64: TypeAlias = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 
 ResourceList: TypeAlias = dict[str, Quantity]
 
+_LONGEST_VERSION: Final = 20
+"""Digits of the largest integer of 64 bits."""
 _ACRONYMS: Final = {"id": "ID", "ip": "IP", "ips": "IPs", "uri": "URI"}
 
 
@@ -111,3 +113,9 @@ def key(obj: Object) -> str:
 def kind_of(obj: Object) -> str:
     """The kind: "Pod", "Node"."""
     return obj.KIND
+
+
+def version_number(resource_version: str) -> int:
+    """The place of a resource version among others; 0 for one that is no number of 64 bits."""
+    is_number = len(resource_version) <= _LONGEST_VERSION and resource_version.isdecimal()
+    return int(resource_version) if is_number else 0

@@ -15,13 +15,14 @@ from typing import Final
 
 import msgspec
 
-from steersman.client import ApiError, Timing, Transport
+from steersman.client import ApiError, Timing, Transport, UnreadableAnswer, decode_foreign
 from steersman.errors import InputError, SteersmanError
 from steersman.serving import CertificateUsers, ClientAuthorities, ProxyHeaders, ServerTls
 
 logger = logging.getLogger(__name__)
 
 PATH: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
+WHERE: Final = "ConfigMap kube-system/extension-apiserver-authentication"
 LOOK_SECONDS: Final = 60.0
 NOT_LOOKED_UP: Final = "whom to believe client certificates cannot be looked up in the cluster: %s"
 
@@ -105,7 +106,7 @@ async def look_up(cluster: Transport) -> ClientAuthorities:
         if refusal.is_not_found:
             return ClientAuthorities()
         raise
-    return published(msgspec.json.decode(answer.body, type=_ConfigMap).data or {})
+    return published(decode_foreign(answer.body, _ConfigMap, WHERE).data or {})
 
 
 class _ConfigMap(msgspec.Struct):
@@ -127,10 +128,9 @@ def published(data: dict[str, str]) -> ClientAuthorities:
 def _names(data: dict[str, str], key: str) -> tuple[str, ...]:
     """A list as JSON."""
     try:
-        return msgspec.json.decode(data.get(key) or "[]", type=tuple[str, ...])
-    except msgspec.DecodeError as cause:
-        where = "ConfigMap kube-system/extension-apiserver-authentication"
-        raise InputError(f"is not a list: {cause}", object=where, field=f"data.{key}", value=data[key]) from cause
+        return decode_foreign((data.get(key) or "[]").encode(), tuple[str, ...], key)
+    except UnreadableAnswer as cause:
+        raise InputError(f"is not a list: {cause}", object=WHERE, field=f"data.{key}", value=data[key]) from cause
 
 
 def _content(file: str, flag: str) -> bytes:

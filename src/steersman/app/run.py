@@ -22,7 +22,7 @@ from steersman.app.settings import RunOptions
 from steersman.app.signals import ENDING, handled
 from steersman.app.transports import Connections, transports
 from steersman.client import Choice, Connection, Originals, Timing, connect, http_extenders
-from steersman.config import dump_yaml
+from steersman.config import dump_public_yaml
 from steersman.errors import InputError, SteersmanError
 from steersman.internal_errors import InternalErrors
 from steersman.observe import ClientMetrics, Log, Metrics, set_up
@@ -117,7 +117,7 @@ def _connections(
 
 def _write_configuration(settings: Effective, file: str) -> None:
     try:
-        Path(file).write_text(dump_yaml(settings.configuration))
+        Path(file).write_text(dump_public_yaml(settings.configuration), "utf-8")
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=file) from error
     logger.info("wrote the configuration to %s", file)

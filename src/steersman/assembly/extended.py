@@ -155,7 +155,7 @@ class ExtendedCycle:
         if table is None:
             return evaluation.choose(self._cycle.rng)
         added = await self._priorities(pod, table.nodes, extenders)
-        totals = [total + added.get(name, 0) for name, total in zip(table.nodes, table.total, strict=True)]
+        totals = [_wrapped(total + added.get(name, 0)) for name, total in zip(table.nodes, table.total, strict=True)]
         best = ScoreTable(table.nodes, table.plugins, table.skipped, totals).best()
         chosen = best[self._cycle.rng.randrange(len(best))] if len(best) > 1 else best[0]
         return Choice(chosen, len(best))
@@ -182,7 +182,12 @@ async def _priorities_of(extender: Extender, pod: PodInfo, nodes: Sequence[api.N
     except ExtenderError as cause:
         logger.info("extender %s gives no priorities for pod %s: %s", extender.name, pod.key, cause)
         return {}
-    return {name: priority * extender.weight * _SCALE for name, priority in priorities.items()}
+    return {name: _wrapped(priority * extender.weight * _SCALE) for name, priority in priorities.items()}
+
+
+def _wrapped(score: int) -> int:
+    """As a 64-bit integer that overflows silently, which scores from outside can do upstream."""
+    return (score + 2**63) % 2**64 - 2**63
 
 
 def _merged(statuses: NodeStatuses, refused: Mapping[str, Status]) -> NodeStatuses:

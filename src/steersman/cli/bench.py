@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from steersman.cli.output import say, say_error
+
 if TYPE_CHECKING:
     from rich.status import Status
 
@@ -111,7 +113,7 @@ def _run(selected: list[Selected], options: BenchOptions, verbose: bool) -> list
         for one in prepared:
             outcomes.append(run(one, show))
             if verbose:
-                click.echo(_in_short(outcomes[-1]), err=True)
+                say(_in_short(outcomes[-1]), err=True)
     return outcomes
 
 
@@ -127,21 +129,21 @@ def _print_list(selected: list[Selected]) -> None:
     for one in selected:
         threshold = one.case.threshold_of(one.workload)
         rows.append((one.name, f"{threshold:g}" if threshold else "", ",".join(one.labels)))
-    click.echo("\n".join(aligned(rows)))
+    say("\n".join(aligned(rows)))
 
 
 def _print(outcomes: list[Outcome], output: str, latencies: bool) -> None:
     from steersman.cli import bench_report
 
     text = bench_report.as_json(outcomes) if output == "json" else bench_report.as_table(outcomes, latencies)
-    click.echo(text or "no workload was selected")
+    say(text or "no workload was selected")
 
 
 def _write(outcomes: list[Outcome], folder: str) -> None:
     from steersman.perf import data_items
 
     for file in data_items.write(outcomes, folder, time.time()):
-        click.echo(f"wrote {file}", err=True)
+        say(f"wrote {file}", err=True)
 
 
 def _conclude(outcomes: list[Outcome], require: float | None) -> None:
@@ -150,7 +152,7 @@ def _conclude(outcomes: list[Outcome], require: float | None) -> None:
     failed = [outcome.name for outcome in outcomes if outcome.verdict is Verdict.FAILED]
     slow = [] if require is None else [text for outcome in outcomes for text in _too_slow(outcome, require)]
     for text in (*(f"{name} failed" for name in failed), *slow):
-        click.echo(f"Error: {text}", err=True)
+        say_error(text)
     if failed or slow:
         click.get_current_context().exit(NO)
 

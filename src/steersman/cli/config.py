@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from steersman.cli.output import say
 from steersman.cli.parameters import parse_gates
+from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.config import EffectiveProfile, SchedulerConfiguration
@@ -45,10 +47,10 @@ def check(files: tuple[str, ...], feature_gates: str | None, plugins: tuple[str,
             profiles = _effective(_load(file, feature_gates), feature_gates, plugins, file)
         except ConfigError as error:
             problems = True
-            click.echo("\n".join(error.lines), err=True)
+            say("\n".join(map(printable, error.lines)), err=True)
         else:
             names = ", ".join(profile.scheduler_name for profile in profiles)
-            click.echo(f"{file}: valid; profiles: {names}")
+            say(f"{file}: valid; profiles: {names}")
     if problems:
         click.get_current_context().exit(2)
 
@@ -56,20 +58,21 @@ def check(files: tuple[str, ...], feature_gates: str | None, plugins: tuple[str,
 @config.command()
 @click.argument("file", required=False)
 @click.option("--effective", is_flag=True, help="Print which plugins run at which extension point, and their weights.")
+@click.option("--raw", is_flag=True, help="Print keys and passwords of extenders too.")
 @_gates_option
 @_plugin_option
-def show(file: str | None, effective: bool, feature_gates: str | None, plugins: tuple[str, ...]) -> None:
-    """Print FILE with all defaults; without FILE, the default configuration."""
-    from steersman.config import dump_yaml
+def show(file: str | None, effective: bool, raw: bool, feature_gates: str | None, plugins: tuple[str, ...]) -> None:
+    """Print FILE with all defaults, but without secrets; without FILE, the default configuration."""
+    from steersman.config import dump_public_yaml, dump_yaml
 
     loaded = _load(file, feature_gates)
     if effective:
         lines: list[str] = []
         for profile in _effective(loaded, feature_gates, plugins, file):
             lines += [*_profile_table(profile), ""]
-        click.echo("\n".join(lines[:-1]))
+        say("\n".join(lines[:-1]))
     else:
-        click.echo(dump_yaml(loaded), nl=False)
+        say((dump_yaml(loaded) if raw else dump_public_yaml(loaded)).rstrip("\n"))
 
 
 @config.command()
@@ -82,7 +85,7 @@ def diff(before: str, after: str, feature_gates: str | None) -> None:
 
     changes = differences(_load(before, feature_gates), _load(after, feature_gates))
     for change in changes:
-        click.echo(str(change))
+        say(printable(str(change)))
     if changes:
         click.get_current_context().exit(DIFFERENT)
 
@@ -99,8 +102,8 @@ def convert(file: str, scheduler_name: str) -> None:
 
     converted = convert_policy(_text(file), file, scheduler_name)
     for warning in converted.warnings:
-        click.echo(f"Warning: {file}: {warning}", err=True)
-    click.echo(dump_yaml(converted.configuration), nl=False)
+        say(printable(f"Warning: {file}: {warning}"), err=True)
+    say(dump_yaml(converted.configuration).rstrip("\n"))
 
 
 def _load(file: str | None, feature_gates: str | None) -> SchedulerConfiguration:

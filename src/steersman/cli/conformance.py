@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from steersman.cli.output import say
+
 if TYPE_CHECKING:
     from steersman.conformance.agreement import Agreement
 
@@ -51,17 +53,17 @@ def _print_table(agreements: list[Agreement]) -> None:
         share = f"{100 * agreement.agreeing / agreement.cases:.1f} %"
         rows.append((agreement.area, str(agreement.cases), str(agreement.agreeing), str(agreement.checks), share))
     if agreements:
-        click.echo("\n".join(aligned(rows, right_from=1)))
+        say("\n".join(aligned(rows, right_from=1)))
     cases, agreeing = sum(a.cases for a in agreements), sum(a.agreeing for a in agreements)
-    click.echo(f"{agreeing} of {cases} cases agree" if cases else "no cases")
+    say(f"{agreeing} of {cases} cases agree" if cases else "no cases")
 
 
 def _print_differences(differing: list[list[str]], verbose: bool) -> None:
     shown = differing if verbose else differing[:_SHOWN_CASES]
     for lines in shown:
-        click.echo()
-        click.echo("\n".join(lines if verbose else lines[:_SHOWN_LINES]))
+        say()
+        say("\n".join(lines if verbose else lines[:_SHOWN_LINES]))
         if not verbose and len(lines) > _SHOWN_LINES:
-            click.echo(f"… and {len(lines) - _SHOWN_LINES} more differences in this case")
+            say(f"… and {len(lines) - _SHOWN_LINES} more differences in this case")
     if len(shown) < len(differing):
-        click.echo(f"\n… and {len(differing) - len(shown)} more cases that differ; -v shows all")
+        say(f"\n… and {len(differing) - len(shown)} more cases that differ; -v shows all")

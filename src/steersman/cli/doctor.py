@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from steersman.cli.connecting import asked, cluster_options
+from steersman.cli.output import say, say_json
 
 if TYPE_CHECKING:
     from steersman.client import Target, Transport
@@ -49,7 +49,7 @@ def doctor(
 
     chosen = kubeconfig or configuration.client_connection.kubeconfig
     report = asked(Choice(chosen, context, master), question)
-    click.echo(report.text() if output == "text" else json.dumps(report.to_dict(), indent=2, ensure_ascii=False))
+    say(report.text()) if output == "text" else say_json(report.to_dict())
     click.get_current_context().exit(NO if report.has_failed else 0)
 
 

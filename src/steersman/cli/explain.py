@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from steersman.cli.connecting import asked, cluster_options
+from steersman.cli.output import say, say_json, say_yaml
 
 if TYPE_CHECKING:
     from steersman.client import Target, Transport
@@ -52,14 +53,9 @@ def explain(
         return await explain_pod(transport, settings, target.connection.server, chosen, name)
 
     explained = asked(Choice(kubeconfig, context, master), question)
-    click.echo(explained.text(None if all_nodes else MOST_ROWS) if output == "text" else _document(explained, output))
-
-
-def _document(explained: LiveExplanation, output: str) -> str:
-    if output == "json":
-        import json
-
-        return json.dumps(explained.to_dict(), indent=2, ensure_ascii=False)
-    import yaml
-
-    return yaml.safe_dump(explained.to_dict(), sort_keys=False, allow_unicode=True).rstrip("\n")
+    if output == "text":
+        say(explained.text(None if all_nodes else MOST_ROWS))
+    elif output == "json":
+        say_json(explained.to_dict())
+    else:
+        say_yaml(explained.to_dict())

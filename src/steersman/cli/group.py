@@ -15,6 +15,7 @@ from steersman.cli.config import config
 from steersman.cli.conformance import conformance
 from steersman.cli.doctor import doctor
 from steersman.cli.explain import explain
+from steersman.cli.output import say_error
 from steersman.cli.run import run
 from steersman.cli.simulate import simulate
 from steersman.cli.version import version
@@ -49,7 +50,7 @@ class ErrorLines(click.Group):
 
 
 def _say(ctx: click.Context, text: str, code: int) -> None:
-    click.echo(f"Error: {' '.join(text.split())}", err=True)
+    say_error(text)
     ctx.exit(code)
 
 
@@ -60,7 +61,11 @@ def main(debug: bool) -> None:
     import logging
 
     if debug:
-        logging.basicConfig(level=logging.DEBUG)
+        from steersman.observe.logs import TextFormatter
+
+        handler = logging.StreamHandler()
+        handler.setFormatter(TextFormatter())
+        logging.basicConfig(level=logging.DEBUG, handlers=[handler])
     else:
         logging.getLogger("steersman").addHandler(logging.NullHandler())
 

@@ -47,7 +47,7 @@ def debugging_flags(given: Given) -> DebuggingFlags:
 def _verbosity(_: click.Context, __: click.Parameter, text: str) -> int:
     """`-v=2` and `-v 2` mean the same, as everywhere in Kubernetes."""
     number = text.removeprefix("=")
-    if not number.isdecimal():
+    if not number.isdecimal() or len(number) > 9:
         raise click.BadParameter(f"{text!r} is not a number")
     return int(number)
 

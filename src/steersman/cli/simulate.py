@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import parse_gates, parse_seconds
 from steersman.cli.progress import progress_bar
+from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.explain import Explanation
@@ -89,8 +91,8 @@ def simulate(
         timing.ran(result)
         explanations = [result.explain(pod) for pod in explain]
     for note in result.notes:
-        click.echo(f"Note: {note}", err=True)
-    click.echo(_rendered(result, explanations, output))
+        say(f"Note: {printable(note)}", err=True)
+    _print(result, explanations, output)
     _conclude(result, fail_on_pending)
 
 
@@ -99,15 +101,14 @@ def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) 
         return simulation.run(until, explain, show)
 
 
-def _rendered(result: Result, explanations: list[Explanation], output: str) -> str:
+def _print(result: Result, explanations: list[Explanation], output: str) -> None:
     from steersman.cli import simulation_report
 
-    render = {
-        "table": simulation_report.as_table,
-        "json": simulation_report.as_json,
-        "yaml": simulation_report.as_yaml,
-    }[output]
-    return render(result, explanations)
+    if output == "table":
+        say(simulation_report.as_table(result, explanations))
+        return
+    document = simulation_report.as_document(result, explanations)
+    say_json(document) if output == "json" else say_yaml(document)
 
 
 def _conclude(result: Result, fail_on_pending: bool) -> None:
@@ -115,12 +116,11 @@ def _conclude(result: Result, fail_on_pending: bool) -> None:
     if result.failed:
         first = next(iter(result.failed.values()))
         others = f" (and {len(result.failed) - 1} more pods)" if len(result.failed) > 1 else ""
-        message = " ".join(first.message.split())
-        click.echo(f"Error: pod {first.pod}{others} failed: {message}", err=True)
+        say_error(f"pod {first.pod}{others} failed: {first.message}")
         context.exit(NO)
     if fail_on_pending and result.pending:
         are = "pod is" if len(result.pending) == 1 else "pods are"
-        click.echo(f"Error: {len(result.pending)} {are} pending", err=True)
+        say_error(f"{len(result.pending)} {are} pending")
         context.exit(NO)
 
 
@@ -146,4 +146,4 @@ class _Timing:
 
     def _say(self, text: str) -> None:
         if self._wanted:
-            click.echo(text, err=True)
+            say(text, err=True)

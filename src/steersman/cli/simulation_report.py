@@ -1,4 +1,4 @@
-"""The result of a simulation as text, JSON or YAML."""
+"""The result of a simulation as text, or as the document that JSON and YAML show."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from steersman.explain.text import aligned
+from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.explain import Explanation
@@ -17,30 +18,11 @@ MOST_NODES: Final = 50
 _UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
-def as_json(result: Result, explanations: Sequence[Explanation]) -> str:
-    import msgspec
-
-    text = msgspec.json.format(msgspec.json.encode(_document(result, explanations)), indent=2)
-    return text.decode()
-
-
-def as_yaml(result: Result, explanations: Sequence[Explanation]) -> str:
-    import yaml
-
-    return yaml.dump(
-        _document(result, explanations),
-        Dumper=getattr(yaml, "CSafeDumper", yaml.SafeDumper),
-        sort_keys=False,
-        allow_unicode=True,
-        width=4096,
-    ).rstrip()
-
-
 def as_table(result: Result, explanations: Sequence[Explanation]) -> str:
     return "\n".join(_sections(result, explanations))
 
 
-def _document(result: Result, explanations: Sequence[Explanation]) -> dict[str, Any]:
+def as_document(result: Result, explanations: Sequence[Explanation]) -> dict[str, Any]:
     document = result.to_dict()
     if explanations:
         document["explanations"] = [explanation.to_dict() for explanation in explanations]
@@ -95,7 +77,7 @@ def _pending(placements: Iterable[Placement]) -> Iterator[str]:
         tried = f"{_plural(placement.attempts, 'attempt')} since {_time(placement.since or 0.0)}"
         where = f", to be bound to {placement.node}" if placement.node else ""
         yield f"{placement.pod} ({placement.reason}, {tried}{where})"
-        yield f"  {placement.message}"
+        yield f"  {printable(placement.message)}"
 
 
 def _utilisation(result: Result) -> Iterator[str]:

@@ -9,9 +9,10 @@ http_extenders(configuration, Originals(…))                the scheduler knows
 
 from steersman.client.connection import Connection
 from steersman.client.dispatcher import Dispatcher
-from steersman.client.errors import ApiError, ClientError, ConnectionFailed
+from steersman.client.errors import ApiError, ClientError, ConnectionFailed, UnreadableAnswer
 from steersman.client.events import EventRecorder
 from steersman.client.extenders import HttpExtender, http_extenders
+from steersman.client.foreign_json import decode_foreign
 from steersman.client.informers import Informers
 from steersman.client.kubeconfig import Choice, Target, connect
 from steersman.client.lease import ElectionSettings, LeaderElection, LeaseLost
@@ -54,8 +55,10 @@ __all__ = [
     "Timing",
     "TokenBucket",
     "Transport",
+    "UnreadableAnswer",
     "cluster_rights",
     "connect",
+    "decode_foreign",
     "http_extenders",
     "http_transport",
     "lease_rights",

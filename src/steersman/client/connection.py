@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import urlsplit
 
+from yarl import URL
+
 from steersman.client.auth.credentials import Anonymous, Credentials
 from steersman.client.tls import TlsSettings
 
 _PORTS: Final = {"http": 80, "https": 443}
+_HOST: Final = re.compile(r"[0-9A-Za-z._:%-]{1,253}")
+
+NOT_A_SERVER: Final = "is not the URL of a server"
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +29,16 @@ class Connection:
     credentials: Credentials = field(default_factory=Anonymous)
     #: URL of an HTTP proxy; "": none.
     proxy: str = ""
+
+
+def fault_of_address(text: str) -> str:
+    """Why no server can have this URL; "" if one can. Nothing in it can end up in a header."""
+    try:
+        url = URL(text)
+    except ValueError as cause:
+        return f"{NOT_A_SERVER}: {cause}"
+    is_usable = url.scheme in _PORTS and _HOST.fullmatch(url.raw_host or "") is not None
+    return "" if is_usable else NOT_A_SERVER
 
 
 def environment_proxy(server: str, environment: Mapping[str, str]) -> str:

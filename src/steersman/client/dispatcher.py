@@ -13,10 +13,11 @@ from typing import Any, Final, Protocol, TypeVar
 import msgspec
 
 from steersman import api
-from steersman.api import codec
+from steersman.api.meta import version_number
 from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError
 from steersman.client.events import NORMAL, WARNING, EventRecorder
+from steersman.client.foreign_json import decode_foreign
 from steersman.client.resource_claims import Change, ResourceClaims
 from steersman.client.retry import RetryPolicy, retrying
 from steersman.client.status_patch import StatusUpdate, patch_for
@@ -197,7 +198,7 @@ class Dispatcher:
             if refusal.is_not_found or refusal.is_conflict:
                 return False
             raise
-        self._remember(codec.decode(answer.body, api.Pod))
+        self._remember(decode_foreign(answer.body, api.Pod, f"the answer to a status of pod {api.key(pod)}"))
         return True
 
     def _latest(self, pod: api.Pod) -> api.Pod:
@@ -214,9 +215,9 @@ class Dispatcher:
         """Whether the pod is where it should be: the answer to an earlier attempt was lost."""
         try:
             answer = await self._send("GET", paths.of(pod))
+            found = decode_foreign(answer.body, api.Pod, f"pod {api.key(pod)}")
         except ClientError:
             return False
-        found = codec.decode(answer.body, api.Pod)
         return (found.metadata.uid, found.spec.node_name) == (pod.metadata.uid, node_name)
 
     async def _update(self, obj: T, spec: dict[str, Any]) -> T:
@@ -225,7 +226,7 @@ class Dispatcher:
         metadata = {"uid": meta.uid, "resourceVersion": meta.resource_version, "annotations": meta.annotations}
         patch = {"metadata": {name: value for name, value in metadata.items() if value}, "spec": spec}
         answer = await self._send("PATCH", paths.of(obj), patch, MERGE_PATCH, idempotent=False)
-        return codec.decode(answer.body, type(obj))
+        return decode_foreign(answer.body, type(obj), f"{obj.KIND} {api.key(obj)}")
 
     async def _send(
         self,
@@ -249,5 +250,4 @@ def _scheduler_of(pod: api.Pod) -> str:
 
 
 def _version(pod: api.Pod) -> int:
-    text = pod.metadata.resource_version
-    return int(text) if text.isdecimal() else 0
+    return version_number(pod.metadata.resource_version)

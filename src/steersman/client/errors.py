@@ -1,24 +1,22 @@
-"""What can go wrong between the client and an API server: it refuses, or there is no answer.
+"""What can go wrong between the client and an API server: it refuses, there is no answer, or the answer makes no sense.
 
-Raised by `transport`; `retry`, the reflectors and the dispatcher decide by what these errors say of themselves.
+Raised by `transport` and `foreign_json`; `retry`, the reflectors and the dispatcher decide by what these errors say of
+themselves.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-import msgspec
-
 from steersman.errors import SteersmanError
 
 EXPIRED_REASONS: Final = ("Expired", "Gone")
-_SHOWN_BODY: Final = 200
 _UNAUTHORISED, _NOT_FOUND, _CONFLICT, _GONE, _TOO_MANY = 401, 404, 409, 410, 429
 _INTERNAL: Final = 500
 
 
 class ClientError(SteersmanError):
-    """Base of both."""
+    """Base of all of them."""
 
 
 class ConnectionFailed(ClientError):
@@ -32,6 +30,10 @@ class ConnectionFailed(ClientError):
 
 class UnreadableLine(ConnectionFailed):
     """A line of a watch that is no event: what it was about can be found out by a new list only."""
+
+
+class UnreadableAnswer(ClientError):
+    """The server granted the request, and its answer is not what it should be."""
 
 
 class ApiError(ClientError):
@@ -75,39 +77,3 @@ class ApiError(ClientError):
     @property
     def is_server_fault(self) -> bool:
         return self.code >= _INTERNAL
-
-
-class _Details(msgspec.Struct, rename="camel"):
-    retry_after_seconds: int | None = None
-
-
-class _Status(msgspec.Struct, rename="camel"):
-    """The parts of a Kubernetes Status that matter here."""
-
-    code: int | None = None
-    reason: str | None = None
-    message: str | None = None
-    details: _Details | None = None
-
-
-def from_status(body: bytes | msgspec.Raw, *, code: int = _INTERNAL, retry_after: str | None = None) -> ApiError:
-    """The error that an answer, or an ERROR event of a watch, stands for; `code` counts when the body has none,
-    `retry_after` is the header of that name.
-
-    A body that is no Status (a proxy in between has written it) is shown as it is.
-    """
-    try:
-        status = msgspec.json.decode(body, type=_Status)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        text = bytes(body)[:_SHOWN_BODY].decode("utf-8", "replace").strip()
-        status = _Status(message=text or None)
-    details = status.details or _Details()
-    wait = _seconds(retry_after)
-    if wait is None and details.retry_after_seconds:
-        wait = float(details.retry_after_seconds)
-    return ApiError(status.code or code, status.reason or "", status.message or "", wait)
-
-
-def _seconds(header: str | None) -> float | None:
-    """A time of day in the header, which API servers do not send, is as good as none."""
-    return float(header) if header and header.strip().isdecimal() else None

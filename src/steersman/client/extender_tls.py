@@ -8,6 +8,7 @@ from pathlib import Path
 from steersman.client.tls import Certificate, load_certificate
 from steersman.config import Extender, ExtenderTLSConfig
 from steersman.framework.extender import ExtenderError
+from steersman.redaction import hide_passwords
 
 
 def context_for(extender: Extender) -> ssl.SSLContext:
@@ -23,7 +24,7 @@ def context_for(extender: Extender) -> ssl.SSLContext:
             context.verify_mode = ssl.CERT_NONE
         _load_certificate(context, tls)
     except (OSError, ValueError) as cause:
-        raise ExtenderError(f"extender {extender.url_prefix}: cannot set up TLS: {cause}") from cause
+        raise ExtenderError(f"extender {hide_passwords(extender.url_prefix)}: cannot set up TLS: {cause}") from cause
     return context
 
 

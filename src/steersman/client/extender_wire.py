@@ -1,17 +1,19 @@
 """What extenders are sent and what they answer: the JSON of `kube-scheduler/extender/v1`.
 
 Go writes these types with their Go names (`NodeNames`) and reads them whatever the case of their letters, so that
-extenders answer `nodeNames` or `nodenames` as well.
+extenders answer `nodeNames` or `nodenames` as well. Whatever an answer holds instead of what it should is an `ExtenderError`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
 from steersman import api
+from steersman.client.errors import UnreadableAnswer
+from steersman.client.foreign_json import decode_foreign
 from steersman.framework.extender import ExtenderError, NodeVictims
 from steersman.framework.pod_info import PodInfo
 
@@ -22,6 +24,15 @@ Fields = Mapping[str, Any]
 """The fields of a JSON object by name in lower case."""
 
 UNREADABLE = "cannot read the extender's answer: {}"
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+_JSON_TYPES: Final[Mapping[type, str]] = {
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    bool: "true or false",
+    int: "an integer",
+    float: "a number with a fraction",
+}
 
 
 def node_args(pod: PodInfo, nodes: Sequence[api.Node], names_only: bool, shown: Shown) -> bytes:
@@ -66,9 +77,12 @@ def fields(answer: bytes) -> Fields:
 
 
 def priorities(answer: bytes) -> dict[str, int]:
-    """HostPriorityList: by node."""
-    entries = (fields_of(entry) for entry in items_of(_decode(answer)))
-    return {text_of(entry.get("host")): number_of(entry.get("score")) for entry in entries}
+    """HostPriorityList: by node. A node that is named more than once has the sum."""
+    scores: dict[str, int] = {}
+    for entry in map(fields_of, items_of(_decode(answer))):
+        host = text_of(entry.get("host"))
+        scores[host] = scores.get(host, 0) + number_of(entry.get("score"))
+    return scores
 
 
 # -- pieces of an answer; null is as good as nothing ----------------------------------------------------------------------
@@ -91,7 +105,11 @@ def text_of(value: object) -> str:
 
 
 def number_of(value: object) -> int:
-    return 0 if value is None else _require(value, int)
+    """An integer of 64 bits, as Go has it there."""
+    number = 0 if value is None else _require(value, int)
+    if not _SMALLEST <= number <= _LARGEST:
+        raise ExtenderError(UNREADABLE.format("an integer does not fit 64 bits"))
+    return number
 
 
 def texts_by_name(value: object) -> dict[str, str]:
@@ -100,15 +118,29 @@ def texts_by_name(value: object) -> dict[str, str]:
 
 def _require(value: object, kind: type[T]) -> T:
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise ExtenderError(UNREADABLE.format(f"got {str(value)[:80]!r}, expected a {kind.__name__}"))
+        got = _JSON_TYPES.get(type(value), "null")
+        raise ExtenderError(UNREADABLE.format(f"got {got}, expected {_JSON_TYPES[kind]}"))
     return value
 
 
 def _decode(answer: bytes) -> object:
     try:
-        return msgspec.json.decode(answer)
-    except msgspec.DecodeError as cause:
+        return _decoded(answer)
+    except UnreadableAnswer as cause:
         raise ExtenderError(UNREADABLE.format(cause)) from cause
+
+
+def _decoded(answer: bytes) -> object:
+    """Go reads over bytes that are no UTF-8: they become U+FFFD."""
+    found: object
+    try:
+        found = decode_foreign(answer, object, "it")
+    except UnreadableAnswer:
+        replaced = answer.decode("utf-8", "replace").encode()
+        if replaced == answer:
+            raise
+        found = decode_foreign(replaced, object, "it")
+    return found
 
 
 def _encode(document: dict[str, Any]) -> bytes:

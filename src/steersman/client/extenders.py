@@ -1,24 +1,27 @@
 """Extenders over HTTP. Made from the configuration, asked by the cycle, preemption and the binding driver.
 
-Every call is one POST of JSON with a deadline; whatever goes wrong is an `ExtenderError`. `extender_wire` knows the JSON,
-`extender_tls` the certificates.
+Every call is one POST of JSON with a deadline and a limit for the answer; whatever goes wrong is an `ExtenderError`.
+`extender_wire` knows the JSON, `extender_tls` the certificates. Passwords in addresses are never shown.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from typing import Final
 
 import aiohttp
 
 from steersman import api, config
 from steersman.api import Container
 from steersman.client import extender_wire as wire
+from steersman.client.bounded_bodies import UNCOMPRESSED, read_body
 from steersman.client.extender_tls import context_for
 from steersman.client.originals import Originals
 from steersman.config.extenders import in_call_order, timeout
 from steersman.framework.extender import ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn
 from steersman.framework.pod_info import PodInfo
+from steersman.redaction import hide_passwords
 
 BAD_CODE = "failed {verb} with extender at URL {url}, code {code}"
 UNKNOWN_NODE = 'extender "{url}" claims a filtered node "{node}" which is not found in the input node list'
@@ -26,6 +29,8 @@ UNKNOWN_VICTIM = (
     "extender: {url} claims to preempt pod (UID: {uid}) on node: {node}, but the pod is not found on that node"
 )
 NO_SUCH_NODE = 'nodeinfo not found for node name "{}"'
+LONGEST_ANSWER: Final = 16 << 20
+"""Bytes of an answer, besides four times those of the question: it repeats nodes that were in there, perhaps laid out."""
 _OK = 200
 
 
@@ -39,7 +44,8 @@ class HttpExtender:
         self._tls = context_for(settings) if settings.url_prefix.startswith("https:") else None
         self._server_name = settings.tls_config.server_name or None if settings.tls_config is not None else None
         self._session: aiohttp.ClientSession | None = None
-        self.name = settings.url_prefix
+        self._url = settings.url_prefix.rstrip("/")
+        self.name = hide_passwords(settings.url_prefix)
         self.is_ignorable = settings.ignorable
         self.is_filter = bool(settings.filter_verb)
         self.is_prioritizer = bool(settings.prioritize_verb)
@@ -111,23 +117,27 @@ class HttpExtender:
         return NodeVictims(tuple(victims), wire.number_of(its.get("numpdbviolations")))
 
     async def _send(self, verb: str, body: bytes) -> bytes:
-        url = f"{self.name.rstrip('/')}/{verb}"
+        shown = f"{self.name.rstrip('/')}/{verb}"
         try:
-            async with self._connected().post(url, data=body, server_hostname=self._server_name) as response:
+            async with self._connected().post(
+                f"{self._url}/{verb}", data=body, server_hostname=self._server_name
+            ) as response:
                 if response.status != _OK:
-                    raise ExtenderError(BAD_CODE.format(verb=verb, url=url, code=response.status))
-                return await response.read()
+                    raise ExtenderError(BAD_CODE.format(verb=verb, url=shown, code=response.status))
+                return await read_body(response, LONGEST_ANSWER + 4 * len(body))
         except TimeoutError as cause:
-            raise ExtenderError(f'Post "{url}": no answer within {timeout(self._settings)}') from cause
-        except (aiohttp.ClientError, OSError) as cause:
-            raise ExtenderError(f'Post "{url}": {cause}') from cause
+            raise ExtenderError(f'Post "{shown}": no answer within {timeout(self._settings)}') from cause
+        except (aiohttp.ClientError, OSError, ValueError) as cause:
+            raise ExtenderError(f'Post "{shown}": {hide_passwords(str(cause))}') from cause
 
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(ssl=self._tls if self._tls is not None else True),
                 timeout=aiohttp.ClientTimeout(total=timeout(self._settings).seconds),
-                headers={"Content-Type": "application/json"},
+                headers={"Content-Type": "application/json", **UNCOMPRESSED},
+                auto_decompress=False,
+                cookie_jar=aiohttp.DummyCookieJar(),
             )
         return self._session
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from steersman.client.auth.credentials import TokenFile
-from steersman.client.connection import Connection
+from steersman.client.bounded_files import LONGEST_SECRET, read_file
+from steersman.client.connection import Connection, fault_of_address
 from steersman.client.tls import TlsSettings
 from steersman.errors import InputError
 
@@ -26,15 +27,18 @@ def connection(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -
     host, authority = environment[HOST], folder / "ca.crt"
     address = f"[{host}]" if ":" in host else host
     try:
-        settings = TlsSettings(authority.read_bytes())
-    except OSError as cause:
-        raise InputError(f"the cluster's authority cannot be read: {cause.strerror}", file=str(authority)) from cause
-    return Connection(f"https://{address}:{environment[PORT]}", settings, TokenFile(folder / "token"))
+        settings = TlsSettings(read_file(authority, LONGEST_SECRET))
+    except (OSError, ValueError) as cause:
+        raise InputError(f"the cluster's authority cannot be read: {cause}", file=str(authority)) from cause
+    server = f"https://{address}:{environment[PORT]}"
+    if fault := fault_of_address(server):
+        raise InputError(fault, object="environment", field=f"{HOST}, {PORT}", value=server)
+    return Connection(server, settings, TokenFile(folder / "token"))
 
 
 def namespace(folder: Path = SERVICE_ACCOUNT) -> str:
     """That of the pod."""
     try:
         return (folder / "namespace").read_text("utf-8").strip() or "default"
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return "default"

@@ -2,7 +2,7 @@
 
 Used by `transport` for everything but streams and proxies. A binding is a request of some 300 bytes and an answer of 200; a
 general HTTP client spends more on it than the scheduler does on the decision. In goes the head of a request as bytes,
-out comes an `Answer`; what it means is the transport's business.
+out comes an `Answer` (`http_answers`); what it means is the transport's business.
 """
 
 from __future__ import annotations
@@ -10,16 +10,14 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
-from dataclasses import dataclass
 from typing import Final, cast
+
+from steersman.client.http_answers import LONGEST_BODY, Answer, AnswerParser
 
 MOST_CONNECTIONS: Final = 32
 """More requests at once only wait for each other in the server, and every connection costs it a handshake."""
 IDLE_SECONDS: Final = 60.0
 """Servers close idle connections, at the earliest after this long; a request must not meet that moment."""
-_HEAD_END: Final = b"\r\n\r\n"
-_LONGEST_HEAD: Final = 1 << 17
-_WITHOUT_BODY: Final = (204, 304)
 
 
 class BadAnswer(OSError):
@@ -28,15 +26,6 @@ class BadAnswer(OSError):
 
 class NotSent(OSError):
     """There was no connection: the server cannot have seen the request."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Header names are in lower case."""
-
-    status: int
-    headers: dict[str, str]
-    body: bytes
 
 
 class Channel(asyncio.Protocol):
@@ -54,7 +43,7 @@ class Channel(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    async def exchange(self, request: bytes, timeout: float) -> Answer:
+    async def exchange(self, request: bytes, timeout: float, longest_body: int = LONGEST_BODY) -> Answer:
         """OSError when the connection breaks, TimeoutError when there is no answer in time; it is closed then.
 
         NotSent when it broke between being handed over and this: nobody would tell of that any more.
@@ -65,6 +54,7 @@ class Channel(asyncio.Protocol):
         loop = asyncio.get_running_loop()
         waiting: asyncio.Future[Answer] = loop.create_future()
         self._waiting = waiting
+        self._parser.longest_body = longest_body
         timer = loop.call_later(timeout, self._time_out)
         self._transport.write(request)
         try:
@@ -126,135 +116,6 @@ class Channel(asyncio.Protocol):
             self._waiting.set_exception(failure)
 
 
-class AnswerParser:
-    """Puts answers together as bytes arrive."""
-
-    def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self._head = b""
-        self._status = 0
-        self._headers: dict[str, str] = {}
-        self._parts: list[bytes] = []
-        #: Bytes of the body that are to come; None: until the end of the connection.
-        self._left: int | None = 0
-        self._chunks: ChunkedBody | None = None
-        self.keeps_alive = True
-
-    def feed(self, data: bytes) -> Answer | None:
-        """The answer, when this completes it. ValueError for what is none."""
-        if not self._status:
-            end = (self._head + data).find(_HEAD_END) if self._head else data.find(_HEAD_END)
-            if end < 0:
-                self._head += data
-                if len(self._head) > _LONGEST_HEAD:
-                    raise ValueError("the head of the answer does not end")
-                return None
-            data = self._head + data if self._head else data
-            self._read_head(data[:end])
-            data = data[end + len(_HEAD_END) :]
-            if self._status < 200:
-                self._begin()
-                return self.feed(data)
-        return self._take(data)
-
-    def end(self) -> Answer | None:
-        """The connection has ended: so has an answer without a length."""
-        return self._complete() if self._status and self._left is None and self._chunks is None else None
-
-    def _take(self, data: bytes) -> Answer | None:
-        if self._chunks is not None:
-            if not self._chunks.feed(data):
-                return None
-            self._parts = self._chunks.parts
-            return self._complete()
-        if data:
-            self._parts.append(data)
-        if self._left is None:
-            return None
-        self._left -= len(data)
-        if self._left < 0:
-            raise ValueError("the answer is longer than it says")
-        return self._complete() if self._left == 0 else None
-
-    def _read_head(self, head: bytes) -> None:
-        first, *lines = head.decode("latin-1").split("\r\n")
-        version, _, rest = first.partition(" ")
-        if not version.startswith("HTTP/1.") or not rest[:3].isdecimal():
-            raise ValueError(f"not an answer in HTTP/1.1: {first[:80]!r}")
-        self._status = int(rest[:3])
-        headers = self._headers
-        for line in lines:
-            name, _, value = line.partition(":")
-            headers[name.lower()] = value.strip()
-        self.keeps_alive = version == "HTTP/1.1" and headers.get("connection", "").lower() != "close"
-        self._expect_body(headers)
-
-    def _expect_body(self, headers: dict[str, str]) -> None:
-        if self._status in _WITHOUT_BODY:
-            self._left = 0
-        elif headers.get("transfer-encoding", "").lower() == "chunked":
-            self._chunks = ChunkedBody()
-        elif (length := headers.get("content-length")) is not None:
-            if not length.isdecimal():
-                raise ValueError(f"Content-Length is {length!r}")
-            self._left = int(length)
-        else:
-            self._left = None
-            self.keeps_alive = False
-
-    def _complete(self) -> Answer:
-        parts = self._parts
-        answer = Answer(self._status, self._headers, parts[0] if len(parts) == 1 else b"".join(parts))
-        keeps_alive = self.keeps_alive
-        self._begin()
-        self.keeps_alive = keeps_alive
-        return answer
-
-
-class ChunkedBody:
-    """A body in pieces, each with its length before it."""
-
-    def __init__(self) -> None:
-        self.parts: list[bytes] = []
-        self._rest = b""
-        #: Of the current piece, with the line end behind it; 0: the next length has to be read.
-        self._left = 0
-        self._trailer = False
-
-    def feed(self, data: bytes) -> bool:
-        """Whether it is complete. ValueError when it is malformed."""
-        data = self._rest + data if self._rest else data
-        position = 0
-        while position < len(data):
-            if self._left:
-                position = self._piece(data, position)
-                continue
-            end = data.find(b"\r\n", position)
-            if end < 0:
-                break
-            line, position = data[position:end], end + 2
-            if self._trailer:
-                if not line:
-                    return True
-                continue
-            size = int(line.partition(b";")[0], 16)
-            self._trailer = size == 0
-            self._left = size + 2 if size else 0
-        self._rest = data[position:]
-        return False
-
-    def _piece(self, data: bytes, position: int) -> int:
-        taken = data[position : position + self._left]
-        # The last two bytes of a piece are its line end.
-        content = max(0, self._left - 2)
-        if content:
-            self.parts.append(taken[:content])
-        self._left -= len(taken)
-        return position + len(taken)
-
-
 class ChannelPool:
     """Connections to one server. Opened when they are needed, the last one used is used first."""
 
@@ -270,13 +131,15 @@ class ChannelPool:
         self._open = 0
         self._queue: deque[asyncio.Future[Channel | None]] = deque()
 
-    async def exchange(self, request: bytes, timeout: float, connect_timeout: float) -> Answer:
+    async def exchange(
+        self, request: bytes, timeout: float, connect_timeout: float, longest_body: int = LONGEST_BODY
+    ) -> Answer:
         """NotSent when there is no connection; other OSErrors and TimeoutError when the request may have arrived."""
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout
         channel = await self._acquire(min(timeout, connect_timeout))
         try:
-            return await channel.exchange(request, max(0.0, end - loop.time()))
+            return await channel.exchange(request, max(0.0, end - loop.time()), longest_body)
         finally:
             self._release(channel)
 
@@ -336,7 +199,8 @@ class ChannelPool:
         except TimeoutError:
             self._pass_on(None)
             raise NotSent("no connection in time") from None
-        except OSError as cause:
+        except (OSError, ValueError) as cause:
+            # A ValueError is about names that no server can have.
             self._pass_on(None)
             raise NotSent(str(cause)) from cause
         except BaseException:

@@ -17,13 +17,15 @@ from urllib.parse import urlsplit
 
 from steersman.client import in_cluster
 from steersman.client.auth.exec_plugin import ClusterInfo
-from steersman.client.connection import Connection, environment_proxy
+from steersman.client.connection import Connection, environment_proxy, fault_of_address
+from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.kubeconfig_files import Entry, Merged, read
 from steersman.client.kubeconfig_types import Cluster, Context, User
 from steersman.client.kubeconfig_user import credentials_of
 from steersman.client.timing import Timing
 from steersman.client.tls import TlsSettings
 from steersman.errors import InputError
+from steersman.redaction import hide_passwords
 
 T = TypeVar("T")
 
@@ -31,7 +33,6 @@ VARIABLE: Final = "KUBECONFIG"
 NO_CLUSTER: Final = "no cluster is configured"
 HOW_TO_CONFIGURE: Final = "use --kubeconfig, --master or the environment variable KUBECONFIG"
 DEFAULT_NAMESPACE: Final = "default"
-_SCHEMES: Final = ("http", "https")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +114,13 @@ def _server(cluster: Entry[Cluster], master: str) -> str:
     if "://" not in server:
         secure = value.certificate_authority or value.certificate_authority_data or value.insecure_skip_tls_verify
         server = f"{'https' if secure else 'http'}://{server}"
-    url = urlsplit(server)
-    if url.scheme not in _SCHEMES or not url.hostname:
-        raise cluster.error("is not the URL of a server", "server", value=server)
+    fault = fault_of_address(server)
+    if fault:
+        raise cluster.error(fault, "server", value=hide_passwords(server))
+    if "@" in urlsplit(server).netloc:
+        raise cluster.error(
+            "holds a name or password", "server", value=hide_passwords(server), hint="give them to the user"
+        )
     return server.rstrip("/")
 
 
@@ -131,11 +136,14 @@ def _tls(cluster: Entry[Cluster]) -> TlsSettings:
         raise cluster.error(
             "cannot be combined with a certificate authority", "insecure-skip-tls-verify", hint="remove one of them"
         )
+    if not is_header_value(value.tls_server_name):
+        raise cluster.error(HOLDS_CONTROL, "tls-server-name")
     return TlsSettings(authority, value.insecure_skip_tls_verify, value.tls_server_name)
 
 
 def _proxy(cluster: Entry[Cluster], server: str, environment: Mapping[str, str]) -> str:
     proxy = cluster.value.proxy_url
-    if proxy and urlsplit(proxy).scheme not in _SCHEMES:
-        raise cluster.error("is not a proxy that can be used", "proxy-url", value=proxy, hint="use an HTTP proxy")
+    if proxy and fault_of_address(proxy):
+        shown = hide_passwords(proxy)
+        raise cluster.error("is not a proxy that can be used", "proxy-url", value=shown, hint="use an HTTP proxy")
     return proxy or environment_proxy(server, environment)

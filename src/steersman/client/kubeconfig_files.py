@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import base64
-import binascii
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
 from steersman.api import codec, yaml_documents
+from steersman.client.bounded_files import LONGEST_KUBECONFIG, LONGEST_SECRET, read_file
 from steersman.client.kubeconfig_types import Cluster, Context, Kubeconfig, User
 from steersman.errors import InputError
 
@@ -38,15 +38,17 @@ class Entry(Generic[T]):
             return self.decoded(data, f"{part}-data")
         if not file:
             return b""
+        path = self.path(file)
         try:
-            return self.path(file).read_bytes()
-        except OSError as cause:
-            raise self.error(f"cannot be read: {cause.strerror}", part, value=str(self.path(file))) from cause
+            return read_file(path, LONGEST_SECRET)
+        except (OSError, ValueError) as cause:
+            reason = cause.strerror if isinstance(cause, OSError) else cause
+            raise self.error(f"cannot be read: {reason}", part, value=str(path)) from cause
 
     def decoded(self, data: str, part: str) -> bytes:
         try:
             return base64.b64decode("".join(data.split()), validate=True)
-        except binascii.Error as cause:
+        except ValueError as cause:
             raise self.error(f"is not base64: {cause}", part) from cause
 
     def error(self, message: str, part: str = "", *, value: str | None = None, hint: str | None = None) -> InputError:
@@ -87,8 +89,8 @@ def read(files: Iterable[Path], *, must_exist: bool) -> Merged:
 
 def _read(file: Path) -> Kubeconfig:
     try:
-        text = file.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as cause:
+        text = read_file(file, LONGEST_KUBECONFIG).decode("utf-8")
+    except (OSError, ValueError) as cause:
         raise InputError(f"cannot be read: {cause}", file=str(file)) from cause
     try:
         documents = [document for document in yaml_documents.documents(text) if document is not None]
@@ -96,3 +98,5 @@ def _read(file: Path) -> Kubeconfig:
     except InputError as error:
         error.value = None  # may be a secret
         raise error.located(file=str(file)) from error
+    except RecursionError as error:
+        raise InputError("is nested too deeply", file=str(file)) from error

@@ -18,10 +18,13 @@ from steersman.client.auth.credentials import (
 )
 from steersman.client.auth.exec_plugin import ClusterInfo, ExecPlugin, Program
 from steersman.client.auth.oidc import OidcProvider, OidcSettings
+from steersman.client.connection import fault_of_address
+from steersman.client.header_values import HOLDS_CONTROL, escaped_header_key, is_header_value
 from steersman.client.kubeconfig_files import Entry
 from steersman.client.kubeconfig_types import AuthProvider, Exec, User
 from steersman.client.timing import Timing
 from steersman.client.tls import TlsSettings
+from steersman.redaction import hide_passwords
 
 OIDC: Final = "oidc"
 EXEC_VERSIONS: Final = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
@@ -40,7 +43,7 @@ def credentials_of(
         parts.append(ExecPlugin(_program(user, value.exec), cluster, timing, environment))
     if value.auth_provider is not None:
         parts.append(OidcProvider(_oidc(user, value.auth_provider), timing))
-    impersonated = _impersonation(value)
+    impersonated = _impersonation(user)
     if impersonated:
         parts.append(Fixed(Credential(impersonated)))
     if not parts:
@@ -76,6 +79,8 @@ def _secret(user: Entry[User]) -> list[Credentials]:
     has_token, has_password = bool(value.token or value.token_file), bool(value.username or value.password)
     if has_token and has_password:
         raise user.error("cannot be combined with a password", "token", hint="remove one of them")
+    if not is_header_value(value.token):
+        raise user.error(HOLDS_CONTROL, "token")
     if value.token_file:
         if not value.token:
             user.content("", value.token_file, "tokenFile")
@@ -106,13 +111,18 @@ def _oidc(user: Entry[User], provider: AuthProvider) -> OidcSettings:
     for name in ("idp-issuer-url", "client-id"):
         if not config.get(name):
             raise user.error("is missing", f"auth-provider.config.{name}")
+    issuer = config["idp-issuer-url"]
+    if fault := fault_of_address(issuer):
+        raise user.error(fault, "auth-provider.config.idp-issuer-url", value=hide_passwords(issuer))
+    if not is_header_value(config.get("id-token", "")):
+        raise user.error(HOLDS_CONTROL, "auth-provider.config.id-token")
     authority = user.content(
         config.get("idp-certificate-authority-data", ""),
         config.get("idp-certificate-authority", ""),
         "auth-provider.config.idp-certificate-authority",
     )
     return OidcSettings(
-        issuer=config["idp-issuer-url"],
+        issuer=issuer,
         client_id=config["client-id"],
         client_secret=config.get("client-secret", ""),
         id_token=config.get("id-token", ""),
@@ -121,10 +131,23 @@ def _oidc(user: Entry[User], provider: AuthProvider) -> OidcSettings:
     )
 
 
-def _impersonation(user: User) -> Headers:
-    headers = [("Impersonate-User", user.as_user)] if user.as_user else []
-    if user.as_uid:
-        headers.append(("Impersonate-Uid", user.as_uid))
-    headers += [("Impersonate-Group", group) for group in user.as_groups]
-    headers += [(f"Impersonate-Extra-{name}", value) for name, its in user.as_user_extra.items() for value in its]
-    return tuple(headers)
+def _impersonation(user: Entry[User]) -> Headers:
+    """As client-go writes them: keys of `as-user-extra` are escaped, values must be fit for a header as they are."""
+    value = user.value
+    if not value.as_user:
+        if value.as_uid or value.as_groups or value.as_user_extra:
+            raise user.error("is missing for the others that begin with as-", "as", hint="name the user")
+        return ()
+    parts = [("Impersonate-User", value.as_user, "as")]
+    if value.as_uid:
+        parts.append(("Impersonate-Uid", value.as_uid, "as-uid"))
+    parts += [("Impersonate-Group", group, f"as-groups[{index}]") for index, group in enumerate(value.as_groups)]
+    parts += [
+        (f"Impersonate-Extra-{escaped_header_key(name)}", text, f"as-user-extra[{name}]")
+        for name, its in value.as_user_extra.items()
+        for text in its
+    ]
+    for _, text, field in parts:
+        if not is_header_value(text):
+            raise user.error(HOLDS_CONTROL, field)
+    return tuple((header, text) for header, text, _ in parts)

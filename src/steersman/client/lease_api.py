@@ -8,6 +8,7 @@ from steersman import api
 from steersman.api import codec
 from steersman.client import paths
 from steersman.client.errors import ApiError
+from steersman.client.foreign_json import decode_foreign
 from steersman.client.lease_types import Lease
 from steersman.client.transport import Transport
 
@@ -42,7 +43,7 @@ class HttpLease:
             if refusal.is_not_found:
                 return None
             raise
-        return codec.decode(answer.body, Lease)
+        return decode_foreign(answer.body, Lease, "the lease")
 
     async def create(self, lease: Lease) -> Lease:
         named = Lease(metadata=api.ObjectMeta(name=self._name, namespace=self._namespace), spec=lease.spec)
@@ -53,4 +54,4 @@ class HttpLease:
 
     async def _write(self, method: str, path: str, lease: Lease) -> Lease:
         answer = await self._transport.request(method, path, body=codec.encode(lease), timeout=self._timeout)
-        return codec.decode(answer.body, Lease)
+        return decode_foreign(answer.body, Lease, "the lease")

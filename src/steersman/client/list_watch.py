@@ -17,7 +17,8 @@ from steersman import api
 from steersman.api import codec
 from steersman.client import paths
 from steersman.client import unreadable as unreadables
-from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine, from_status
+from steersman.client.api_status import from_status
+from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
 from steersman.client.originals import Originals
 from steersman.client.timing import Timing
 from steersman.client.transport import Transport

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from typing import Final
 from urllib.parse import quote
 
 from steersman import api
+
+_COLLECTION: Final = re.compile(r"/(?:api|apis/[^/]+)/[^/]+(?:/namespaces/[^/]+)?/[^/]+")
 
 
 def collection(kind: type[api.Object], namespace: str = "") -> str:
@@ -23,3 +27,8 @@ def item(kind: type[api.Object], name: str, namespace: str = "", subresource: st
 def of(obj: api.Object, subresource: str = "") -> str:
     """The object that this is a copy of."""
     return item(type(obj), obj.metadata.name, obj.metadata.namespace if obj.NAMESPACED else "", subresource)
+
+
+def is_collection(path: str) -> bool:
+    """Whether a path is that of many objects."""
+    return _COLLECTION.fullmatch(path) is not None

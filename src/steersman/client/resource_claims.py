@@ -14,6 +14,7 @@ from steersman import api
 from steersman.api import codec
 from steersman.client import paths
 from steersman.client.errors import ApiError
+from steersman.client.foreign_json import decode_foreign
 from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Response
 
 ATTEMPTS: Final = 5
@@ -51,13 +52,13 @@ class ResourceClaims:
                     raise
             await asyncio.sleep(PAUSE_SECONDS)
             answer = await self._send("GET", paths.of(claim))
-            claim = codec.decode(answer.body, api.ResourceClaim)
+            claim = decode_foreign(answer.body, api.ResourceClaim, "the ResourceClaim")
         return await self._write(claim, change(claim))
 
     async def create(self, claim: api.ResourceClaim) -> api.ResourceClaim:
         path = paths.collection(api.ResourceClaim, claim.metadata.namespace)
         answer = await self._send("POST", path, codec.encode(claim), idempotent=False)
-        return codec.decode(answer.body, api.ResourceClaim)
+        return decode_foreign(answer.body, api.ResourceClaim, "the ResourceClaim")
 
     async def delete(self, claim: api.ResourceClaim) -> None:
         """One that is gone already is deleted."""
@@ -86,7 +87,7 @@ class ResourceClaims:
         seen = {"uid": claim.metadata.uid, "resourceVersion": claim.metadata.resource_version}
         patch = {"metadata": {**{name: value for name, value in seen.items() if value}, **metadata}, **rest}
         answer = await self._send("PATCH", paths.of(claim, subresource), patch, MERGE_PATCH, idempotent=False)
-        return codec.decode(answer.body, api.ResourceClaim)
+        return decode_foreign(answer.body, api.ResourceClaim, "the ResourceClaim")
 
 
 def _difference(old: api.ResourceClaimStatus, new: api.ResourceClaimStatus) -> dict[str, Any]:

@@ -1,11 +1,13 @@
 """Requests and streams over HTTP: the one seam between everything that speaks to an API server and the network.
 
 In come method, path and body, out come answers, or `ApiError` and `ConnectionFailed`. `rate_limit` wraps a transport,
-`list_watch`, `dispatcher` and `lease` use one; none of them knows aiohttp.
+`list_watch`, `dispatcher` and `lease` use one; none of them knows aiohttp. Whatever the server sends is bounded: the head and
+the body of an answer (`http_answers`, `bounded_bodies`), a line of a stream (`lines`).
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
 import ssl
@@ -19,13 +21,19 @@ from urllib.parse import urlencode
 import aiohttp
 from yarl import URL
 
-from steersman.client.auth.credentials import Credential
+from steersman.client import paths
+from steersman.client.api_status import from_status
+from steersman.client.auth.credentials import Credential, Headers
+from steersman.client.bounded_bodies import UNCOMPRESSED, read_body, read_start
 from steersman.client.connection import Connection
-from steersman.client.errors import ApiError, ConnectionFailed, from_status
+from steersman.client.errors import ApiError, ClientError, ConnectionFailed
+from steersman.client.header_values import HOLDS_CONTROL, is_header_value
+from steersman.client.http_answers import LONGEST_BODY, LONGEST_LIST
 from steersman.client.keep_alive import ChannelPool, NotSent
 from steersman.client.lines import LineAssembler
 from steersman.client.tls import Certificate, context_for
-from steersman.errors import InputError
+from steersman.errors import InputError, SteersmanError
+from steersman.redaction import hide_passwords
 
 Query = Mapping[str, str]
 NO_QUERY: Final[Query] = MappingProxyType({})
@@ -43,6 +51,8 @@ UNANSWERED_SECONDS: Final = 45
 """The operating system gives a connection up whose other end is silent for so long on its probes."""
 BUFFER_BYTES: Final = 1 << 20
 CUT_MID_LINE: Final = "the connection was cut in the middle of a line"
+LONGEST_REFUSAL: Final = 1 << 20
+"""Of a refusal more is not read."""
 _FIRST_FAILURE: Final = 300
 """API servers do not redirect; whatever does is not one."""
 
@@ -90,6 +100,12 @@ class _Call:
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
+    @property
+    def longest_body(self) -> int:
+        """How much the answer may bring."""
+        is_list = self.method == "GET" and (bool(self.query) or paths.is_collection(self.path))
+        return LONGEST_LIST if is_list else LONGEST_BODY
+
 
 class HttpTransport:
     """Requests over `keep_alive`, streams and whatever needs a proxy over aiohttp. Connects when it is first used; `close`
@@ -99,7 +115,7 @@ class HttpTransport:
         self._connection = connection
         self._base = URL(connection.server.rstrip("/"))
         self._user_agent = user_agent
-        self._common_headers = f"Host: {self._base.authority}\r\nUser-Agent: {user_agent}\r\nAccept: {JSON}"
+        self._common_headers = f"Host: {_host(self._base)}\r\nUser-Agent: {user_agent}\r\nAccept: {JSON}"
         self._idle = idle
         self._session: aiohttp.ClientSession | None = None
         self._pool: ChannelPool | None = None
@@ -108,8 +124,8 @@ class HttpTransport:
 
     @property
     def server(self) -> str:
-        """Its address."""
-        return self._connection.server
+        """Its address, to be shown."""
+        return hide_passwords(self._connection.server)
 
     async def request(
         self,
@@ -122,18 +138,17 @@ class HttpTransport:
     ) -> Response:
         limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_SECONDS)
         call = _Call(method, path, query, limits, body, content_type)
-        credentials = self._connection.credentials
-        shown = await credentials.current()
+        shown = await self._credential()
         try:
             return await self._granted(call, shown)
         except ApiError as refusal:
-            if not refusal.is_unauthorised or not await credentials.refused(shown):
+            if not refusal.is_unauthorised or not await self._has_another(shown):
                 raise
-        return await self._granted(call, await credentials.current())
+        return await self._granted(call, await self._credential())
 
     async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
         limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._idle)
-        shown = await self._connection.credentials.current()
+        shown = await self._credential()
         assembler = LineAssembler()
         async with self._answer(_Call("GET", path, query, limits), shown) as response:
             await self._require_accepted(response, shown)
@@ -154,20 +169,41 @@ class HttpTransport:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
+    async def _credential(self) -> Credential:
+        """Credentials that cannot be had now may be there in a moment: files are replaced one after the other, and programs
+        that hand out tokens fail at times. Until then there is no connection, and no more than that."""
+        try:
+            return await self._connection.credentials.current()
+        except ClientError:
+            raise
+        except SteersmanError as cause:
+            raise ConnectionFailed(str(cause), may_have_arrived=False) from cause
+
+    async def _has_another(self, shown: Credential) -> bool:
+        """Whether there is something else to show than what the server has refused."""
+        try:
+            return await self._connection.credentials.refused(shown)
+        except ClientError:
+            raise
+        except SteersmanError as cause:
+            raise ConnectionFailed(str(cause), may_have_arrived=False) from cause
+
     async def _granted(self, call: _Call, shown: Credential) -> Response:
         if not self._connection.proxy:
             return await self._exchanged(call, shown)
         async with self._answer(call, shown) as response:
             await _require_success(response)
-            return Response(response.status, await response.read(), response.headers.get("Date", ""))
+            body = await read_body(response, call.longest_body)
+            return Response(response.status, body, response.headers.get("Date", ""))
 
     async def _exchanged(self, call: _Call, shown: Credential) -> Response:
         await self._keep_to(shown)
         if self._pool is None:
             self._pool = self._make_pool(shown)
         timeout = call.limits.total or REQUEST_SECONDS
+        request = self._head(call, shown) + (call.body or b"")
         try:
-            answer = await self._pool.exchange(self._head(call, shown) + (call.body or b""), timeout, CONNECT_SECONDS)
+            answer = await self._pool.exchange(request, timeout, CONNECT_SECONDS, call.longest_body)
         except NotSent as cause:
             message = f"{call}: Cannot connect to {self._base.host}:{self._base.port}: {cause}"
             raise ConnectionFailed(message, may_have_arrived=False) from cause
@@ -183,17 +219,20 @@ class HttpTransport:
         target = self._base.raw_path.rstrip("/") + call.path
         if call.query:
             target = f"{target}?{urlencode(call.query)}"
+        if not target.isascii() or not target.isprintable() or " " in target:
+            raise ConnectionFailed(f"{call}: is not a path that can be sent", may_have_arrived=False)
         lines = [f"{call.method} {target} HTTP/1.1", self._common_headers]
-        lines += [f"{name}: {_clean(value)}" for name, value in shown.headers]
+        lines += [f"{name}: {value}" for name, value in _headers(shown)]
         if call.body is not None:
             lines.append(f"Content-Type: {call.content_type}\r\nContent-Length: {len(call.body)}")
         lines.append("\r\n")
-        return "\r\n".join(lines).encode("latin-1")
+        # Whatever is not ASCII goes as UTF-8, as Go's client sends it.
+        return "\r\n".join(lines).encode()
 
     def _make_pool(self, credential: Credential) -> ChannelPool:
         self._shown = credential.certificate
         secure = self._base.scheme == "https"
-        tls = context_for(self._connection.tls, credential.certificate) if secure else None
+        tls = self._context(credential) if secure else None
         host, port = self._base.host or "", self._base.port or 0
         return ChannelPool(host, port, tls, self._connection.tls.server_name)
 
@@ -203,13 +242,15 @@ class HttpTransport:
             await _require_success(response)
         except ApiError as refusal:
             if refusal.is_unauthorised:
-                await self._connection.credentials.refused(shown)
+                await self._has_another(shown)
             raise
 
     @asynccontextmanager
     async def _answer(self, call: _Call, shown: Credential) -> AsyncGenerator[aiohttp.ClientResponse, None]:
         session = await self._connected(shown)
-        headers = [*shown.headers] if call.body is None else [*shown.headers, ("Content-Type", call.content_type)]
+        headers = [*_headers(shown)]
+        if call.body is not None:
+            headers.append(("Content-Type", call.content_type))
         try:
             async with session.request(
                 call.method,
@@ -224,9 +265,9 @@ class HttpTransport:
                 yield response
         except TimeoutError as cause:
             raise ConnectionFailed(f"{call}: no answer in time", may_have_arrived=True) from cause
-        except (aiohttp.ClientError, OSError) as cause:
+        except (aiohttp.ClientError, OSError, ValueError) as cause:
             arrived = not isinstance(cause, aiohttp.ClientConnectorError)
-            raise ConnectionFailed(f"{call}: {cause}", may_have_arrived=arrived) from cause
+            raise ConnectionFailed(f"{call}: {hide_passwords(str(cause))}", may_have_arrived=arrived) from cause
 
     def _url(self, path: str, query: Query) -> URL:
         return self._base.joinpath(path.lstrip("/"), encoded=True).with_query(dict(query))
@@ -237,7 +278,8 @@ class HttpTransport:
             self._shown = credential.certificate
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=0, ssl=self._tls(credential)),
-                headers={"User-Agent": self._user_agent, "Accept": JSON},
+                headers={"User-Agent": self._user_agent, "Accept": JSON, **UNCOMPRESSED},
+                auto_decompress=False,
                 read_bufsize=BUFFER_BYTES,
                 cookie_jar=aiohttp.DummyCookieJar(),
             )
@@ -252,7 +294,13 @@ class HttpTransport:
     def _tls(self, credential: Credential) -> bool | ssl.SSLContext:
         if self._base.scheme != "https":
             return True
-        return context_for(self._connection.tls, credential.certificate)
+        return self._context(credential)
+
+    def _context(self, credential: Credential) -> ssl.SSLContext:
+        try:
+            return context_for(self._connection.tls, credential.certificate)
+        except InputError as cause:
+            raise ConnectionFailed(str(cause), may_have_arrived=False) from cause
 
 
 @asynccontextmanager
@@ -270,14 +318,24 @@ async def http_transport(
 async def _require_success(response: aiohttp.ClientResponse) -> None:
     if response.status >= _FIRST_FAILURE:
         retry_after = response.headers.get("Retry-After")
-        raise from_status(await response.read(), code=response.status, retry_after=retry_after)
+        async with asyncio.timeout(REQUEST_SECONDS):
+            body = await read_start(response, LONGEST_REFUSAL)
+        raise from_status(body, code=response.status, retry_after=retry_after)
 
 
-def _clean(value: str) -> str:
+def _host(url: URL) -> str:
+    """As the header of that name has it: without the name and password that an address may have."""
+    host = url.raw_host or ""
+    name = f"[{host}]" if ":" in host else host
+    return name if url.is_default_port() else f"{name}:{url.port}"
+
+
+def _headers(shown: Credential) -> Headers:
     """A line end in a header would begin another one."""
-    if "\r" in value or "\n" in value:
-        raise InputError("contains a line end", field="credentials")
-    return value
+    for name, value in shown.headers:
+        if not is_header_value(value):
+            raise ConnectionFailed(f"{name}: {HOLDS_CONTROL}", may_have_arrived=False)
+    return shown.headers
 
 
 def _probe_when_silent(response: aiohttp.ClientResponse) -> None:

@@ -50,7 +50,7 @@ from steersman.config.plugin_args import (
     VolumeBindingArgs,
 )
 from steersman.config.policy import PolicyConversion, convert_policy
-from steersman.config.printing import args_document, dump_yaml, to_document
+from steersman.config.printing import args_document, dump_public_yaml, dump_yaml, public_document, to_document
 from steersman.config.validation import validate
 
 __all__ = [
@@ -106,10 +106,12 @@ __all__ = [
     "default_configuration",
     "default_multi_point",
     "diff",
+    "dump_public_yaml",
     "dump_yaml",
     "effective_profiles",
     "load",
     "load_unvalidated",
+    "public_document",
     "to_document",
     "validate",
 ]

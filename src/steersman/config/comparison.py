@@ -13,7 +13,8 @@ import msgspec
 
 from steersman.config.configuration import SchedulerConfiguration
 from steersman.config.json_tree import PlainValue
-from steersman.config.printing import to_document
+from steersman.config.printing import to_document, without_secrets
+from steersman.redaction import hide_passwords
 
 _IDENTITIES: Final = ("schedulerName", "urlPrefix", "name")
 """Fields by which the items of a list are matched."""
@@ -31,8 +32,16 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def diff(before: SchedulerConfiguration, after: SchedulerConfiguration) -> list[Change]:
-    """The changes that lead from one configuration to the other; none if they are equal."""
-    return list(_changes("", to_document(before), to_document(after)))
+    """The changes that lead from one configuration to the other; none if they are equal. Secrets are compared, not shown."""
+    return [_public(change) for change in _changes("", to_document(before), to_document(after))]
+
+
+def _public(change: Change) -> Change:
+    field = change.path.rpartition(".")[2]
+    before, after = (without_secrets({field: value}) for value in (change.before, change.after))
+    assert isinstance(before, dict), "what goes in comes out"
+    assert isinstance(after, dict), "what goes in comes out"
+    return Change(hide_passwords(change.path), before[field], after[field])
 
 
 def _changes(path: str, before: PlainValue, after: PlainValue) -> Iterator[Change]:

@@ -17,6 +17,7 @@ from steersman.api.go_text import quote
 from steersman.config.json_tree import JsonObject, JsonValue, Number
 
 _MOST_STRICT_ERRORS: Final = 100
+_LONGEST_SHOWN: Final = 200
 
 
 class DecodeKind(StrEnum):
@@ -116,7 +117,12 @@ def described(value: JsonValue) -> str:
     if isinstance(value, tuple):
         return "a list"
     if isinstance(value, Number):
-        return f"the number {value.literal}"
+        return f"the number {_cut(value.literal)}"
     if isinstance(value, bool):
         return "true" if value else "false"
-    return "null" if value is None else f"the string {quote(value)}"
+    return "null" if value is None else f"the string {quote(_cut(value))}"
+
+
+def _cut(text: str) -> str:
+    """The field finds what is longer in the file."""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 1]}…"

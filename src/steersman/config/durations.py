@@ -30,6 +30,8 @@ _UNITS: Final = {
     "h": HOUR,
 }
 _LARGEST: Final = 2**63
+_MOST_DIGITS: Final = 19
+"""That 2**63 has."""
 _PART: Final = re.compile(r"(?P<whole>[0-9]*)(?:\.(?P<fraction>[0-9]*))?(?P<unit>[^0-9.]*)", re.DOTALL)
 
 
@@ -97,9 +99,9 @@ def _part(match: re.Match[str], text: str) -> int:
         raise DurationError(f"time: missing unit in duration {quote(text)}")
     if unit not in _UNITS:
         raise DurationError(f"time: unknown unit {quote(unit)} in duration {quote(text)}")
-    if whole and int(whole) > _LARGEST // _UNITS[unit]:
+    if len(whole.lstrip("0")) > _MOST_DIGITS or int(whole.lstrip("0") or "0") > _LARGEST // _UNITS[unit]:
         raise _invalid(text)
-    return int(whole or "0") * _UNITS[unit] + _fraction(fraction, _UNITS[unit])
+    return int(whole.lstrip("0") or "0") * _UNITS[unit] + _fraction(fraction, _UNITS[unit])
 
 
 def _fraction(digits: str, unit: int) -> int:

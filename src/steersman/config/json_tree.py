@@ -7,9 +7,13 @@ reads it. Python's own `json` does the scanning; the hooks keep what it would th
 from __future__ import annotations
 
 import json
-from typing import Any, NoReturn, TypeAlias
+import math
+from typing import Any, Final, NoReturn, TypeAlias
 
 import msgspec
+
+_LONGEST_INTEGER: Final = 400
+"""In characters: Python does not read integers of thousands of digits."""
 
 
 class MalformedError(ValueError):
@@ -22,10 +26,16 @@ class Number(msgspec.Struct, frozen=True):
     literal: str
 
     def plain(self) -> int | float:
-        try:
-            return int(self.literal)
-        except ValueError:
-            return float(self.literal)
+        """MalformedError for a number that no float holds."""
+        if len(self.literal) <= _LONGEST_INTEGER:
+            try:
+                return int(self.literal)
+            except ValueError:
+                pass
+        value = float(self.literal)
+        if math.isinf(value):
+            raise MalformedError(f"json: the number {self.literal[:40]} is out of range")
+        return value
 
 
 class JsonObject(msgspec.Struct, frozen=True):

@@ -79,7 +79,8 @@ class Boolean(msgspec.Struct, frozen=True):
         return bool(value)
 
 
-_INTEGER: Final = re.compile(r"-?[0-9]+")
+_INTEGER: Final = re.compile(r"-?[0-9]{1,20}")
+"""Of no more digits than 64 bits have: JSON has no leading zeros."""
 
 
 class Integer(msgspec.Struct, frozen=True):

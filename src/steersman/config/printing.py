@@ -1,10 +1,13 @@
 """Printing a configuration as a v1 document, the way kube-scheduler writes one.
 
 The reverse of `decoding` and `defaults`: everything is spelled out, so that loading the result gives the same
-configuration again.
+configuration again. What leaves the process (`/configz`, `--write-config-to`, `steersman config show`) is printed without
+secrets: keys and certificates of extenders, and passwords in URLs.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import yaml
 
@@ -13,6 +16,14 @@ from steersman.config.configuration import Args, SchedulerConfiguration
 from steersman.config.json_tree import PlainValue
 from steersman.config.schema import CONFIGURATION
 from steersman.config.yaml_scalars import resolve
+from steersman.printable import has_printable_lines
+from steersman.redaction import HIDDEN_DATA, HIDDEN_PASSWORD, hide_passwords
+
+SECRET_FIELDS: Final = frozenset({"keyData", "certData"})
+"""Of an extender's tlsConfig. A certificate is no secret, but its file often holds the key as well."""
+SECRETS_ARE_HIDDEN: Final = (
+    f"# Secrets are hidden: put them in place of {HIDDEN_DATA} and {HIDDEN_PASSWORD} before this file is loaded."
+)
 
 
 def to_document(config: SchedulerConfiguration) -> dict[str, PlainValue]:
@@ -22,14 +33,47 @@ def to_document(config: SchedulerConfiguration) -> dict[str, PlainValue]:
     return document
 
 
+def public_document(config: SchedulerConfiguration) -> dict[str, PlainValue]:
+    """`to_document` without secrets."""
+    document = without_secrets(to_document(config))
+    assert isinstance(document, dict)
+    return document
+
+
+def without_secrets(value: PlainValue) -> PlainValue:
+    """A document, or a part of one, with words in place of its secrets."""
+    if isinstance(value, dict):
+        return {key: HIDDEN_DATA if key in SECRET_FIELDS else without_secrets(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [without_secrets(part) for part in value]
+    return hide_passwords(value) if isinstance(value, str) else value
+
+
 def args_document(args: Args) -> PlainValue:
     """Plugin arguments as they are printed: typed ones with apiVersion and kind, others as they are."""
     return None if args is None else PLUGIN_ARGS.encode(args)
 
 
 def dump_yaml(config: SchedulerConfiguration) -> str:
-    """The document as YAML, keys sorted as kube-scheduler prints them."""
-    return yaml.dump(to_document(config), Dumper=_Dumper, sort_keys=True, allow_unicode=True, width=120)
+    """The document as YAML, keys sorted as kube-scheduler prints them. Holds all secrets."""
+    return _yaml(to_document(config))
+
+
+def dump_public_yaml(config: SchedulerConfiguration) -> str:
+    """The document as YAML without secrets. If there were any, its first line says so: it cannot be loaded as it is."""
+    document = public_document(config)
+    text = _yaml(document)
+    return text if document == to_document(config) else f"{SECRETS_ARE_HIDDEN}\n{text}"
+
+
+def _yaml(document: PlainValue) -> str:
+    """Other scripts are readable as they are, unless there are marks among them that would not be seen."""
+    text = _dumped(document, as_it_is=True)
+    return text if has_printable_lines(text) else _dumped(document, as_it_is=False)
+
+
+def _dumped(document: PlainValue, *, as_it_is: bool) -> str:
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=True, allow_unicode=as_it_is, width=120)
 
 
 class _Dumper(yaml.SafeDumper):

@@ -44,6 +44,8 @@ _INTEGER_BASES: Final = (
     (re.compile(r"0([0-7]+)"), 8),
     (re.compile(r"(0|[1-9][0-9]*)"), 10),
 )
+_MOST_DIGITS: Final = 64
+"""Of any base: more do not fit 64 bits, and Python does not read thousands of them."""
 _SMALLEST_INT: Final = -(2**63)
 _LARGEST_UINT: Final = 2**64 - 1
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -99,6 +101,8 @@ def _integer(digits: str) -> int | None:
     for pattern, base in _INTEGER_BASES:
         match = pattern.fullmatch(unsigned)
         if match:
+            if len(match[1].lstrip("0")) > _MOST_DIGITS:
+                return None
             value = int(match[1], base)
             return _in_range(-value if digits.startswith("-") else value, signed=unsigned != digits)
     return None

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
+import msgspec
+
 from steersman.client import ApiError, Right, cluster_rights, lease_rights
 from steersman.client.rights import LOOKUP
 from steersman.doctor.finding import Finding, fail, ok, warn
@@ -59,10 +61,19 @@ async def _is_granted(patient: Patient, right: Right, turns: asyncio.Semaphore) 
     path, document = _review(patient.subject, right)
     async with turns:
         try:
-            status = (await patient.review(path, document)).get("status", {})
+            status = (await patient.review(path, document, _Review)).status
         except ApiError as refusal:
             raise ApiError(refusal.code, refusal.reason, f"cannot review rights: {refusal}") from refusal
-    return bool(status.get("allowed")) and not status.get("denied")
+    return status.allowed and not status.denied
+
+
+class _ReviewStatus(msgspec.Struct, frozen=True):
+    allowed: bool = False
+    denied: bool = False
+
+
+class _Review(msgspec.Struct, frozen=True):
+    status: _ReviewStatus = _ReviewStatus()
 
 
 def _review(subject: str, right: Right) -> tuple[str, dict[str, Any]]:

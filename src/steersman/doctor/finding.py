@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from steersman.printable import printable
+
 
 class Level(StrEnum):
     OK = "ok"
@@ -21,8 +23,8 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     advice: str = ""
 
     def __str__(self) -> str:
-        line = f"{self.level:<5} {self.check:<11} {self.message}"
-        return f"{line}\n{'':<18}→ {self.advice}" if self.advice else line
+        line = f"{self.level:<5} {self.check:<11} {printable(self.message)}"
+        return f"{line}\n{'':<18}→ {printable(self.advice)}" if self.advice else line
 
 
 def ok(check: str, message: str) -> Finding:

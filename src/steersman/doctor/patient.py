@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 import msgspec
 
 from steersman import api
-from steersman.api import codec
-from steersman.client import Response, Transport, paths
+from steersman.client import Response, Transport, decode_foreign, paths
 from steersman.client.event_types import Event
 from steersman.clock import Clock
 from steersman.config import SchedulerConfiguration
 
 T = TypeVar("T", bound=api.Object)
+DocumentT = TypeVar("DocumentT", bound=msgspec.Struct)
 
 SECONDS = 15.0
 _PAGE = "500"
@@ -39,24 +39,24 @@ class Patient:
         """ApiError or ConnectionFailed when there is no answer."""
         return await self.transport.request("GET", path, query, timeout=SECONDS)
 
-    async def document(self, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = msgspec.json.decode((await self.get(path)).body)
-        return found
+    async def document(self, path: str, kind: type[DocumentT]) -> DocumentT:
+        """What is to be read at a path. UnreadableAnswer when it is something else."""
+        return decode_foreign((await self.get(path)).body, kind, path)
 
-    async def review(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
+    async def review(self, path: str, document: dict[str, Any], kind: type[DocumentT]) -> DocumentT:
         """The answer to a review of rights, which is created and never stored."""
         body = msgspec.json.encode(document)
         answer = await self.transport.request("POST", path, body=body, timeout=SECONDS)
-        found: dict[str, Any] = msgspec.json.decode(answer.body)
-        return found
+        return decode_foreign(answer.body, kind, f"the answer to POST {path}")
 
     async def objects(self, kind: type[T], field_selector: str = "") -> list[T]:
         """All that the selector leaves, page by page."""
         query = {"limit": _PAGE, **({"fieldSelector": field_selector} if field_selector else {})}
         found: list[T] = []
         while True:
-            page = msgspec.json.decode((await self.get(paths.collection(kind), **query)).body, type=_Page)
-            found += (codec.decode(raw, kind) for raw in page.items or ())
+            path = paths.collection(kind)
+            page = decode_foreign((await self.get(path, **query)).body, _Page, path)
+            found += (decode_foreign(raw, kind, f"{kind.KIND} in {path}") for raw in page.items or ())
             if not page.metadata.next_page:
                 return found
             query["continue"] = page.metadata.next_page
@@ -71,7 +71,7 @@ def server_time(answer: Response) -> float | None:
     """When the server answered, by its clock; None when it does not say."""
     try:
         return parsedate_to_datetime(answer.date).timestamp()
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 

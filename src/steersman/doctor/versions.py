@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Final
+
+import msgspec
 
 from steersman import api
 from steersman.client import ApiError, may_be_absent
@@ -20,6 +22,7 @@ MINOR: Final = 36
 #: A scheduler may be one minor version older than its API server, and not newer.
 FITTING: Final = (MINOR, MINOR + 1)
 _KINDS: Final[tuple[type[api.Object], ...]] = (*WATCHED_KINDS, Event, Lease)
+_SHOWN: Final = 80
 
 
 async def check_versions(patient: Patient) -> list[Finding]:
@@ -27,8 +30,8 @@ async def check_versions(patient: Patient) -> list[Finding]:
 
 
 async def _server(patient: Patient) -> Finding:
-    version = str((await patient.document("/version")).get("gitVersion", "unknown"))
-    found = re.match(r"v1\.(\d+)", version)
+    version = (await patient.document("/version", _Version)).git_version[:_SHOWN]
+    found = re.match(r"v1\.([0-9]{1,4})", version)
     if found is None:
         return warn(CHECK, f"the API server is of version {version}", f"made for Kubernetes 1.{MINOR}")
     if int(found[1]) in FITTING:
@@ -64,10 +67,23 @@ def _groups(served: dict[str, Collection[str]]) -> str:
 
 async def _resources(patient: Patient, version: str) -> Collection[str]:
     try:
-        document = await patient.document(f"/apis/{version}" if "/" in version else f"/api/{version}")
+        document = await patient.document(f"/apis/{version}" if "/" in version else f"/api/{version}", _Resources)
     except ApiError as refusal:
         if refusal.is_not_found:
             return ()
         raise
-    resources: Iterable[dict[str, str]] = document.get("resources") or ()
-    return {resource["name"] for resource in resources}
+    return {resource.name for resource in document.resources}
+
+
+class _Version(msgspec.Struct, frozen=True, rename="camel"):
+    git_version: str = "unknown"
+
+
+class _Resource(msgspec.Struct, frozen=True):
+    name: str = ""
+
+
+class _Resources(msgspec.Struct, frozen=True):
+    """What a version of a group has."""
+
+    resources: tuple[_Resource, ...] = ()

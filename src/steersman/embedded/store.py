@@ -36,6 +36,7 @@ HISTORY_LENGTH: Final = 4096
 """So many writes, at least, a watch may lag behind."""
 FIRST_VERSION: Final = 1
 """The version of an empty store. Not 0, which asks a watch for the current objects first."""
+_LONGEST_VERSION: Final = 20
 NO_NAME: Final = "metadata.name: Required value: name or generateName is required"
 NOT_A_VERSION: Final = "resourceVersion: Invalid value"
 
@@ -286,7 +287,7 @@ class Store:
         return self.rewrite(old, new)
 
     def _parsed(self, version: str, kind: type[Object]) -> int:
-        if not version.isdecimal():
+        if not version.isdecimal() or len(version) > _LONGEST_VERSION:
             raise Invalid(kind, "", f'{NOT_A_VERSION}: "{version}"')
         return int(version)
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from steersman.printable import printable
+
 if TYPE_CHECKING:
     from steersman.explain.explanation import Explanation, NodeExplanation, PluginScore, PreemptionExplanation
 
@@ -20,13 +22,14 @@ _NAMED: Final = 3
 
 def table(explanation: Explanation, most: int | None = None) -> str:
     """`most` rows per table; None: as many as there are nodes."""
-    return "\n".join(_lines(explanation, most))
+    return "\n".join(map(printable, _lines(explanation, most)))
 
 
 def aligned(rows: Sequence[Sequence[str]], right_from: int | None = None) -> list[str]:
     """The rows with columns of equal width, two blanks apart; columns from `right_from` on are aligned to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [_line(row, widths, right_from) for row in rows]
+    shown = [[printable(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    return [_line(row, widths, right_from) for row in shown]
 
 
 def _line(row: Sequence[str], widths: Sequence[int], right_from: int | None) -> str:

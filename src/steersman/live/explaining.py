@@ -22,6 +22,7 @@ from steersman.framework.status import CycleAborted, Status
 from steersman.live.reading import LiveError, ReadCluster, read, read_pod, resource_name
 from steersman.live.report import LiveExplanation
 from steersman.live.scheduler import LiveScheduler
+from steersman.redaction import hide_passwords
 
 _replace = msgspec.structs.replace
 
@@ -133,7 +134,7 @@ def _notes(scheduler: LiveScheduler, settings: Effective, cluster: ReadCluster, 
         yield TERMINATING
     extenders = settings.configuration.extenders
     if extenders:
-        yield EXTENDERS_LEFT_OUT.format(", ".join(extender.url_prefix for extender in extenders))
+        yield EXTENDERS_LEFT_OUT.format(", ".join(hide_passwords(extender.url_prefix) for extender in extenders))
     if cluster.missing:
         yield MISSING.format(", ".join(map(resource_name, cluster.missing)))
 

@@ -13,8 +13,16 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from steersman import api
-from steersman.api import codec
-from steersman.client import ApiError, ConnectionFailed, ListWatch, Timing, Transport, may_be_absent, paths
+from steersman.client import (
+    ApiError,
+    ConnectionFailed,
+    ListWatch,
+    Timing,
+    Transport,
+    decode_foreign,
+    may_be_absent,
+    paths,
+)
 from steersman.client.informers import UNFINISHED
 from steersman.errors import SteersmanError
 from steersman.framework.watching import WATCHED_KINDS
@@ -63,7 +71,7 @@ async def read_pod(transport: Transport, server: str, namespace: str, name: str)
         if refusal.is_not_found:
             return None
         raise
-    return codec.decode(answer.body, api.Pod)
+    return decode_foreign(answer.body, api.Pod, f"pod {namespace}/{name}")
 
 
 async def granted(request: Awaitable[T], server: str, verb: str, resource: str) -> T:

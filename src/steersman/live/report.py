@@ -9,6 +9,7 @@ import msgspec
 
 from steersman.api import Condition
 from steersman.explain import Explanation, Waker
+from steersman.printable import printable
 
 #: As upstream, if no event comes first.
 TRIED_ANYWAY: Final = "It is tried again anyway when it has waited for five minutes, or when the pod itself changes."
@@ -45,9 +46,9 @@ class LiveExplanation(msgspec.Struct, frozen=True, rename="camel"):
     def _lines(self, most: int | None) -> Iterator[str]:
         where = f"on {self.node}" if self.node else "without a node"
         yield f"Pod {self.pod}, {self.phase or 'Pending'}, {where}; scheduler {self.scheduler_name}"
-        yield f"  {self.summary}"
-        yield from (f"  note: {note}" for note in self.notes)
-        yield from (f"  {_condition(condition)}" for condition in self.conditions)
+        yield f"  {printable(self.summary)}"
+        yield from (f"  note: {printable(note)}" for note in self.notes)
+        yield from (f"  {printable(_condition(condition))}" for condition in self.conditions)
         yield ""
         yield self.explanation.table(most)
         yield from self._waking()

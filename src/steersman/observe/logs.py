@@ -4,7 +4,9 @@
     log.info("Pod bound", pod=ObjectRef("default", "web-0"), node="n1")
     log.v(4).info("…")                       # nothing happens unless the verbosity is 4 or more
 
-Modules that use Python's `logging` appear in the same form.
+Modules that use Python's `logging` appear in the same form. What others wrote (messages of servers, extenders and plugins)
+cannot reach a terminal from here: control characters and marks of direction are escaped, a line stays one line, and the
+lines of a traceback are indented, so that none of them looks like an entry of its own.
 """
 
 from __future__ import annotations
@@ -13,11 +15,14 @@ import json
 import logging
 import os
 import sys
+import textwrap
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TextIO
+
+from steersman.printable import printable_json, printable_lines
 
 ROOT: Final = "steersman"
 #: Messages of Python's level DEBUG appear from this verbosity on.
@@ -90,10 +95,14 @@ SILENCE: Final = Silence()
 
 
 def set_up(verbosity: int = 0, form: Format = Format.TEXT, stream: TextIO | None = None) -> Log:
-    """Sends everything that Steersman logs to the stream (standard error), and nowhere else."""
+    """Sends everything that Steersman logs to the stream (standard error), and nowhere else. What other packages have to say
+    goes where Python sends it, in the same form."""
     logger = logging.getLogger(ROOT)
+    formatter = JsonFormatter() if form is Format.JSON else TextFormatter()
     handler = logging.StreamHandler(stream if stream is not None else sys.stderr)
-    handler.setFormatter(JsonFormatter() if form is Format.JSON else TextFormatter())
+    handler.setFormatter(formatter)
+    if logging.lastResort is not None:
+        logging.lastResort.setFormatter(formatter)
     logger.handlers[:] = [handler]
     logger.propagate = False
     logger.setLevel(logging.DEBUG if verbosity >= DEBUG_VERBOSITY else logging.INFO)
@@ -110,8 +119,8 @@ class TextFormatter(logging.Formatter):
         place = f"{record.filename}:{record.lineno}"
         parts = [f"{letter}{moment}.{micros:06d} {os.getpid():7d} {place}] {_quoted(record.getMessage())}"]
         parts += (f"{name}={_value(value)}" for name, value in _fields(record).items())
-        line = " ".join(parts)
-        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+        line = printable_json(" ".join(parts))
+        return f"{line}\n{_indented(self.formatException(record.exc_info))}" if record.exc_info else line
 
 
 class JsonFormatter(logging.Formatter):
@@ -128,7 +137,7 @@ class JsonFormatter(logging.Formatter):
         entry.update((name, value) for name, value in _fields(record).items() if name not in entry)
         if record.exc_info:
             entry["stacktrace"] = self.formatException(record.exc_info)
-        return json.dumps(entry, ensure_ascii=False, default=_plain)
+        return printable_json(json.dumps(entry, ensure_ascii=False, default=_plain))
 
 
 def _fields(record: logging.LogRecord) -> Mapping[str, object]:
@@ -136,6 +145,10 @@ def _fields(record: logging.LogRecord) -> Mapping[str, object]:
     if record.exc_info and record.exc_info[1] is not None and "err" not in fields:
         return {"err": str(record.exc_info[1]), **fields}
     return fields
+
+
+def _indented(traceback: str) -> str:
+    return textwrap.indent(printable_lines(traceback), "  ")
 
 
 def _plain(value: object) -> object:

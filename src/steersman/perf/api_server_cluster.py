@@ -14,7 +14,7 @@ import msgspec
 
 from steersman import api
 from steersman.api import codec
-from steersman.client import ApiError, Transport, paths
+from steersman.client import ApiError, Transport, decode_foreign, paths
 from steersman.client.transport import MERGE_PATCH
 from steersman.framework.watching import Ear
 from steersman.perf.cluster import PodListener, T
@@ -25,6 +25,10 @@ WORKERS: Final = 30
 NOT_READY: Final = "node.kubernetes.io/not-ready"
 _PROTECTED: Final = (api.PersistentVolume, api.PersistentVolumeClaim)
 """Kinds whose status the server forgets when they are created, and which it protects from being deleted in use."""
+
+
+class _Items(msgspec.Struct):
+    items: list[msgspec.Raw] | None = None
 
 
 class Witness:
@@ -69,7 +73,9 @@ class ApiServerCluster:
         obj = draft.object
         meta = obj.metadata
         path = paths.collection(type(obj), meta.namespace if obj.NAMESPACED else "")
-        stored = codec.decode(await self._send("POST", path, overlaid(draft)), type(obj))
+        stored = decode_foreign(
+            await self._send("POST", path, overlaid(draft)), type(obj), f"the answer to POST {path}"
+        )
         key = api.key(stored)
         self._created[type(obj), key] = None
         if isinstance(stored, api.Node):
@@ -115,8 +121,8 @@ class ApiServerCluster:
 
     async def list(self, kind: type[T]) -> Sequence[T]:
         answer = await self._transport.request("GET", paths.collection(kind))
-        items = msgspec.json.decode(answer.body, type=dict[str, msgspec.Raw]).get("items", msgspec.Raw(b"[]"))
-        return [codec.decode(item, kind) for item in msgspec.json.decode(items, type=list[msgspec.Raw])]
+        items = decode_foreign(answer.body, _Items, f"the list of {kind.PLURAL}").items
+        return [decode_foreign(item, kind, f"{kind.KIND} in the list") for item in items or ()]
 
     def pods(self) -> Mapping[str, api.Pod]:
         return self._witness.pods

@@ -1,15 +1,17 @@
 """Every plugin that a configuration may name: the in-tree ones, installed packages, and single files.
 
 A package offers plugins through entry points of the group ``steersman.plugins``; `--plugin file.py` offers every plugin
-class that the file defines. A name is taken once.
+class that the file defines. A name is taken once. Plugins run with the scheduler's rights, so that being installed is not
+enough: an entry point is imported when its plugin is asked for by name, and not before.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import inspect
+import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -18,6 +20,8 @@ from steersman.framework import plugin as points
 from steersman.framework.handle import Handle
 from steersman.plugins.registry import IN_TREE, Factory
 from steersman.runtime.faults import PluginError
+
+logger = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "steersman.plugins"
 
@@ -44,18 +48,22 @@ class Registry:
     def __init__(self, factories: Mapping[str, Factory] = IN_TREE) -> None:
         self._factories: dict[str, Factory] = dict(factories)
         self._origins = dict.fromkeys(self._factories, "steersman")
+        #: By name, those that nobody has asked for yet. Several packages may offer the same name.
+        self._installed: dict[str, list[EntryPoint]] = {}
 
     def __contains__(self, name: str) -> bool:
-        return name in self._factories
+        return name in self._factories or name in self._installed
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._factories)
+        """All names, those of plugins that were not imported included."""
+        return iter(dict.fromkeys([*self._factories, *self._installed]))
 
     def add(self, name: str, factory: Factory, origin: str) -> None:
         if not name:
             raise PluginError(f"{origin}: plugin class {factory.__name__} has no name; set the class attribute `name`")
         if name in self._factories:
             raise PluginError(f'{origin}: plugin name "{name}" is taken by {self._origins[name]}')
+        self._installed.pop(name, None)
         self._factories[name] = factory
         self._origins[name] = origin
 
@@ -71,26 +79,31 @@ class Registry:
         return [cls.name for cls in classes]
 
     def add_entry_points(self, found: Iterable[EntryPoint] | None = None) -> None:
-        """Plugins of installed packages: the entry point's name is the plugin's."""
+        """Plugins of installed packages: the entry point's name is the plugin's. Nothing is imported. One with a name that is
+        taken already is passed over: what was given or ships with Steersman cannot be replaced by installing something."""
         for entry in entry_points(group=ENTRY_POINT_GROUP) if found is None else found:
-            origin = f"entry point {entry.name} = {entry.value}"
-            try:
-                factory = entry.load()
-            except Exception as cause:
-                raise PluginError(f"{origin}: {type(cause).__name__}: {cause}") from cause
-            self.add(entry.name, factory, origin)
+            if entry.name in self._factories:
+                logger.warning("%s is passed over: the name is taken by %s", _origin(entry), self._origins[entry.name])
+            else:
+                self._installed.setdefault(entry.name, []).append(entry)
+
+    def _factory(self, name: str) -> Factory | None:
+        """Imports the plugin if that has not been done; None: there is none of this name."""
+        if name in self._installed:
+            self.add(name, *_imported(name, self._installed[name]))
+        return self._factories.get(name)
 
     def points_of(self, name: str) -> frozenset[str]:
         """The extension points that the plugin takes part in."""
-        factory = self._factories[name]
+        factory = self._factory(name)
         if not isinstance(factory, type):
             raise PluginError(f'{self._origins[name]}: plugin "{name}" is not a class')
         return frozenset(point for base, point in POINT_OF_CLASS.items() if issubclass(factory, base))
 
     def make(self, name: str, args: object, handle: Handle) -> object:
-        factory = self._factories.get(name)
+        factory = self._factory(name)
         if factory is None:
-            raise PluginError(f'plugin "{name}" does not exist; known: {", ".join(sorted(self._factories))}')
+            raise PluginError(f'plugin "{name}" does not exist; known: {", ".join(sorted(self))}')
         try:
             return factory(args, handle) if _takes_arguments(factory) else factory()
         except PluginError:
@@ -99,6 +112,22 @@ class Registry:
             raise PluginError(
                 f'{self._origins[name]}: initializing plugin "{name}": {type(cause).__name__}: {cause}'
             ) from cause
+
+
+def _imported(name: str, offers: Sequence[EntryPoint]) -> tuple[Factory, str]:
+    """The plugin of an installed package, and where it came from."""
+    first, *others = offers
+    if others:
+        raise PluginError(f'plugin name "{name}" is offered more than once: {"; ".join(map(_origin, offers))}')
+    try:
+        factory: Factory = first.load()
+    except Exception as cause:
+        raise PluginError(f"{_origin(first)}: {type(cause).__name__}: {cause}") from cause
+    return factory, _origin(first)
+
+
+def _origin(entry: EntryPoint) -> str:
+    return f"entry point {entry.name} = {entry.value}"
 
 
 def load_module(path: Path) -> ModuleType:

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
+from steersman.client.foreign_json import decode_foreign
 from steersman.client.transport import Transport
 from steersman.serving.access import Access, User
 
@@ -38,7 +39,7 @@ class ApiReviews:
 
 async def _post(transport: Transport, path: str, document: dict[str, object], kind: type[_ReviewT]) -> _ReviewT:
     answer = await transport.request("POST", path, body=msgspec.json.encode(document))
-    return msgspec.json.decode(answer.body, type=kind)
+    return decode_foreign(answer.body, kind, f"the answer to POST {path}")
 
 
 class _UserInfo(msgspec.Struct, frozen=True):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -11,12 +12,14 @@ from aiohttp import web
 
 from steersman.explain import Explanation
 from steersman.observe import CONTENT_TYPE, DecisionRecord
+from steersman.printable import printable, printable_lines
 from steersman.serving.health import Answer, Health
 
 logger = logging.getLogger(__name__)
 
 _RECENT: Final = 100
 _LONGEST_LIST: Final = 10_000
+_LIMIT: Final = re.compile("[0-9]{1,9}")
 BAD_LIMIT: Final = "limit must be a number from 1 to {}\n"
 
 
@@ -89,15 +92,15 @@ class Handlers:
         return web.json_response({"componentconfig": self._endpoints.configuration()})
 
     async def cache(self, request: web.Request) -> web.Response:
-        return web.Response(text=self._endpoints.cache())
+        return web.Response(text=printable_lines(self._endpoints.cache()))
 
     async def queue(self, request: web.Request) -> web.Response:
-        return web.Response(text=self._endpoints.queue())
+        return web.Response(text=printable_lines(self._endpoints.queue()))
 
     async def recent_decisions(self, request: web.Request) -> web.Response:
         """`?limit=`: how many, latest first."""
         given = request.query.get("limit", str(_RECENT))
-        if not given.isascii() or not given.isdigit() or not 1 <= int(given) <= _LONGEST_LIST:
+        if not _LIMIT.fullmatch(given) or not 1 <= int(given) <= _LONGEST_LIST:
             return web.Response(status=400, text=BAD_LIMIT.format(_LONGEST_LIST))
         recent = self._endpoints.decisions.recent(int(given))
         return web.json_response({"decisions": [record.to_dict() for record in recent]})
@@ -107,10 +110,10 @@ class Handlers:
         decisions, pod = self._endpoints.decisions, "{namespace}/{name}".format(**request.match_info)
         explanation = decisions.explain(pod) if "explain" in request.query else None
         if explanation is not None and request.query["explain"] == "table":
-            return web.Response(text=f"{explanation.table()}\n")
+            return web.Response(text=printable_lines(f"{explanation.table()}\n"))
         records = decisions.of(pod)
         if not records and explanation is None:
-            return web.Response(status=404, text=f"nothing is known of pod {pod}\n")
+            return web.Response(status=404, text=f"nothing is known of pod {printable(pod)}\n")
         body: dict[str, Any] = {"decisions": [record.to_dict() for record in records]}
         if explanation is not None:
             body["explanation"] = explanation.to_dict()
@@ -122,7 +125,7 @@ def _task_routes(tasks: Callable[[], str] | None) -> list[web.RouteDef]:
         return []
 
     async def show(request: web.Request) -> web.Response:
-        return web.Response(text=tasks())
+        return web.Response(text=printable_lines(tasks()))
 
     return [web.get("/debug/tasks", show)]
 
@@ -142,4 +145,4 @@ def _health_routes(health: Health) -> list[web.RouteDef]:
 
 
 def _text(answer: Answer) -> web.Response:
-    return web.Response(status=answer.status, text=answer.text)
+    return web.Response(status=answer.status, text=printable_lines(answer.text))

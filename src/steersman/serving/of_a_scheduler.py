@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from steersman import api
 from steersman.assembly import Scheduler
-from steersman.config import to_document
+from steersman.config import public_document
 from steersman.observe import (
     Comparison,
     DecisionLog,
@@ -53,7 +53,7 @@ def scheduler_endpoints(
         metrics=exposition.render,
         resources=lambda: asyncio.to_thread(pod_resources, list(listers.pods())),
         health=checks.render,
-        configuration=lambda: to_document(scheduler.options.configuration),
+        configuration=lambda: public_document(scheduler.options.configuration),
         cache=lambda: _cache_text(scheduler, listers),
         queue=lambda: dump_queue(scheduler.queue),
         decisions=Decisions(decisions.recent, decisions.of, decisions.explain),

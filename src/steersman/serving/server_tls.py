@@ -56,7 +56,7 @@ class ServerTls:
         stays so for TLS; `client_certificates` decides what a certificate is worth."""
         try:
             self.context.load_verify_locations(cadata=authorities.decode("ascii"))
-        except (ssl.SSLError, UnicodeDecodeError) as cause:
+        except (ssl.SSLError, ValueError) as cause:
             raise InputError(f"is not a bundle of PEM certificates: {cause}", field="client CA") from cause
         self.context.verify_mode = ssl.CERT_OPTIONAL
 

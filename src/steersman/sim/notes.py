@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 
 from steersman import api
 from steersman.config import SchedulerConfiguration
+from steersman.redaction import hide_passwords
 from steersman.sim.sources import unexpanded
 
 
@@ -17,7 +18,7 @@ def notes(objects: Iterable[api.Object], skipped: Counter[str], configuration: S
     if skipped:
         yield f"objects of other kinds were passed over: {_counted(skipped)}"
     if configuration.extenders:
-        urls = ", ".join(extender.url_prefix for extender in configuration.extenders)
+        urls = ", ".join(hide_passwords(extender.url_prefix) for extender in configuration.extenders)
         yield f"extenders are not called in a simulation: {urls}"
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
+from steersman.client.bounded_files import LONGEST_SECRET, read_file
+from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.tls import Certificate
 from steersman.errors import InputError
 
@@ -77,8 +79,8 @@ class TokenFile:
 
     async def current(self) -> Credential:
         try:
-            self._token = self._file.read().decode("utf-8").strip() or self._token
-        except (OSError, UnicodeDecodeError) as cause:
+            self._token = _token(self._file.read()) or self._token
+        except (OSError, ValueError) as cause:
             if not self._token:
                 raise InputError(f"the token cannot be read: {cause}", file=str(self._file.path)) from cause
         if not self._token:
@@ -91,17 +93,20 @@ class TokenFile:
 
 
 class CertificateFiles:
-    """A client certificate in files, or in data where given."""
+    """A client certificate in files, or in data where given. Files that are being replaced leave the last good one."""
 
     def __init__(self, certificate: Path | bytes, key: Path | bytes) -> None:
         self._certificate = _source(certificate)
         self._key = _source(key)
+        self._last: Credential | None = None
 
     async def current(self) -> Credential:
         try:
-            return Credential(certificate=Certificate(self._certificate.read(), self._key.read()))
-        except OSError as cause:
-            raise InputError(f"the client certificate cannot be read: {cause}") from cause
+            self._last = Credential(certificate=Certificate(self._certificate.read(), self._key.read()))
+        except (OSError, ValueError) as cause:
+            if self._last is None:
+                raise InputError(f"the client certificate cannot be read: {cause}") from cause
+        return self._last
 
     async def refused(self, shown: Credential) -> bool:
         self._certificate.forget()
@@ -142,7 +147,7 @@ class WatchedFile:
         status = self.path.stat()
         stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
         if stamp != self._stamp:
-            self._content = self.path.read_bytes()
+            self._content = read_file(self.path, LONGEST_SECRET)
             self._stamp = stamp
         return self._content
 
@@ -164,6 +169,14 @@ class _Data:
 
 def bearer(token: str) -> Credential:
     return Credential(((AUTHORIZATION, f"Bearer {token}"),))
+
+
+def _token(content: bytes) -> str:
+    """ValueError for what cannot be sent."""
+    token = content.decode("utf-8").strip()
+    if not is_header_value(token):
+        raise ValueError(f"it {HOLDS_CONTROL}")
+    return token
 
 
 def _source(content: Path | bytes) -> WatchedFile | _Data:

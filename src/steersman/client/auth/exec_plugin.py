@@ -15,17 +15,21 @@ import msgspec
 
 from steersman.api import timestamps
 from steersman.client.auth.credentials import Credential, bearer
+from steersman.client.errors import ClientError, UnreadableAnswer
+from steersman.client.foreign_json import decode_foreign
+from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.timing import Timing
 from steersman.client.tls import Certificate, TlsSettings
-from steersman.errors import SteersmanError
+from steersman.errors import InputError
 
 EXEC_INFO: Final = "KUBERNETES_EXEC_INFO"
 DEADLINE_SECONDS: Final = 60.0
+LONGEST_OUTPUT: Final = 1 << 20
 _SHOWN_COMPLAINT: Final = 300
 
 
-class CredentialError(SteersmanError):
-    """Nobody gives the client its credentials."""
+class CredentialError(ClientError):
+    """Nobody gives the client its credentials; there is no request without them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,17 +106,25 @@ class ExecPlugin:
 
     async def _renewed(self) -> Credential:
         granted = self._read(await self._run())
-        expires = granted.expiration_timestamp
-        self._expires = None if expires is None else timestamps.parse(expires)
+        self._expires = self._expiry(granted)
         certificate = None
         if granted.client_certificate_data:
             certificate = Certificate(granted.client_certificate_data.encode(), granted.client_key_data.encode())
         headers = bearer(granted.token).headers if granted.token else ()
         return Credential(headers, certificate)
 
+    def _expiry(self, granted: _Granted) -> float | None:
+        if granted.expiration_timestamp is None:
+            return None
+        try:
+            return timestamps.parse(granted.expiration_timestamp)
+        except InputError as cause:
+            raise self._error(f"printed an expirationTimestamp that {cause.message}") from cause
+
     async def _run(self) -> bytes:
         command = self._program.command
         try:
+            # ValueError: a command or an argument holds a NUL.
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.DEVNULL,
@@ -120,12 +132,20 @@ class ExecPlugin:
                 stderr=asyncio.subprocess.PIPE,
                 env=self._environment,
             )
-        except OSError as cause:
+        except (OSError, ValueError) as cause:
             hint = f"; {self._program.install_hint}" if self._program.install_hint else ""
-            raise self._error(f"cannot be run: {cause.strerror}{hint}") from cause
+            reason = cause.strerror if isinstance(cause, OSError) else cause
+            raise self._error(f"cannot be run: {reason}{hint}") from cause
+        assert process.stdout is not None, "both are pipes"
+        assert process.stderr is not None, "both are pipes"
         try:
+            async with asyncio.timeout(DEADLINE_SECONDS), asyncio.TaskGroup() as group:
+                printed = group.create_task(_read_start(process.stdout, LONGEST_OUTPUT + 1))
+                complained = group.create_task(_read_start(process.stderr, LONGEST_OUTPUT))
+            if len(printed.result()) > LONGEST_OUTPUT:
+                raise self._error(f"printed more than {LONGEST_OUTPUT} bytes")
             async with asyncio.timeout(DEADLINE_SECONDS):
-                output, complaint = await process.communicate()
+                await process.wait()
         except TimeoutError as cause:
             raise self._error(f"did not end within {DEADLINE_SECONDS:g} seconds") from cause
         finally:
@@ -133,14 +153,14 @@ class ExecPlugin:
                 process.kill()
                 await process.wait()
         if process.returncode:
-            text = complaint.decode("utf-8", "replace").strip()[-_SHOWN_COMPLAINT:]
+            text = complained.result().decode("utf-8", "replace").strip()[-_SHOWN_COMPLAINT:]
             raise self._error(f"failed with exit code {process.returncode}: {text}")
-        return output
+        return printed.result()
 
     def _read(self, output: bytes) -> _Granted:
         try:
-            answer = msgspec.json.decode(output, type=_ExecCredential)
-        except (msgspec.DecodeError, UnicodeDecodeError) as cause:
+            answer = decode_foreign(output, _ExecCredential, "its output")
+        except UnreadableAnswer as cause:
             raise self._error(f"printed no ExecCredential: {cause}") from cause
         wanted = self._program.api_version
         if answer.kind != "ExecCredential" or answer.api_version != wanted:
@@ -150,10 +170,21 @@ class ExecPlugin:
             raise self._error("printed neither a token nor a certificate")
         if bool(granted.client_certificate_data) != bool(granted.client_key_data):
             raise self._error("printed a certificate without its key, or a key without its certificate")
+        if not is_header_value(granted.token):
+            raise self._error(f"printed a token that {HOLDS_CONTROL}")
         return granted
 
     def _error(self, message: str) -> CredentialError:
         return CredentialError(f"the credential program {self._program.command[0]} {message}")
+
+
+async def _read_start(stream: asyncio.StreamReader, most: int) -> bytes:
+    """The first `most` bytes, when the stream has ended. What follows them is read, so that the program need not wait, and
+    forgotten."""
+    start = bytearray()
+    while piece := await stream.read(1 << 16):
+        start += piece[: most - len(start)]
+    return bytes(start)
 
 
 def _is_part(mine: Credential, shown: Credential) -> bool:

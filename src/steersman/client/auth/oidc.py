@@ -7,20 +7,23 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 from dataclasses import dataclass, field
 from typing import Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlencode
 
 import msgspec
+from yarl import URL
 
 from steersman.client.auth.credentials import Credential, Credentials, Fixed, bearer
 from steersman.client.auth.exec_plugin import CredentialError
-from steersman.client.connection import Connection
-from steersman.client.errors import ClientError
+from steersman.client.connection import Connection, fault_of_address
+from steersman.client.errors import ClientError, UnreadableAnswer
+from steersman.client.foreign_json import decode_foreign
+from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.timing import Timing
 from steersman.client.tls import TlsSettings
 from steersman.client.transport import http_transport
+from steersman.redaction import hide_passwords
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
 FORM: Final = "application/x-www-form-urlencoded"
@@ -78,18 +81,23 @@ class OidcProvider:
             raise self._error("the identity token has expired and there is no refresh token")
         try:
             tokens = await self._fetch()
-        except (ClientError, msgspec.DecodeError) as cause:
+        except ClientError as cause:
             raise self._error(f"the token cannot be renewed: {cause}") from cause
         if not tokens.id_token:
             raise self._error("the answer holds no id_token")
+        if not is_header_value(tokens.id_token):
+            raise self._error(f"the id_token {HOLDS_CONTROL}")
         self._id_token = tokens.id_token
         self._refresh_token = tokens.refresh_token or self._refresh_token
 
     async def _fetch(self) -> _Tokens:
         settings = self._settings
         async with http_transport(Connection(settings.issuer, settings.tls)) as issuer:
-            found = msgspec.json.decode((await issuer.request("GET", DISCOVERY)).body, type=_Discovery)
-        url = urlsplit(found.token_endpoint)
+            answer = await issuer.request("GET", DISCOVERY)
+        found = decode_foreign(answer.body, _Discovery, "the issuer's discovery document").token_endpoint
+        if fault := fault_of_address(found):
+            raise self._error(f"the token_endpoint {hide_passwords(found[:200])} {fault}")
+        url = URL(found)
         form = {
             "grant_type": "refresh_token",
             "refresh_token": self._refresh_token,
@@ -97,19 +105,19 @@ class OidcProvider:
             "client_secret": settings.client_secret,
         }
         client: Credentials = Fixed.password(settings.client_id, settings.client_secret)
-        async with http_transport(Connection(f"{url.scheme}://{url.netloc}", settings.tls, client)) as endpoint:
-            answer = await endpoint.request("POST", url.path, body=urlencode(form).encode(), content_type=FORM)
-        return msgspec.json.decode(answer.body, type=_Tokens)
+        async with http_transport(Connection(str(url.origin()), settings.tls, client)) as endpoint:
+            answer = await endpoint.request("POST", url.raw_path_qs, body=urlencode(form).encode(), content_type=FORM)
+        return decode_foreign(answer.body, _Tokens, "the issuer's answer")
 
     def _error(self, message: str) -> CredentialError:
-        return CredentialError(f"OpenID Connect issuer {self._settings.issuer}: {message}")
+        return CredentialError(f"OpenID Connect issuer {hide_passwords(self._settings.issuer)}: {message}")
 
 
 def _expiry(token: str) -> float:
     """Of a JSON web token, in seconds since the epoch; 0 when it does not say."""
-    parts = token.split(".")
     try:
-        payload = base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4))
-        return msgspec.json.decode(payload, type=_Claims).exp
-    except (IndexError, binascii.Error, msgspec.DecodeError, UnicodeDecodeError):
+        part = token.split(".")[1]
+        payload = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
+        return decode_foreign(payload, _Claims, "the token").exp
+    except (IndexError, ValueError, UnreadableAnswer):
         return 0.0

@@ -10,6 +10,7 @@ from __future__ import annotations
 from weakref import WeakKeyDictionary
 
 from steersman import api
+from steersman.api.meta import version_number
 from steersman.framework.handle import Objects
 from steersman.plugins.dynamic_resources import extended
 from steersman.plugins.dynamic_resources.allocation import DevicesInUse
@@ -146,5 +147,4 @@ def ledger_of(objects: Objects, consumable: bool) -> ClaimLedger:
 
 
 def _version(claim: api.ResourceClaim) -> int:
-    text = claim.metadata.resource_version
-    return int(text) if text.isdecimal() else 0
+    return version_number(claim.metadata.resource_version)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from steersman.api import Node, PersistentVolume, PersistentVolumeClaim
-from steersman.api.meta import key
+from steersman.api.meta import key, version_number
 from steersman.api.persistent_volumes import SELECTED_NODE, annotated, bound_to, is_fully_bound, why_not_admitted
 from steersman.framework.handle import PreBindHandle
 from steersman.framework.pod_info import PodInfo
@@ -147,8 +147,4 @@ class VolumeBinder:
 
 def is_older(one: PersistentVolume | PersistentVolumeClaim, other: PersistentVolume | PersistentVolumeClaim) -> bool:
     """Whether the watch has yet to show what was written."""
-    return _number(one.metadata.resource_version) < _number(other.metadata.resource_version)
-
-
-def _number(version: str) -> int:
-    return int(version) if version.isdecimal() else 0
+    return version_number(one.metadata.resource_version) < version_number(other.metadata.resource_version)

@@ -1,0 +1,43 @@
+"""The way to the terminal: everything that commands print passes through here, and foreign text leaves its tricks behind.
+
+Lines are the command's own; what stands in them may be anybody's (`printable`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from steersman.printable import has_printable_lines, printable, printable_json, printable_lines
+
+
+def say(text: str = "", *, err: bool = False) -> None:
+    """Lines of text."""
+    click.echo(printable_lines(text), err=err)
+
+
+def say_error(text: str) -> None:
+    """One line on standard error, whatever the text."""
+    click.echo(f"Error: {printable(' '.join(text.split()))}", err=True)
+
+
+def say_json(document: object) -> None:
+    import msgspec
+
+    text = msgspec.json.format(msgspec.json.encode(document), indent=2)
+    click.echo(printable_json(text.decode()))
+
+
+def say_yaml(document: Any) -> None:
+    """Other scripts are readable as they are, unless there are marks among them that would not be seen."""
+    text = _yaml(document, as_it_is=True)
+    click.echo((text if has_printable_lines(text) else _yaml(document, as_it_is=False)).rstrip("\n"))
+
+
+def _yaml(document: Any, *, as_it_is: bool) -> str:
+    import yaml
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    dumped: str = yaml.dump(document, Dumper=dumper, sort_keys=False, allow_unicode=as_it_is, width=4096)
+    return dumped
