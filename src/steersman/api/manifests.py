@@ -120,7 +120,7 @@ def _decode(found: Found, cls: type[Object]) -> Object:
 def _description(found: Found) -> str:
     """`Pod default/web-0` for an object that could not be used, as far as it says so itself."""
     kind = found.header.kind or ""
-    data = found.data if isinstance(found.data, dict) else msgspec.json.decode(found.data)
+    data = found.data if isinstance(found.data, dict) else codec.plain(found.data)
     meta = data.get("metadata")
     if not isinstance(meta, dict) or not meta.get("name"):
         return kind
