@@ -41,6 +41,15 @@ def test_a_detailed_report_lists_candidates_and_why_other_nodes_are_none() -> No
     }
 
 
+def test_nobody_loses_a_nomination_while_all_victims_are_terminating_already() -> None:
+    leaving = running("leaving", "n1", 1).terminating()
+    preempting = PreemptionCluster(NODES[:1], [leaving])
+    preempting.nominate(make_pod("humble").req(cpu="1").priority(5), "n1")
+    report = preempting.report(PREEMPTOR)
+    assert report.choice is not None
+    assert report.cleared_nominations == ()
+
+
 def test_a_brief_report_has_the_choice_and_the_number_of_candidates() -> None:
     preempting = cluster()
     preempting.plugin.evaluator.detailed = False

@@ -28,6 +28,11 @@ class Candidate:
     #: Victims that could not be spared although that violates a disruption budget.
     pdb_violations: int = 0
 
+    @property
+    def victims_to_delete(self) -> list[PodInfo]:
+        """The victims that are not terminating yet. Without any, there is nothing to carry out on the node."""
+        return [victim for victim in self.victims if not victim.is_terminating]
+
 
 @dataclass(frozen=True, slots=True)
 class Choice:

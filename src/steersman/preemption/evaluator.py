@@ -18,7 +18,7 @@ from steersman.framework.extender import Extender, ExtenderError
 from steersman.framework.handle import PostFilterHandle
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, error, unschedulable
-from steersman.preemption.candidates import pick
+from steersman.preemption.candidates import Choice, pick
 from steersman.preemption.column_dry_run import ColumnDryRun
 from steersman.preemption.disruption_budgets import Budgets
 from steersman.preemption.eligibility import why_not_eligible
@@ -106,10 +106,6 @@ class Evaluator:
         return self._columns.search(question) or search_plainly(question, self._handle.nodes.all())
 
     def _report(self, pod: PodInfo, runs: DryRuns) -> PreemptionReport:
-        cleared: tuple[str, ...] = ()
-        if runs.choice is not None:
-            nominated = self._handle.nominated_pods(runs.choice.candidate.node)
-            cleared = tuple(sorted(other.key for other in outranked(nominated, pod)))
         return PreemptionReport(
             preemptor=pod.key,
             all_nodes=runs.all_nodes,
@@ -117,9 +113,16 @@ class Evaluator:
             candidates=tuple(sorted(runs.candidates, key=lambda candidate: candidate.node)),
             candidate_count=runs.candidate_count,
             choice=runs.choice,
-            cleared_nominations=cleared,
+            cleared_nominations=self._nominations_to_clear(pod, runs.choice),
             statuses=runs.statuses,
         )
+
+    def _nominations_to_clear(self, preemptor: PodInfo, choice: Choice | None) -> tuple[str, ...]:
+        """Keys of the lower nominations on the chosen node that the executor will clear: none while it has nothing to do."""
+        if choice is None or not choice.candidate.victims_to_delete:
+            return ()
+        nominated = self._handle.nominated_pods(choice.candidate.node)
+        return tuple(sorted(other.key for other in outranked(nominated, preemptor)))
 
     def _current_budgets(self) -> Budgets:
         objects = self._handle.objects

@@ -49,7 +49,7 @@ class Executor:
 
     def start(self, preemptor: PodInfo, candidate: Candidate) -> None:
         """Returns at once. Victims that are terminating already are left alone."""
-        victims = [victim for victim in candidate.victims if not victim.is_terminating]
+        victims = candidate.victims_to_delete
         if victims:
             self._under_way.add(preemptor.uid)
             self._handle.spawn(self._run(preemptor, candidate.node, victims))

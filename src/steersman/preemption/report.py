@@ -26,8 +26,8 @@ class PreemptionReport:
     #: Number of nodes that would do, listed or not. The search may have ended before it knew of all.
     candidate_count: int = 0
     choice: Choice | None = None
-    #: Pods of lower priority that lose their nomination to the chosen node. (Nothing is carried out, and so nobody loses
-    #: it yet, while all victims are terminating already.)
+    #: Pods of lower priority that lose their nomination to the chosen node: none while all victims are terminating already,
+    #: because nothing is carried out then.
     cleared_nominations: tuple[str, ...] = ()
     #: Why others would not do.
     statuses: NodeStatuses = field(default_factory=NodeStatuses)
