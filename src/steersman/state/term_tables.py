@@ -10,6 +10,7 @@ there are pods, so that a table is small unless many pods have its term, and whi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,13 +115,15 @@ class TermsOfKind:
     def __init__(self) -> None:
         self._tables: dict[AffinityTerm, AffinityTermTable] = {}
         self._index: SelectorIndex[AffinityTermTable] = SelectorIndex()
-        #: The latest tables, up to number `end`.
-        self._latest: list[AffinityTermTable] = []
+        #: The latest tables, up to number `end`; those that have gone are not kept alive by it.
+        self._latest: list[ref[AffinityTermTable]] = []
         self.end = 0
 
     def since(self, position: int) -> Sequence[AffinityTermTable] | None:
         missed = self.end - position
-        return self._latest[-missed:] if missed <= len(self._latest) else None
+        if missed > len(self._latest):
+            return None
+        return [table for reference in self._latest[-missed:] if (table := reference()) is not None]
 
     def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterator[AffinityTermTable]:
         return self._index.candidates(namespace, labels)
@@ -131,7 +134,7 @@ class TermsOfKind:
     def add(self, table: AffinityTermTable) -> None:
         self._tables[table.term] = table
         self._index.add(table, table.term.selector, _namespaces(table.term))
-        self._latest.append(table)
+        self._latest.append(ref(table))
         self.end += 1
         if len(self._latest) > 2 * _MOST_LATEST:
             del self._latest[:_MOST_LATEST]
