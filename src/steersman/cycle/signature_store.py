@@ -2,7 +2,7 @@
 
 Every row of the cluster has a place in a signature, so that there cannot be many. Where no two pods have the same template,
 each signature is asked for once: these pass through a short queue and leave those alone that are used. One that is asked for
-again after it has left the queue is known by the hash of its identity, and goes to the others at once.
+again after it has left the queue is known by its fingerprint, and goes to the others at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from steersman.bounded_table import RecentTable
 
-#: How many identities are remembered that have left the queue.
+#: How many fingerprints are remembered of those that have left the queue.
 _MOST_REMEMBERED = 1 << 12
 
 
@@ -31,8 +31,8 @@ class SignatureStore(Generic[EntryT]):
     def __init__(self, most_new: int) -> None:
         self._most_new = most_new
         self._entries: OrderedDict[Hashable, EntryT] = OrderedDict()
-        #: Identities of entries that are new, in the order in which they came.
-        self._new: dict[Hashable, None] = {}
+        #: Identities of entries that are new, in the order in which they came, with their fingerprints.
+        self._new: dict[Hashable, int] = {}
         self._left: RecentTable[int, bool] = RecentTable(_MOST_REMEMBERED)
 
     def get(self, identity: Hashable) -> EntryT | None:
@@ -41,13 +41,13 @@ class SignatureStore(Generic[EntryT]):
             entry.used = True
         return entry
 
-    def put(self, identity: Hashable, entry: EntryT) -> None:
-        """The identity has no entry yet."""
+    def put(self, identity: Hashable, entry: EntryT, fingerprint: int) -> None:
+        """The identity has no entry yet. The fingerprint is equal for pods with equal signatures, whenever they come."""
         self._entries[identity] = entry
-        if self._left.get(hash(identity)) is not None:
+        if self._left.get(fingerprint) is not None:
             entry.used = True
         else:
-            self._new[identity] = None
+            self._new[identity] = fingerprint
 
     def shrink(self, most: int) -> None:
         """Makes room, so that there are so many entries at most."""
@@ -58,11 +58,11 @@ class SignatureStore(Generic[EntryT]):
 
     def _drop_oldest_new(self) -> None:
         """It stays if it was asked for again."""
-        oldest = next(iter(self._new))
+        oldest, fingerprint = next(iter(self._new.items()))
         del self._new[oldest]
         if not self._entries[oldest].used:
             del self._entries[oldest]
-            self._left.put(hash(oldest), True)
+            self._left.put(fingerprint, True)
 
     def _drop_unused(self) -> None:
         """The oldest that has not been asked for since its turn last came."""

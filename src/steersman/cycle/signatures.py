@@ -24,7 +24,7 @@ from steersman.framework.columns import (
     StatusTable,
 )
 from steersman.framework.cycle_state import CycleState
-from steersman.framework.pod_info import PodInfo
+from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.framework.status import SKIP, is_skip
 from steersman.runtime.concerned import concerns
 from steersman.state.fragment_columns import FragmentColumn
@@ -122,6 +122,10 @@ def _kernels(parts: Iterable[tuple[object, FilterPart | ScorePart]]) -> Iterator
     return (part.kernel for _, part in parts if isinstance(part, FragmentColumn))
 
 
+Identity = tuple[PodShape, tuple[tuple[str, str], ...], str, tuple[Hashable, ...]]
+"""What tells pods of different signatures apart: shape, relevant labels, node, and what plugins add."""
+
+
 class FoundSignature:
     """What was found for the pods of a template, which keeps it. It is right as long as `as_of` is that of the finder."""
 
@@ -206,11 +210,12 @@ class Signatures:
             if self._table.label_keys.version != self._label_version:
                 self._look_at_label_keys()
                 identity = self._identity(pod)
-            self._entries.put(identity, entry)
+            shape, *rest = identity
+            self._entries.put(identity, entry, hash((shape.fingerprint, *rest)))
             self._make_room()
         return entry
 
-    def _identity(self, pod: PodInfo) -> Hashable:
+    def _identity(self, pod: PodInfo) -> Identity:
         keys = self._label_keys
         labels = tuple([item for item in pod.labels.items() if item[0] in keys]) if keys else ()
         return pod.shape, labels, pod.node_name, self._plan.label_part(pod)

@@ -64,6 +64,7 @@ class PodShape:
     __slots__ = (
         "__weakref__",
         "affinity_error",
+        "fingerprint",
         "has_affinity",
         "has_claims",
         "host_ports",
@@ -80,8 +81,10 @@ class PodShape:
         "spec",
     )
 
-    def __init__(self, pod: Pod) -> None:
+    def __init__(self, pod: Pod, fingerprint: int = 0) -> None:
         self.spec: PodSpec = pod.spec
+        #: Equal for equal shapes, also for one that has gone and one that has come back.
+        self.fingerprint = fingerprint
         self.requests: dict[str, int] = pod_requests(pod)
         #: Those that are neither cpu nor memory nor ephemeral storage.
         self.requests_others = tuple((name, n) for name, n in self.requests.items() if n and name not in CORE_RESOURCES)
@@ -198,7 +201,7 @@ class PodShapes:
         key = shape_key(pod)
         shape = self._by_key.get(key)
         if shape is None:
-            shape = PodShape(pod)
+            shape = PodShape(pod, hash(key))
             self._by_key.put(key, shape)
         return PodInfo(pod, self._template(pod, shape))
 

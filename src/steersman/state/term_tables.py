@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from weakref import ref
 
 import numpy as np
-from numpy.typing import NDArray
 
 from steersman.api.selectors import NOTHING
 from steersman.framework.nodes_view import BoolColumn, IntColumn, TermKind, Topology
@@ -39,8 +38,8 @@ class AffinityTermTable:
         self._topology = topology
         #: Pods by domain, of domains that have some; empty once there is an array.
         self._listed: dict[int, int] = {}
-        #: int32[domains]: the same; slot 0 is never written. None as long as there are few domains.
-        self._array: NDArray[np.int32] | None = None
+        #: int64[domains]: the same; slot 0 is never written. None as long as there are few domains.
+        self._array: IntColumn | None = None
         self._cell: memoryview | None = None
         self.total = 0
         #: Number of pods with the term on any row, each as often as it has the term.
@@ -88,14 +87,14 @@ class AffinityTermTable:
         if sums is None:
             sums = np.zeros(self._topology.size, np.int64)
         if self._array is not None:
-            sums += np.multiply(self._array, weight, dtype=np.int64)
+            sums += self._array * weight
         else:
             for domain, count in self._listed.items():
                 sums[domain] += count * weight
         return sums
 
     def _make_array(self) -> None:
-        self._array = np.zeros(self._topology.size, np.int32)
+        self._array = np.zeros(self._topology.size, np.int64)
         self._array[list(self._listed)] = list(self._listed.values())
         self._cell = self._array.data
         self._listed = {}
@@ -103,7 +102,7 @@ class AffinityTermTable:
 
     def _grow(self, size: int) -> None:
         assert self._array is not None
-        grown = np.zeros(size, np.int32)
+        grown = np.zeros(size, np.int64)
         grown[: len(self._array)] = self._array
         self._array = grown
         self._cell = grown.data
@@ -123,7 +122,7 @@ class TermsOfKind:
         missed = self.end - position
         if missed > len(self._latest):
             return None
-        return [table for reference in self._latest[-missed:] if (table := reference()) is not None]
+        return [table for reference in self._latest[len(self._latest) - missed :] if (table := reference()) is not None]
 
     def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterator[AffinityTermTable]:
         return self._index.candidates(namespace, labels)
