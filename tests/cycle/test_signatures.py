@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from unittest.mock import patch
+from weakref import ref
 
 import msgspec
 import numpy as np
@@ -23,6 +24,7 @@ from steersman.framework.columns import (
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import (
     BoolColumn,
+    LabelledPod,
     NodesView,
     ReasonColumn,
     Rows,
@@ -30,6 +32,7 @@ from steersman.framework.nodes_view import (
 from steersman.framework.plugin import FilterPlugin, Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unschedulable
+from steersman.state.fragment_columns import FragmentColumn
 from steersman.testing import make_pod
 
 POD = make_pod("p")
@@ -76,7 +79,11 @@ class SameApp(msgspec.Struct, frozen=True):
 
     selector: Selector
 
-    def matches(self, pod: PodInfo, namespace_labels: Mapping[str, str]) -> bool:
+    @property
+    def namespace_names(self) -> None:
+        """Any."""
+
+    def matches(self, pod: LabelledPod, namespace_labels: Mapping[str, str]) -> bool:
         return self.selector.matches(pod.labels)
 
     def may_match_namespace(self, namespace: str, namespace_labels: Mapping[str, str]) -> bool:
@@ -152,13 +159,15 @@ class TestSharing:
 
 
 class TestForgetting:
-    def test_all_signatures_are_made_anew_when_a_label_becomes_relevant(self) -> None:
+    def test_signatures_of_pods_that_have_a_label_are_made_anew_when_it_becomes_relevant(self) -> None:
         cycles = Cycles()
         known = signatures(cycles, PodLimit())
-        before = known.of(cycles.pod(POD))
+        labelled = POD.label("app", "web").req(cpu="1")
+        before, unconcerned = known.of(cycles.pod(labelled)), known.of(cycles.pod(POD))
         cycles.cache.add_pod(make_pod("q").anti_affinity("zone", {"app": "web"}).node("n1").obj())
-        assert known.of(cycles.pod(POD)) is not before
-        assert len(known) == 1
+        assert known.of(cycles.pod(labelled)) is not before
+        assert known.of(cycles.pod(POD)) is unconcerned
+        assert len(known) == 2
 
     def test_and_when_the_columns_are_replaced(self) -> None:
         plugin, cycles = PodLimit(), Cycles()
@@ -174,24 +183,60 @@ class TestForgetting:
         known = signatures(cycles, PodLimit())
         pods = [cycles.pod(make_pod("p").req(cpu=str(index + 1))) for index in range(4)]
         with patch("steersman.cycle.signatures._MOST_SIGNATURES", 3):
-            first, second = known.of(pods[0]), known.of(pods[1])
+            first, second = known.of(pods[0]), ref(known.of(pods[1]))
             known.of(pods[2])
             assert known.of(pods[0]) is first
             known.of(pods[3])
             assert len(known) == 3
             assert known.of(pods[0]) is first
-            assert known.of(pods[1]) is not second
+            assert second() is None
+
+    def test_signatures_that_are_asked_for_once_leave_the_others_alone(self) -> None:
+        cycles = Cycles()
+        known = signatures(cycles, PodLimit())
+        often = known.of(cycles.pod(POD))
+        assert known.of(cycles.pod(POD)) is often
+        for index in range(1000):
+            known.of(cycles.pod(make_pod("p").req(cpu=f"{index + 1}m")))
+        assert len(known) <= 65
+        assert known.of(cycles.pod(POD)) is often
+
+    def test_more_signatures_than_are_new_at_a_time_stay_when_they_are_asked_for_in_turn(self) -> None:
+        plugin, cycles = PodLimit(), Cycles()
+        known = signatures(cycles, plugin)
+        pods = [cycles.pod(make_pod("p").req(cpu=f"{index + 1}m")) for index in range(200)]
+        for _ in range(2):
+            for pod in pods:
+                known.of(pod)
+        third = [known.of(pod) for pod in pods]
+        assert [known.of(pod) for pod in pods] == third
 
     def test_columns_do_not_pile_up(self) -> None:
         plugin, cycles = PodLimit(), Cycles()
         known = signatures(cycles, plugin)
         pod = POD
-        with patch("steersman.cycle.signatures._MOST_FRAGMENTS", 3):
-            for _ in range(10):
+        for _ in range(300):
+            pod = pod.container()
+            known.of(cycles.pod(pod))
+        assert known.kept()["fragments"] <= 130
+        assert plugin.made == 300
+
+    def test_statuses_do_not_pile_up(self) -> None:
+        class Talkative(PodLimit):
+            def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel:
+                return PodLimitKernel(0, view, self.statuses.id_of(unschedulable(f"no {len(pod.spec.containers)}")))
+
+        cycles = Cycles()
+        known = signatures(cycles, Talkative())
+        pod = POD
+        with patch.object(StatusTable, "MOST", 4):
+            for number in range(1, 20):
                 pod = pod.container()
-                known.of(cycles.pod(pod))
-        assert len(known._filter_columns) <= 3
-        assert plugin.made == 10
+                entry = known.of(cycles.pod(pod))
+                step, column = entry.filters[0]
+                assert isinstance(column, FragmentColumn)
+                assert step.statuses[column.cell[0]].reasons == (f"no {number}",)
+                assert known.kept()["statuses"] <= 4
 
 
 class TestAnswers:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -107,6 +107,45 @@ def test_with_plugins_from_elsewhere(
     plugins: list[Plugin], beginning: list[Event], story: list[Event], pods: list[Calls]
 ) -> None:
     check(beginning, story, pods, plugins=plugins)
+
+
+@examples(60)
+@given(beginnings, stories, waiting)
+def test_when_nothing_is_kept_that_nobody_refers_to(
+    beginning: list[Event], story: list[Event], pods: list[Calls]
+) -> None:
+    with nothing_to_spare():
+        check(beginning, story, pods)
+
+
+@contextmanager
+def nothing_to_spare() -> Iterator[None]:
+    """Every bounded table has room for one or two entries, so that nearly everything is freed and made again."""
+    tiny = {
+        "steersman.framework.pod_info._SPARE_SHAPES": 2,
+        "steersman.framework.pod_info._SPARE_TEMPLATES": 2,
+        "steersman.framework.columns.StatusTable.MOST": 3,
+        "steersman.state.node_table._LEAST_SPARE": 1,
+        "steersman.state.node_table._MOST_SPARE": 1,
+        "steersman.state.node_table._SPARE_TOPOLOGIES": 1,
+        "steersman.state.label_columns._SPARE_KEYS": 1,
+        "steersman.state.resource_columns._SPARE_COLUMNS": 1,
+        "steersman.state.charges._MOST_SHAPES": 2,
+        "steersman.state.label_keys._MOST_UNUSED": 0,
+        "steersman.state.label_classes._FEW_CLASSES": 0,
+        "steersman.state.label_classes._MOST_FILED": 1,
+        "steersman.state.term_tables._MOST_LISTED": 1,
+        "steersman.state.term_tables._MOST_LATEST": 1,
+        "steersman.cycle.signatures._LEAST_SIGNATURES": 1,
+        "steersman.cycle.signatures._MOST_SIGNATURES": 2,
+        "steersman.cycle.signatures._SPARE_FRAGMENTS": 1,
+        "steersman.runtime.concerned._MOST_SHAPES": 2,
+        "steersman.plugins.pod_topology_spread.known_selectors._MOST": 2,
+    }
+    with ExitStack() as stack:
+        for name, bound in tiny.items():
+            stack.enter_context(patch(name, bound))
+        yield
 
 
 @contextmanager

@@ -8,8 +8,7 @@ import msgspec
 import numpy as np
 
 from steersman.api.selectors import EVERYTHING, Selector, from_labels
-from steersman.framework.nodes_view import BoolColumn
-from steersman.framework.pod_info import PodInfo
+from steersman.framework.nodes_view import BoolColumn, LabelledPod
 from steersman.state.node_table import NodeTable
 
 
@@ -19,7 +18,11 @@ class Labelled(msgspec.Struct, frozen=True):
     selector: Selector = EVERYTHING
     namespaces: Selector = EVERYTHING
 
-    def matches(self, pod: PodInfo, namespace_labels: Mapping[str, str]) -> bool:
+    @property
+    def namespace_names(self) -> None:
+        """Namespaces are chosen by their labels."""
+
+    def matches(self, pod: LabelledPod, namespace_labels: Mapping[str, str]) -> bool:
         return (
             not pod.is_terminating
             and self.may_match_namespace(pod.namespace, namespace_labels)

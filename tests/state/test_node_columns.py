@@ -107,7 +107,7 @@ def test_a_topology_asked_for_late_knows_the_nodes_that_are_there() -> None:
 def test_labels_of_pods_that_selectors_refer_to_are_known() -> None:
     tables = Tables()
     tables.add_node("n1")
-    before = tables.table.label_key_count()
+    before = tables.table.label_keys.version
     tables.add(make_pod("a").anti_affinity(ZONE, {"app": "x"}), "n1")
-    assert tables.table.referenced_label_keys() == {"app"}
-    assert tables.table.label_key_count() != before
+    assert tables.table.label_keys.keys() == {"app"}
+    assert tables.table.label_keys.version != before

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from tests.state.matching import Untainted, app
+from tests.state.matching import Labelled, Untainted, app
 from tests.state.tables import HOSTNAME, ZONE, Tables, cells, usual_node
 
+from steersman.api.selectors import from_label_selector, from_labels
 from steersman.framework.nodes_view import DomainCounts
-from steersman.testing import PodBuilder, make_node, make_pod
+from steersman.state.label_classes import LabelClass
+from steersman.testing import PodBuilder, is_in, label_selector, make_node, make_pod
 
 
 def web(name: str) -> PodBuilder:
@@ -96,16 +98,60 @@ class TestPerRow:
         assert cells(fresh.per_row, row) == [2]
         tables.check()
 
-    def test_too_many_matchers_are_forgotten_together(self) -> None:
+    def test_matchers_that_nobody_reads_make_room_for_others(self) -> None:
         tables = Tables()
         row = tables.add_node("n1")
         tables.add(web("a"), "n1")
-        generation = tables.table.generation
-        for index in range(4100):
+        read = tables.table.matching(app("web"))
+        for index in range(1000):
             tables.table.matching(app(f"app-{index}"))
-        assert tables.table.generation > generation
-        assert len(tables.table.counts.tables()) < 4096
-        assert cells(tables.table.matching(app("web")).per_row, row) == [1]
+        assert len(tables.table.counts.tables()) <= 257
+        assert tables.table.matching(app("web")) is read
+        tables.add(web("b"), "n1")
+        assert cells(read.per_row, row) == [2]
+        tables.check()
+
+    def test_a_matcher_that_comes_back_counts_as_before(self) -> None:
+        tables = Tables()
+        row = tables.add_node("n1")
+        tables.add(web("a"), "n1")
+        tables.table.matching(app("web"))
+        for index in range(1000):
+            tables.table.matching(app(f"app-{index}"))
+        tables.add(web("b"), "n1")
+        assert cells(tables.table.matching(app("web")).per_row, row) == [2]
+        tables.check()
+
+    def test_a_class_does_not_remember_tables_that_have_gone(self) -> None:
+        tables = Tables()
+        tables.add_node("n1")
+        pod = tables.add(web("a"), "n1")
+        for index in range(2000):
+            tables.table.matching(Labelled(from_label_selector(label_selector(is_in("app", "web", f"x{index}")))))
+        label_class = pod.template.label_class
+        assert isinstance(label_class, LabelClass)
+        assert len(label_class.tables) < 1000
+        tables.check()
+
+    def test_label_keys_are_forgotten_after_a_while(self) -> None:
+        tables = Tables()
+        for index in range(2000):
+            tables.table.matching(Labelled(from_labels({f"key-{index}": "x"})))
+        assert len(tables.table.label_keys) < 600
+        tables.check()
+
+    def test_many_classes_are_found_by_the_value_of_a_label(self) -> None:
+        tables = Tables()
+        row = tables.add_node("n1")
+        for index in range(50):
+            tables.add(make_pod(f"a{index}").label("own", f"hash-{index}"), "n1")
+        for index in (3, 4, 5):
+            counts = tables.table.matching(Labelled(from_labels({"own": f"hash-{index}"})))
+            assert cells(counts.per_row, row) == [1]
+        tables.check()
+        late = tables.add(make_pod("late").label("own", "hash-5"), "n1")
+        assert cells(counts.per_row, row) == [2]
+        tables.table.remove_pod(late, "n1")
         tables.check()
 
 
@@ -195,17 +241,16 @@ class TestByDomain:
         assert counts.by_domain(topology, eligible) is counts.by_domain(topology, Untainted(tables.table))
         assert counts.by_domain(topology) is not counts.by_domain(topology, eligible)
 
-    def test_too_many_tables_of_one_matcher_are_forgotten(self) -> None:
+    def test_tables_that_nobody_reads_are_freed_at_once(self) -> None:
         tables = Tables()
-        row = tables.add_node("n1")
+        tables.add_node("n1")
         tables.add(web("p"), "n1")
-        generation, counts = tables.table.generation, tables.table.matching(app("web"))
+        counts = tables.table.matching(app("web"))
+        read = counts.by_domain(tables.table.topology(ZONE))
         for index in range(200):
             counts.by_domain(tables.table.topology(f"key-{index}"))
-        fresh = tables.table.matching(app("web"))
-        assert tables.table.generation > generation
-        assert fresh.domains == []
-        assert cells(fresh.per_row, row) == [1]
+        assert list(counts.domains()) == [read]
+        assert tables.table.kept()["topologies"] <= 10
         tables.check()
 
     def test_tables_grow_with_the_number_of_domains(self) -> None:

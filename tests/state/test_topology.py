@@ -15,12 +15,12 @@ CAPACITY = 8
 
 @pytest.fixture
 def zones() -> TopologyColumn:
-    return TopologyColumn(ZONE, CAPACITY)
+    return TopologyColumn(ZONE, np.zeros(CAPACITY, np.intp))
 
 
 @pytest.fixture
 def hosts() -> TopologyColumn:
-    return TopologyColumn(HOSTNAME_KEY, CAPACITY)
+    return TopologyColumn(HOSTNAME_KEY, np.zeros(CAPACITY, np.intp))
 
 
 class TestDomains:
@@ -73,7 +73,7 @@ class TestDomains:
 
 class TestGrowth:
     def test_tables_are_told_when_there_are_more_domains_than_they_have_room_for(self) -> None:
-        column = TopologyColumn(ZONE, 100)
+        column = TopologyColumn(ZONE, np.zeros(100, np.intp))
         table = Recorder()
         column.on_grow(table.grow)
         for row in range(100):
@@ -82,7 +82,7 @@ class TestGrowth:
         assert table.sizes[-1] == column.size > int(column.domain.max())
 
     def test_a_table_that_nobody_uses_any_more_is_not_kept_alive(self) -> None:
-        column = TopologyColumn(ZONE, 100)
+        column = TopologyColumn(ZONE, np.zeros(100, np.intp))
         column.on_grow(Recorder().grow)
         gc.collect()
         for row in range(100):
@@ -171,3 +171,25 @@ class TestHostnames:
     def test_other_topology_keys_never_claim_one_row_per_domain(self, zones: TopologyColumn) -> None:
         zones.set(0, "a")
         assert not zones.one_row_per_domain
+
+    def test_tables_that_come_and_go_leave_nothing_behind(self) -> None:
+        column = TopologyColumn(ZONE, np.zeros(100, np.intp))
+        for _ in range(200):
+            column.on_grow(Recorder().grow)
+        assert len(column._on_grow) <= 16
+
+
+class TestKeysThatNoNodeHas:
+    def test_their_columns_share_one_array(self) -> None:
+        nowhere = np.zeros(CAPACITY, np.intp)
+        columns = [TopologyColumn(f"key-{index}", nowhere) for index in range(2)]
+        for column in columns:
+            column.set(0, None)
+        assert columns[0].domain is columns[1].domain
+
+    def test_the_first_label_gives_a_column_an_array_of_its_own(self) -> None:
+        nowhere = np.zeros(CAPACITY, np.intp)
+        first, other = (TopologyColumn(f"key-{index}", nowhere) for index in range(2))
+        first.set(3, "a")
+        assert first.domain[3] == first.cell[3] == 1
+        assert not other.domain.any()

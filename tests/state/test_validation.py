@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 from tests.state.caches import Caches
@@ -21,7 +21,7 @@ SSD = Requirement("disk", Operator.IN, ("ssd",))
 
 
 @pytest.fixture
-def cache() -> Cache:
+def cache() -> Iterator[Cache]:
     """Something of everything: two nodes, a pod with all kinds of demands, one of a missing node, an assumed one."""
     caches = Caches()
     cache = caches.cache
@@ -35,10 +35,10 @@ def cache() -> Cache:
     table.allocatable("cpu")
     table.requirement(SSD)
     counts = table.matching(app("web"))
-    counts.by_domain(table.topology(ZONE))
-    counts.by_domain(table.topology(HOSTNAME), Untainted(table))
+    by_domain = [counts.by_domain(table.topology(ZONE)), counts.by_domain(table.topology(HOSTNAME), Untainted(table))]
     validate(cache)
-    return cache
+    yield cache
+    del by_domain
 
 
 def first_row(table: NodeTable) -> int:
@@ -145,12 +145,43 @@ def spoil_domain_total(table: NodeTable) -> None:
 
 
 def spoil_terms(table: NodeTable) -> None:
-    term = table.terms(TermKind.REQUIRED_ANTI_AFFINITY)[0]
-    term.cell[table.topology(ZONE).cell[first_row(table)]] += 1
+    (term,) = table.terms(TermKind.REQUIRED_ANTI_AFFINITY)
+    term._listed[table.topology(ZONE).cell[first_row(table)]] += 1
 
 
 def spoil_term_total(table: NodeTable) -> None:
-    table.terms(TermKind.REQUIRED_ANTI_AFFINITY)[0].total -= 1
+    (term,) = table.terms(TermKind.REQUIRED_ANTI_AFFINITY)
+    term.total -= 1
+
+
+def spoil_term_users(table: NodeTable) -> None:
+    (term,) = table.terms(TermKind.REQUIRED_ANTI_AFFINITY)
+    term.users += 1
+
+
+def spoil_term_index(table: NodeTable) -> None:
+    table.terms(TermKind.REQUIRED_ANTI_AFFINITY)._index.clear()
+
+
+def spoil_matcher_index(table: NodeTable) -> None:
+    table.counts._index.clear()
+
+
+def spoil_tables_of_class(table: NodeTable) -> None:
+    for label_class in table.counts.classes:
+        label_class.tables = []
+
+
+def spoil_other_resources(table: NodeTable) -> None:
+    table.amounts_requested.others["example.com/gpu"] = {first_row(table): 1}
+
+
+def spoil_offering_nodes(table: NodeTable) -> None:
+    table.offered._nodes_with["cpu"] += 1
+
+
+def spoil_labelled_nodes(table: NodeTable) -> None:
+    table._labels._nodes_with["disk"] += 1
 
 
 def spoil_label_class(table: NodeTable) -> None:
@@ -159,7 +190,7 @@ def spoil_label_class(table: NodeTable) -> None:
 
 
 def spoil_referenced_keys(table: NodeTable) -> None:
-    table.counts.referenced_keys.clear()
+    table.label_keys.release(["app"])
 
 
 def spoil_log(table: NodeTable) -> None:
@@ -196,7 +227,14 @@ def spoil_log(table: NodeTable) -> None:
         (spoil_terms, "required anti-affinity term .*: pods by domain"),
         (spoil_term_total, "total is 0, expected 1"),
         (spoil_label_class, "pod default/web: label class"),
-        (spoil_referenced_keys, "label keys referred to"),
+        (spoil_referenced_keys, "label keys: selectors by key is {'app': 1}, expected {'app': 2}"),
+        (spoil_term_users, "pods with the term is 2, expected 1"),
+        (spoil_term_index, "required anti-affinity terms: tables in the index"),
+        (spoil_matcher_index, "count tables: matchers in the index"),
+        (spoil_tables_of_class, "label class .*: count tables"),
+        (spoil_other_resources, "requested example.com/gpu is 1, expected 0"),
+        (spoil_offering_nodes, "number of nodes by offered resource"),
+        (spoil_labelled_nodes, "number of nodes by label"),
         (spoil_log, "dirty-row log: end"),
     ],
 )

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,11 +94,11 @@ class Scheduler:
         self._spawn = spawn
         self.objects = ObjectStore()
         self.cache = Cache(clock, self.objects)
-        self._infos = PendingInfos(self.cache.shapes)
         self.waiting_pods = WaitingPods()
         self.pods_in_pre_bind = PodsInPreBind()
         #: Every pod that is not finished, by namespace/name, as the API server last showed it.
         self.pods: dict[str, api.Pod] = {}
+        self._infos = PendingInfos(self.cache.shapes, self.pods)
         self._pod_access = SchedulerPods(self.pods, self.waiting_pods, self.pods_in_pre_bind, writer)
         self.profiles = self._build_profiles()
         self.queue = self._pod_access.queue = self._build_queue()
@@ -194,6 +194,11 @@ class Scheduler:
             self.queue.done(queued.uid)
         else:
             self._attempt_failed(queued, decision)
+
+    def kept(self) -> dict[str, int]:
+        """How many entries there are in the tables that are keyed by what users write, by table."""
+        pending = {"pending pods": len(self._infos)}
+        return {**self.cache.shapes.kept(), **self.cache.nodes.kept(), **self.cycle.kept(), **pending}
 
     def nominations(self) -> Nominations:
         """Nominated pods by node."""
@@ -343,19 +348,23 @@ class PreEnqueueStep:
 
 
 class PendingInfos:
-    """The PodInfo made for PreEnqueue is the one that the cycle uses: making it is a good part of adding a pod."""
+    """The PodInfo made for PreEnqueue is the one that the cycle uses: making it is a good part of adding a pod. Those of pods
+    that have gone without a cycle are forgotten when there are as many of them as of the others."""
 
-    _MOST = 1 << 16
+    _FEWEST = 1 << 10
 
-    def __init__(self, shapes: PodShapes) -> None:
+    def __init__(self, shapes: PodShapes, pods: Mapping[str, api.Pod]) -> None:
+        """`pods` are those that there are, by namespace/name."""
         self._shapes = shapes
+        self._pods = pods
         self._by_uid: dict[str, PodInfo] = {}
+        self._look_for_gone = self._FEWEST
 
     def get(self, pod: api.Pod) -> PodInfo:
         info = self._by_uid.get(pod.metadata.uid)
         if info is None or info.pod is not pod:
-            if len(self._by_uid) >= self._MOST:
-                self._by_uid.clear()
+            if len(self._by_uid) >= self._look_for_gone:
+                self._drop_gone()
             info = self._by_uid[pod.metadata.uid] = self._shapes.info(pod)
         return info
 
@@ -363,6 +372,14 @@ class PendingInfos:
         """Of a pod that may be broken: nothing but its metadata, its scheduler and its priority."""
         spec = api.PodSpec(scheduler_name=pod.spec.scheduler_name, priority=pod.spec.priority)
         return self._shapes.info(api.Pod(metadata=pod.metadata, spec=spec))
+
+    def _drop_gone(self) -> None:
+        pods = self._pods
+        self._by_uid = {uid: info for uid, info in self._by_uid.items() if pods.get(info.key) is info.pod}
+        self._look_for_gone = 2 * len(self._by_uid) + self._FEWEST
+
+    def __len__(self) -> int:
+        return len(self._by_uid)
 
     def take(self, pod: api.Pod) -> PodInfo:
         """The same, for the last time."""

@@ -6,6 +6,7 @@ profile ─► skip? ─► PreFilter, Filter ─┬─► Score ─► select �
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from steersman.cycle import commit, post_filter
@@ -106,6 +107,13 @@ class SchedulingCycle:
     def what_if(self, profile: str) -> ProfileWhatIf:
         """For questions about nodes that are not as they are now."""
         return self._what_ifs[profile]
+
+    def kept(self) -> dict[str, int]:
+        """Number of entries by table, of all profiles together."""
+        total: Counter[str] = Counter()
+        for engine in self._engines.values():
+            total.update(engine.signatures.kept())
+        return dict(total)
 
     def evaluate(self, profile: Profile, pod: PodInfo) -> Evaluation:
         """The pod against all nodes as they are now. CycleAborted when a plugin is broken."""

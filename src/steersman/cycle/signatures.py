@@ -1,26 +1,30 @@
 """Finds or makes the signature of a pod.
 
-Fragment columns are shared between signatures and between profiles' plugins of one instance; signatures that nobody asks
-for again make room for others. Both are dropped when the table's generation changes, signatures also when a label key
-becomes relevant. What was found for a pod serves the others of its template.
+Fragment columns are shared between signatures and between profiles' plugins of one instance, and live as long as one of these
+refers to them. Signatures that nobody asks for again make room for others (`signature_store`). Both are dropped when the
+table's generation changes; when a label key becomes relevant, the signatures of pods that have such a label are. What was found
+for a pod serves the others of its template.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Collection, Hashable, Iterable, Iterator
+from weakref import ref
 
+from steersman.bounded_table import SharedTable
 from steersman.cycle.adapters import PromisedFilter, PromisedScore
 from steersman.cycle.plan import FilterStep, Plan, ScoreStep
 from steersman.cycle.pre_filter import Answer
+from steersman.cycle.signature_store import SignatureStore
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
     FilterKernel,
     ScoreKernel,
+    StatusTable,
 )
 from steersman.framework.cycle_state import CycleState
-from steersman.framework.pod_info import PodInfo, PodTemplate
+from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.framework.status import SKIP, is_skip
 from steersman.runtime.concerned import concerns
 from steersman.state.fragment_columns import FragmentColumn
@@ -29,13 +33,12 @@ from steersman.state.personal_signature import PersonalSignature
 from steersman.state.relative_scores import ScoreColumn, WeightedColumn
 from steersman.state.signature import FilterColumn, Signature
 
-_MOST_SIGNATURES = 4096
-#: Rows of all signatures together; each takes some thirty bytes.
-_MOST_ROWS = 1 << 23
-#: However many nodes there are.
-_LEAST_SIGNATURES = 64
-_MOST_FRAGMENTS = 8192
-_MOST_TEMPLATES = 1 << 15
+#: Rows of all signatures together. Each takes some thirty bytes, and as many for columns and counts that nobody shares.
+_MOST_ROWS = 1 << 21
+#: However many or few nodes there are.
+_LEAST_SIGNATURES, _MOST_SIGNATURES = 64, 512
+#: Columns of fragments that no signature refers to.
+_SPARE_FRAGMENTS = 64
 
 FilterPart = FilterColumn | ClusterFilterKernel | None
 ScorePart = ScoreColumn | ClusterScoreKernel | None
@@ -45,10 +48,12 @@ class SignatureEntry:
     """A signature with its parts in configured order, for diagnosis and reports."""
 
     __slots__ = (
+        "__weakref__",
         "filters",
         "is_complete",
         "is_pinned",
         "is_plain",
+        "label_keys",
         "live_filters",
         "live_scores",
         "pinning",
@@ -68,10 +73,13 @@ class SignatureEntry:
         pre_filter_answers: dict[str, Answer],
         pinning: frozenset[str],
         plan: Plan,
+        label_keys: Collection[str],
     ) -> None:
         self.signature = signature
         #: Asked for again since it was made, or last spared.
         self.used = False
+        #: The labels that the pod has for which it was made.
+        self.label_keys = label_keys
         #: Without the steps that are skipped for every pod of the signature, and without live ones.
         self.filters = filters
         #: Every step that is not live; None: PreScore says Skip.
@@ -114,6 +122,20 @@ def _kernels(parts: Iterable[tuple[object, FilterPart | ScorePart]]) -> Iterator
     return (part.kernel for _, part in parts if isinstance(part, FragmentColumn))
 
 
+Identity = tuple[PodShape, tuple[tuple[str, str], ...], str, tuple[Hashable, ...]]
+"""What tells pods of different signatures apart: shape, relevant labels, node, and what plugins add."""
+
+
+class FoundSignature:
+    """What was found for the pods of a template, which keeps it. It is right as long as `as_of` is that of the finder."""
+
+    __slots__ = ("as_of", "entry")
+
+    def __init__(self, entry: SignatureEntry, as_of: object) -> None:
+        self.entry = ref(entry)
+        self.as_of = as_of
+
+
 class Signatures:
     """All signatures of one plan on one table."""
 
@@ -121,20 +143,23 @@ class Signatures:
         self._plan = plan
         self._fragment_epoch = plan.fragment_epoch()
         self._table = table
-        self._entries: OrderedDict[Hashable, SignatureEntry] = OrderedDict()
-        #: What has been found for the pods of a template, in the current epoch of the plan.
-        self._of_template: dict[PodTemplate, SignatureEntry] = {}
+        self._entries: SignatureStore[SignatureEntry] = SignatureStore(_LEAST_SIGNATURES)
+        #: Stands for the current epoch of the plan and the current label keys: what templates keep is right for one of them.
+        self._as_of = object()
         self._epoch = -1
-        self._filter_columns: dict[tuple[str, Hashable], FilterColumn] = {}
-        self._score_columns: dict[tuple[str, Hashable], ScoreColumn] = {}
+        self._filter_columns: SharedTable[tuple[str, Hashable], FilterColumn] = SharedTable(_SPARE_FRAGMENTS)
+        self._score_columns: SharedTable[tuple[str, Hashable], ScoreColumn] = SharedTable(_SPARE_FRAGMENTS)
         self._generation = -1
-        self._label_keys: set[str] = set()
-        self._label_key_count = -1
+        self._label_keys: frozenset[str] = frozenset()
+        self._label_version = -1
+        self._forgotten = StatusTable.forgotten
 
     def of(self, pod: PodInfo) -> SignatureEntry:
         table = self._table
-        if table.generation != self._generation or table.label_key_count() != self._label_key_count:
+        if table.generation != self._generation or self._forgotten != StatusTable.forgotten:
             self._start_afresh()
+        elif table.label_keys.version != self._label_version:
+            self._look_at_label_keys()
         entry = self._shared(pod)
         return self._personal(entry, pod) if pod.shape.has_claims else entry
 
@@ -145,16 +170,16 @@ class Signatures:
             return self._look_up(pod)
         if epoch != self._epoch:
             self._epoch = epoch
-            self._of_template.clear()
-        known = self._of_template.get(pod.template)
-        if known is not None:
-            known.used = True
-            return known
+            self._as_of = object()
+        found = pod.template.signature
+        if isinstance(found, FoundSignature) and found.as_of is self._as_of:
+            known = found.entry()
+            if known is not None:
+                known.used = True
+                return known
         entry = self._look_up(pod)
         if epoch == self._fragment_epoch():
-            if len(self._of_template) >= _MOST_TEMPLATES:
-                self._of_template.clear()
-            self._of_template[pod.template] = entry
+            pod.template.signature = FoundSignature(entry, self._as_of)
         return entry
 
     def _personal(self, shared: SignatureEntry, pod: PodInfo) -> SignatureEntry:
@@ -171,56 +196,66 @@ class Signatures:
             [p for step, p in filters if isinstance(p, ClusterFilterKernel) and step.is_personal(pod)],
             [(step.weight, p) for step, p in scores if isinstance(p, ClusterScoreKernel) and step.is_personal(pod)],
         )
-        return SignatureEntry(signature, filters, scores, shared.pre_filter_answers, shared.pinning, self._plan)
+        return SignatureEntry(signature, filters, scores, shared.pre_filter_answers, shared.pinning, self._plan, ())
 
     def _look_up(self, pod: PodInfo) -> SignatureEntry:
-        table = self._table
-        keys = self._label_keys
-        labels = tuple([item for item in pod.labels.items() if item[0] in keys]) if keys else ()
-        identity = (pod.shape, labels, pod.node_name, self._plan.label_part(pod))
+        identity = self._identity(pod)
         entry = self._entries.get(identity)
         if entry is None:
+            generation = self._table.generation
             entry = self._make(pod)
-            if table.generation != self._generation or table.label_key_count() != self._label_key_count:
+            if self._table.generation != generation:
                 self._start_afresh()
                 return self._look_up(pod)
-            self._entries[identity] = entry
+            if self._table.label_keys.version != self._label_version:
+                self._look_at_label_keys()
+                identity = self._identity(pod)
+            shape, *rest = identity
+            self._entries.put(identity, entry, hash((shape.fingerprint, *rest)))
             self._make_room()
-        else:
-            entry.used = True
         return entry
+
+    def _identity(self, pod: PodInfo) -> Identity:
+        keys = self._label_keys
+        labels = tuple([item for item in pod.labels.items() if item[0] in keys]) if keys else ()
+        return pod.shape, labels, pod.node_name, self._plan.label_part(pod)
 
     def __len__(self) -> int:
         return len(self._entries)
 
+    def kept(self) -> dict[str, int]:
+        """Number of entries by table."""
+        return {
+            "signatures": len(self._entries),
+            "fragments": len(self._filter_columns) + len(self._score_columns),
+            "statuses": sum(len(step.statuses) for step in self._plan.filters),
+        }
+
     def _make_room(self) -> None:
-        if len(self._entries) > min(_MOST_SIGNATURES, max(_LEAST_SIGNATURES, _MOST_ROWS // self._table.capacity)):
-            self._drop_unused()
-        if len(self._filter_columns) + len(self._score_columns) > _MOST_FRAGMENTS:
-            self._forget_columns()
-
-    def _drop_unused(self) -> None:
-        """The oldest that has not been asked for since its turn last came."""
-        while self._entries[oldest := next(iter(self._entries))].used:
-            self._entries[oldest].used = False
-            self._entries.move_to_end(oldest)
-        del self._entries[oldest]
-        self._of_template.clear()
-
-    def _forget_columns(self) -> None:
-        """Signatures keep the columns that they have."""
-        self._filter_columns.clear()
-        self._score_columns.clear()
+        rows = self._table.capacity
+        self._entries.shrink(min(_MOST_SIGNATURES, max(_LEAST_SIGNATURES, _MOST_ROWS // rows)))
+        for step in self._plan.filters:
+            step.statuses.forget_if_full()
 
     def _start_afresh(self) -> None:
-        table = self._table
+        """Everything that was kept is void."""
         self._entries.clear()
-        self._of_template.clear()
-        if table.generation != self._generation:
-            self._forget_columns()
-        self._generation = table.generation
-        self._label_keys = table.referenced_label_keys()
-        self._label_key_count = table.label_key_count()
+        self._filter_columns.clear()
+        self._score_columns.clear()
+        self._as_of = object()
+        self._generation = self._table.generation
+        self._forgotten = StatusTable.forgotten
+        self._label_keys = self._table.label_keys.keys()
+        self._label_version = self._table.label_keys.version
+
+    def _look_at_label_keys(self) -> None:
+        """Pods that have none of the new labels are told apart by what they were told apart by before."""
+        keys = self._table.label_keys.keys()
+        new = keys - self._label_keys
+        self._entries.drop(lambda entry: not new.isdisjoint(entry.label_keys))
+        self._as_of = object()
+        self._label_keys = keys
+        self._label_version = self._table.label_keys.version
 
     def _make(self, pod: PodInfo) -> SignatureEntry:
         answers, pinning = self._pre_filter_answers(pod)
@@ -242,7 +277,7 @@ class Signatures:
             [(s.weight, part) for s, part in scores if isinstance(part, ClusterScoreKernel)],
             self._plan.wide,
         )
-        return SignatureEntry(signature, filters, scores, answers, pinning, self._plan)
+        return SignatureEntry(signature, filters, scores, answers, pinning, self._plan, pod.labels.keys())
 
     def _pre_filter_answers(self, pod: PodInfo) -> tuple[dict[str, Answer], frozenset[str]]:
         """PreFilter of columnar plugins looks at the pod alone; where it does not, a cluster kernel answers instead. A
@@ -271,7 +306,7 @@ class Signatures:
             return kernel
         column = FragmentColumn(kernel, self._table)
         if fragment is not None:
-            self._filter_columns[step.name, fragment] = column
+            self._filter_columns.put((step.name, fragment), column)
         return column
 
     def _score_part(self, step: ScoreStep, pod: PodInfo) -> ScorePart:
@@ -284,7 +319,7 @@ class Signatures:
             return kernel
         column = FragmentColumn(kernel, self._table)
         if fragment is not None:
-            self._score_columns[step.name, fragment] = column
+            self._score_columns.put((step.name, fragment), column)
         return column
 
 

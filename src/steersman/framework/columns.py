@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn, IntColumn, NodesView, ReasonColumn, Rows
 from steersman.framework.pod_info import HostPort, PodInfo
-from steersman.framework.status import Code, CycleAborted, Status
+from steersman.framework.status import CycleAborted, Status
 
 #: Raw scores of a `ScoreKernel` that is normalised lie within 0..MAX_RAW_SCORE; a cluster kernel does its own scaling.
 MAX_RAW_SCORE = 1 << 24
@@ -57,26 +57,46 @@ class Normalize(Enum):
 
 
 class StatusTable:
-    """A plugin's statuses by reason id; id 0 means "fits" and has none."""
+    """A plugin's statuses by reason id; id 0 means "fits" and has none.
 
-    __slots__ = ("_ids", "_statuses")
+    Statuses tell what users wrote (the names of resources and claims), so that there is no end to them. When there are too
+    many, all are forgotten, and with them the kernels that know their ids: whoever keeps kernels compares `forgotten`. What was
+    handed out before can be read until they are forgotten once more.
+    """
+
+    __slots__ = ("_former", "_ids", "_next_id", "_statuses")
+
+    MOST: ClassVar[int] = 1 << 12
+    #: How often a table has been forgotten: that of any plugin.
+    forgotten: ClassVar[int] = 0
 
     def __init__(self) -> None:
-        self._statuses: list[Status] = [Status(Code.SUCCESS)]
         self._ids: dict[Status, int] = {}
+        self._statuses: dict[int, Status] = {}
+        self._former: dict[int, Status] = {}
+        self._next_id = 1
 
     def id_of(self, status: Status) -> int:
         known = self._ids.get(status)
         if known is None:
-            known = self._ids[status] = len(self._statuses)
-            self._statuses.append(status)
+            known = self._ids[status] = self._next_id
+            self._statuses[known] = status
+            self._next_id += 1
         return known
 
+    def forget_if_full(self) -> None:
+        """Not to be called while somebody works with ids that were asked for before the last time it was."""
+        if len(self._ids) >= self.MOST:
+            self._former = self._statuses
+            self._statuses, self._ids = {}, {}
+            StatusTable.forgotten += 1
+
     def __getitem__(self, reason_id: int) -> Status:
-        return self._statuses[reason_id]
+        status = self._statuses.get(reason_id)
+        return self._former[reason_id] if status is None else status
 
     def __len__(self) -> int:
-        return len(self._statuses)
+        return len(self._ids)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,15 @@
 
 `state` implements `NodesView` and everything behind it and keeps it up to date; plugins only read. `columns` says what
 plugins make of it.
+
+Columns and tables that are keyed by what users write (requirements, topology keys, resources, matchers) follow the cluster as
+long as somebody refers to them, and are freed afterwards. So a kernel keeps the object that it got, and not only an array or a
+view that it found in there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol, TypeVar
 
@@ -16,7 +20,7 @@ from numpy.typing import NDArray
 from steersman.api import Node, Taint
 from steersman.api.selectors import Requirement, Selector
 from steersman.framework.node_info import NodeInfo
-from steersman.framework.pod_info import AffinityTerm, PodInfo
+from steersman.framework.pod_info import AffinityTerm
 
 #: Row indices, or a slice for "all of them".
 Rows = NDArray[np.intp] | slice
@@ -34,7 +38,7 @@ ScalarT = TypeVar("ScalarT", bound=np.generic)
 class Column:
     """An int64 column with a memoryview twin: numpy for many cells, the view for one (ten times faster there)."""
 
-    __slots__ = ("cell", "values")
+    __slots__ = ("__weakref__", "cell", "values")
 
     def __init__(self, values: IntColumn) -> None:
         self.values = values
@@ -91,6 +95,13 @@ class DomainCounts(Protocol):
     def cell(self) -> memoryview:
         """Twin of `counts`."""
 
+    def mark_inhabited(self, domains: BoolColumn | None) -> BoolColumn:
+        """Sets true what has pods, by domain id, in the given column or a new one. Slot 0 may be set as well."""
+
+    def add_weighted(self, sums: IntColumn | None, weight: int) -> IntColumn:
+        """Adds the counts times the weight, by domain id, to the given column or a new one. Something may be added to slot 0
+        as well."""
+
 
 class Eligibility(Protocol):
     """Which rows count; asked again for a row when its node changes. Hashable: equal ones share tables."""
@@ -102,13 +113,29 @@ class Eligibility(Protocol):
     def __hash__(self) -> int: ...
 
 
+class LabelledPod(Protocol):
+    """What a matcher may look at: equal for all pods of a label class."""
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def labels(self) -> Mapping[str, str]: ...
+    @property
+    def is_terminating(self) -> bool: ...
+
+
 class PodMatcher(Protocol):
     """Which pods count. Hashable: equal matchers share tables."""
 
     @property
-    def selector(self) -> Selector: ...
+    def selector(self) -> Selector:
+        """Matches every pod that the matcher matches."""
 
-    def matches(self, pod: PodInfo, namespace_labels: Mapping[str, str]) -> bool: ...
+    @property
+    def namespace_names(self) -> frozenset[str] | None:
+        """All in which a pod may match; None: there may be others, whatever their names."""
+
+    def matches(self, pod: LabelledPod, namespace_labels: Mapping[str, str]) -> bool: ...
 
     def may_match_namespace(self, namespace: str, namespace_labels: Mapping[str, str]) -> bool: ...
 
@@ -116,7 +143,8 @@ class PodMatcher(Protocol):
 
 
 class MatchCounts(Protocol):
-    """How many pods on each row a matcher matches; kept up to date as pods come and go."""
+    """How many pods on each row a matcher matches; kept up to date as pods come and go, as long as somebody refers to it or
+    to one of its tables by domain."""
 
     @property
     def per_row(self) -> Column: ...
@@ -142,10 +170,33 @@ class TermTable(Protocol):
     @property
     def topology(self) -> Topology: ...
     @property
-    def counts(self) -> IntColumn: ...
-    @property
     def total(self) -> int:
         """Number of pods with the term on rows that have the topology label."""
+
+    @property
+    def users(self) -> int:
+        """Number of pods with the term, wherever they are. Once it is 0 it stays so: the table has been freed."""
+
+    def mark_inhabited(self, domains: BoolColumn | None) -> BoolColumn:
+        """Sets true what has pods, by domain id, in the given column or a new one. Slot 0 may be set as well."""
+
+    def add_weighted(self, sums: IntColumn | None, weight: int) -> IntColumn:
+        """Adds the counts times the weight, by domain id, to the given column or a new one. Something may be added to slot 0
+        as well."""
+
+
+class Terms(Protocol):
+    """The term tables of one kind. They come with the first pod that has the term and go with the last."""
+
+    @property
+    def end(self) -> int:
+        """How many tables there have been."""
+
+    def since(self, position: int) -> Sequence[TermTable] | None:
+        """Those that came after `end` was that; None when that is too long ago to tell."""
+
+    def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterable[TermTable]:
+        """All whose term may speak of a pod with these labels in that namespace, and some that do not."""
 
 
 class TaintSets(Protocol):
@@ -212,11 +263,12 @@ class NodesView(Protocol):
     def allowed_pods(self) -> Column: ...
 
     def requirement(self, requirement: Requirement) -> BoolColumn:
-        """Rows whose labels meet the requirement. Kept up to date in place; do not change it."""
+        """Rows whose labels meet the requirement. Kept up to date in place as long as somebody refers to it; do not change
+        it."""
 
     def label_values(self, key: str) -> tuple[NDArray[np.int32], Mapping[str, int]]:
-        """Which value of the label each row has: ids by row, -1 without the label, and the id of each value. Kept up to
-        date in place; for labels with so many values that a column for each would be a waste."""
+        """Which value of the label each row has: ids by row, -1 without the label, and the id of each value. Not to be kept;
+        for labels with so many values that a column for each would be a waste."""
 
     @property
     def taints(self) -> TaintSets: ...
@@ -240,9 +292,8 @@ class NodesView(Protocol):
     def matching(self, matcher: PodMatcher) -> MatchCounts:
         """Subscribes to the counts of that matcher."""
 
-    def terms(self, kind: TermKind) -> Sequence[TermTable]:
-        """All term tables of that kind, in the order in which they appeared; the sequence only grows within a
-        `generation`."""
+    def terms(self, kind: TermKind) -> Terms:
+        """All term tables of that kind. Another object after the `generation` has changed."""
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]: ...
 

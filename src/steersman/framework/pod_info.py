@@ -22,8 +22,9 @@ from steersman.api import (
 )
 from steersman.api.field_errors import aggregate
 from steersman.api.selectors import Selector, from_label_selector
+from steersman.bounded_table import SharedTable
 from steersman.errors import InputError
-from steersman.framework.pod_resources import nonzero_requests, pod_requests
+from steersman.framework.pod_resources import CORE_RESOURCES, nonzero_requests, pod_requests
 from steersman.framework.shape_keys import keeps_shape, pinned_node, shape_key
 
 #: (host IP, protocol, port); an empty or absent IP is `ANY_ADDRESS`.
@@ -61,7 +62,9 @@ class PodShape:
     """The part of a pod that all pods of one template share. Immutable once built."""
 
     __slots__ = (
+        "__weakref__",
         "affinity_error",
+        "fingerprint",
         "has_affinity",
         "has_claims",
         "host_ports",
@@ -72,14 +75,19 @@ class PodShape:
         "preferred_affinity",
         "preferred_anti_affinity",
         "requests",
+        "requests_others",
         "required_affinity",
         "required_anti_affinity",
         "spec",
     )
 
-    def __init__(self, pod: Pod) -> None:
+    def __init__(self, pod: Pod, fingerprint: int = 0) -> None:
         self.spec: PodSpec = pod.spec
+        #: Equal for equal shapes, also for one that has gone and one that has come back.
+        self.fingerprint = fingerprint
         self.requests: dict[str, int] = pod_requests(pod)
+        #: Those that are neither cpu nor memory nor ephemeral storage.
+        self.requests_others = tuple((name, n) for name, n in self.requests.items() if n and name not in CORE_RESOURCES)
         self.nonzero_cpu, self.nonzero_memory = nonzero_requests(pod)
         self.host_ports: tuple[HostPort, ...] = tuple(host_ports(pod.spec))
         #: Each of its pods may run on one node only, `PodInfo.pinned_to`.
@@ -102,10 +110,12 @@ class PodTemplate:
     """Stands for all pods of one shape with the same labels and the same controller. Compared by identity: whoever has
     found out something about such a pod may keep it for the others."""
 
-    __slots__ = ("label_class", "shape")
+    __slots__ = ("__weakref__", "label_class", "shape", "signature")
 
     def __init__(self, shape: PodShape) -> None:
         self.shape = shape
+        #: Set and used by `cycle`: the signature that was found for such a pod, and as of when.
+        self.signature: object | None = None
         #: Set and used by `state`: which count tables the pods belong to, as long as they are not terminating.
         self.label_class: object | None = None
 
@@ -171,28 +181,28 @@ class PodInfo:
         return f"PodInfo({self.key})"
 
 
-#: Pods with volume claims mostly have a shape of their own, so that shapes would grow in number for ever. Forgetting them
-#: makes no difference but for speed.
-_MOST_SHAPES = 1 << 15
-_MOST_TEMPLATES = 1 << 15
+#: Shapes and templates that no pod has at the moment, but the next one may.
+_SPARE_SHAPES = 1 << 10
+_SPARE_TEMPLATES = 1 << 10
 
-TemplateKey = tuple[PodShape, tuple[tuple[str, str], ...], tuple[str, str, str] | None]
+#: The identity of a shape, labels, controller. A template refers to its shape: as long as the template is there, no other
+#: shape has that identity.
+TemplateKey = tuple[int, tuple[tuple[str, str], ...], tuple[str, str, str] | None]
 
 
 class PodShapes:
     """Interns shapes and templates: `info(pod)` is the only way in which the scheduler makes a PodInfo."""
 
     def __init__(self) -> None:
-        self._by_key: dict[bytes, PodShape] = {}
-        self._templates: dict[TemplateKey, PodTemplate] = {}
+        self._by_key: SharedTable[bytes, PodShape] = SharedTable(_SPARE_SHAPES)
+        self._templates: SharedTable[TemplateKey, PodTemplate] = SharedTable(_SPARE_TEMPLATES)
 
     def info(self, pod: Pod) -> PodInfo:
         key = shape_key(pod)
         shape = self._by_key.get(key)
         if shape is None:
-            if len(self._by_key) >= _MOST_SHAPES:
-                self._by_key.clear()
-            shape = self._by_key[key] = PodShape(pod)
+            shape = PodShape(pod, hash(key))
+            self._by_key.put(key, shape)
         return PodInfo(pod, self._template(pod, shape))
 
     def updated(self, old: PodInfo, pod: Pod) -> PodInfo:
@@ -211,13 +221,16 @@ class PodShapes:
         return new.shape is old.shape and new.claims == old.claims and new.pinned_to == old.pinned_to
 
     def _template(self, pod: Pod, shape: PodShape) -> PodTemplate:
-        key = (shape, tuple(pod.metadata.labels.items()), controller_of(pod))
+        key = (id(shape), tuple(pod.metadata.labels.items()), controller_of(pod))
         known = self._templates.get(key)
         if known is None:
-            if len(self._templates) >= _MOST_TEMPLATES:
-                self._templates.clear()
-            known = self._templates[key] = PodTemplate(shape)
+            known = PodTemplate(shape)
+            self._templates.put(key, known)
         return known
+
+    def kept(self) -> dict[str, int]:
+        """Number of entries by table."""
+        return {"shapes": len(self._by_key), "templates": len(self._templates)}
 
     def __len__(self) -> int:
         return len(self._by_key)

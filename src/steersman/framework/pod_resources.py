@@ -17,6 +17,8 @@ CPU = "cpu"
 MEMORY = "memory"
 EPHEMERAL_STORAGE = "ephemeral-storage"
 PODS = "pods"
+#: Checked, and named in reasons, in this order; all other resources follow.
+CORE_RESOURCES = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 #: What a container that requests nothing is taken to use when nodes are scored.
 DEFAULT_MILLI_CPU = 100

@@ -18,7 +18,7 @@ from steersman.runtime.profile import Profile
 
 #: After so many attempts it is found out anew whom a template concerns.
 LOOK_AGAIN: Final = 1024
-MOST_TEMPLATES: Final = 4096
+MOST_TEMPLATES: Final = 1024
 
 
 class Tally:

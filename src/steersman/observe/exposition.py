@@ -78,6 +78,8 @@ class Exposition:
         sizes[("nodes",)].set(cache.nodes.node_count)
         sizes[("pods",)].set(cache.pod_count)
         sizes[("assumed_pods",)].set(cache.assumed_count)
+        for table, entries in self._scheduler.kept().items():
+            self._metrics.kept_entries[(table.replace(" ", "_"),)].set(entries)
 
 
 def _label(entry: QueuedPodInfo | RecordedEvent) -> str:

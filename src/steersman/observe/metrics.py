@@ -159,6 +159,9 @@ class Metrics(MetricSet):
     def _state_metrics(self) -> None:
         self.tasks = self.gauges("scheduler_goroutines", "Concurrent tasks by the work they do.", "operation")
         self.cache_size = self.gauges("scheduler_cache_size", "Nodes, pods and assumed pods in the cache.", "type")
+        self.kept_entries = self.gauges(
+            "steersman_kept_entries", "Entries of the tables that are keyed by what users write; bounded.", "table"
+        )
 
         self.leading = self.gauges(
             "leader_election_master_status", "1 for the one who holds the lease of that name.", "name"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
+from steersman.bounded_table import RecentTable
 from steersman.framework.pod_info import PodInfo, PodShape
 
 
@@ -15,7 +16,7 @@ class Call(Protocol):
 
 CallT = TypeVar("CallT", bound=Call)
 
-_MOST_SHAPES = 8192
+_MOST_SHAPES = 1 << 10
 
 
 class ConcernedCalls(Generic[CallT]):
@@ -23,7 +24,8 @@ class ConcernedCalls(Generic[CallT]):
 
     def __init__(self, calls: Iterable[CallT]) -> None:
         self._calls = tuple(calls)
-        self._by_shape: dict[PodShape, tuple[CallT, ...]] = {}
+        self._by_shape: RecentTable[PodShape, tuple[CallT, ...]] = RecentTable(_MOST_SHAPES)
+        self._young = self._by_shape.young
 
     def __iter__(self) -> Iterator[CallT]:
         return iter(self._calls)
@@ -33,11 +35,14 @@ class ConcernedCalls(Generic[CallT]):
 
     def of(self, pod: PodInfo) -> tuple[CallT, ...]:
         """In configured order."""
+        known = self._young.get(pod.shape)
+        return self._find(pod) if known is None else known
+
+    def _find(self, pod: PodInfo) -> tuple[CallT, ...]:
         known = self._by_shape.get(pod.shape)
         if known is None:
-            if len(self._by_shape) >= _MOST_SHAPES:
-                self._by_shape.clear()
-            known = self._by_shape[pod.shape] = tuple(c for c in self._calls if concerns(c.plugin, pod))
+            known = tuple(c for c in self._calls if concerns(c.plugin, pod))
+            self._by_shape.put(pod.shape, known)
         return known
 
 

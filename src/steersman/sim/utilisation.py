@@ -33,7 +33,7 @@ class Utilisation(msgspec.Struct, frozen=True):
 
 
 def utilisation(table: NodeTable) -> Utilisation:
-    nodes = {table.names[row]: _of_node(table.info(row), table.amounts_offered[row]) for row in table.live_rows()}
+    nodes = {table.names[row]: _of_node(table.info(row), table.offered.by_row[row]) for row in table.live_rows()}
     return Utilisation(_sum(nodes.values()), nodes)
 
 

@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
+from steersman.bounded_table import RecentTable
 from steersman.framework.go_integers import int64
 from steersman.framework.nodes_view import Column
 from steersman.framework.pod_info import PodShape
+from steersman.state.resource_columns import RequestedAmounts
 
 ShapeCharges = tuple[tuple[memoryview, int], ...]
 """Cells of a column, and what a pod that comes or goes adds to the one of its row."""
 
 #: Shapes come and go with deployments.
-_MOST_SHAPES = 1 << 15
+_MOST_SHAPES = 1 << 10
 
 
 class Charges:
@@ -23,32 +25,32 @@ class Charges:
 
     __slots__ = ("_coming", "_going", "_nonzero", "_pod_count", "_requested")
 
-    def __init__(self, requested: Callable[[str], Column], nonzero: Mapping[str, Column], pod_count: Column) -> None:
+    def __init__(self, requested: RequestedAmounts, nonzero: Mapping[str, Column], pod_count: Column) -> None:
         self._requested = requested
         self._nonzero = nonzero
         self._pod_count = pod_count
-        self._coming: dict[PodShape, ShapeCharges] = {}
-        self._going: dict[PodShape, ShapeCharges] = {}
+        self._coming: RecentTable[PodShape, ShapeCharges] = RecentTable(_MOST_SHAPES)
+        self._going: RecentTable[PodShape, ShapeCharges] = RecentTable(_MOST_SHAPES)
 
     def charge(self, shape: PodShape, row: int, sign: int) -> None:
         """A pod of the shape comes to the row (1) or leaves it (-1)."""
-        charges = (self._coming if sign > 0 else self._going).get(shape)
-        if charges is None:
-            charges = self._learn(shape, sign)
+        known = self._coming if sign > 0 else self._going
+        charges = known.young.get(shape) or known.get(shape) or self._learn(shape, sign)
         for cell, amount in charges:
             try:
                 cell[row] += amount
             except ValueError:  # beyond int64: sums wrap around, as upstream's do
                 cell[row] = int64(cell[row] + amount)
+        if shape.requests_others:
+            for resource, amount in shape.requests_others:
+                self._requested.add(resource, row, sign * amount)
 
     def _learn(self, shape: PodShape, sign: int) -> ShapeCharges:
-        columns = [(self._requested(resource), amount) for resource, amount in shape.requests.items() if amount]
+        core = self._requested.core
+        columns = [(column, shape.requests.get(resource, 0)) for resource, column in core.items()]
         columns.append((self._nonzero["cpu"], shape.nonzero_cpu))
         columns.append((self._nonzero["memory"], shape.nonzero_memory))
         columns.append((self._pod_count, 1))
-        charges = tuple((column.cell, sign * amount) for column, amount in columns)
-        known = self._coming if sign > 0 else self._going
-        if len(known) >= _MOST_SHAPES:
-            known.clear()
-        known[shape] = charges
+        charges = tuple((column.cell, sign * amount) for column, amount in columns if amount)
+        (self._coming if sign > 0 else self._going).put(shape, charges)
         return charges

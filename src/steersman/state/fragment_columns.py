@@ -26,7 +26,18 @@ KernelT = TypeVar("KernelT", bound=FilterKernel | ScoreKernel)
 class FragmentColumn(Generic[KernelT]):
     """The answers of one kernel for every row. Exact after `sync()` for all rows that have a node."""
 
-    __slots__ = ("_epoch", "_has_epoch", "_log", "_nodes", "answer", "cell", "kernel", "position", "values")
+    __slots__ = (
+        "__weakref__",
+        "_epoch",
+        "_has_epoch",
+        "_log",
+        "_nodes",
+        "answer",
+        "cell",
+        "kernel",
+        "position",
+        "values",
+    )
 
     def __init__(self, kernel: KernelT, table: NodeTable) -> None:
         self.kernel = kernel

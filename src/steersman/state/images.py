@@ -51,6 +51,10 @@ class ImageTable:
     def states_of(self, row: int) -> Mapping[str, ImageOnNode]:
         return self._states.get(row, _NO_IMAGES)
 
+    def __len__(self) -> int:
+        """Number of names that some node lists."""
+        return len(self._rows)
+
     def _drop(self, name: str, row: int) -> None:
         rows = self._rows[name]
         del rows[row]

@@ -8,7 +8,7 @@ node, or the node went first); such a row is not alive and nothing is scheduled 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 import numpy as np
@@ -16,29 +16,33 @@ from numpy.typing import NDArray
 
 from steersman.api import Node
 from steersman.api.selectors import Requirement
+from steersman.bounded_table import SharedTable
 from steersman.framework.nodes_view import (
     BoolColumn,
     Column,
     PodMatcher,
     TermKind,
 )
-from steersman.framework.pod_info import HostPort, PodInfo, PodShape
+from steersman.framework.pod_info import HostPort, PodInfo
 from steersman.framework.pod_resources import node_allocatable
 from steersman.state.charges import Charges
 from steersman.state.dirty_log import DirtyLog
+from steersman.state.domain_counts import MatchCountsTable
 from steersman.state.images import ImageTable
-from steersman.state.label_columns import LabelColumns, TaintColumn
+from steersman.state.label_columns import LabelColumns, TaintColumn, different_keys
+from steersman.state.label_keys import LabelKeysInUse
 from steersman.state.node_differences import same_for_scheduling
-from steersman.state.pod_counts import MatchCountsTable, PodCounts
+from steersman.state.pod_counts import PodCounts
+from steersman.state.resource_columns import OfferedAmounts, RequestedAmounts, zeros
 from steersman.state.row_info import RowNodeInfo
-from steersman.state.term_tables import AffinityTermTable, TermTables
-from steersman.state.topology import TopologyColumn
+from steersman.state.term_tables import TermsOfKind, TermTables
+from steersman.state.topology import HOSTNAME_KEY, TopologyColumn
 
 _SMALLEST_CAPACITY = 32
-#: More count tables than this are not worth pushing to on every assume: all are dropped and made again on demand.
-_MOST_MATCHERS = 4096
-#: The same for the tables of one matcher: pods of a DaemonSet with spread constraints ask for one each.
-_MOST_DOMAIN_TABLES = 128
+#: Columns and count tables that no kernel reads stay as long as they are few: in rows, and in numbers at least and at most.
+_SPARE_ROWS = 1 << 18
+_LEAST_SPARE, _MOST_SPARE = 16, 256
+_SPARE_TOPOLOGIES = 8
 
 Key = TypeVar("Key")
 
@@ -74,16 +78,17 @@ class NodeTable:
         self.rows: dict[str, int] = {}
         self.node_count = 0
         self.images = ImageTable()
-        self.counts = PodCounts(self._namespace_labels)
+        #: Pod label keys that decide anything at the moment.
+        self.label_keys = LabelKeysInUse()
+        self.counts = PodCounts(self._namespace_labels, self.label_keys, _MOST_SPARE)
         #: Sparse per-row facts: most rows have none.
         self.affinity_pods: dict[int, dict[str, PodInfo]] = {}
         self.used_ports: dict[int, set[HostPort]] = {}
         self.claim_users: dict[int, Counter[str]] = {}
-        #: Per row: name ("" for a free row), node, pods by uid, allocatable amounts, view.
+        #: Per row: name ("" for a free row), node, pods by uid, view.
         self.names: list[str] = []
         self.nodes: list[Node | None] = []
         self.pods_on: list[dict[str, PodInfo]] = []
-        self.amounts_offered: list[dict[str, int]] = []
         self._infos: list[RowNodeInfo] = []
         self._free: list[int] = []
         self.capacity = 0
@@ -108,19 +113,10 @@ class NodeTable:
         return (row for row in self.rows.values() if self.nodes[row] is not None)
 
     def allocatable(self, resource: str) -> Column:
-        column = self._allocatable.get(resource)
-        if column is None:
-            column = self._allocatable[resource] = self._zeros()
-            for row, amounts in enumerate(self.amounts_offered):
-                if resource in amounts:
-                    column.cell[row] = amounts[resource]
-        return column
+        return self.offered.column(resource)
 
     def requested(self, resource: str) -> Column:
-        column = self.requested_columns.get(resource)
-        if column is None:
-            column = self.requested_columns[resource] = self._zeros()
-        return column
+        return self.amounts_requested.column(resource)
 
     def nonzero_requested(self, resource: str) -> Column:
         return self._nonzero[resource]
@@ -129,7 +125,8 @@ class NodeTable:
         return self._labels.requirement(requirement)
 
     def label_values(self, key: str) -> tuple[NDArray[np.int32], Mapping[str, int]]:
-        return self._labels.values(key)
+        values = self._labels.values(key)
+        return values.ids, values.known
 
     def rows_with_image(self, name: str) -> Mapping[int, int]:
         return self.images.rows_with(name)
@@ -145,33 +142,21 @@ class NodeTable:
     def topology(self, key: str) -> TopologyColumn:
         column = self._topologies.get(key)
         if column is None:
-            column = self._topologies[key] = TopologyColumn(key, self.capacity)
-            for row in self.live_rows():
-                column.set(row, self.node(row).metadata.labels.get(key))
+            column = TopologyColumn(key, self._nowhere)
+            if self._labels.has(key) or column.is_of_hosts:
+                for row in self.live_rows():
+                    column.set(row, self.node(row).metadata.labels.get(key))
+            self._topologies.put(key, column)
         return column
 
     def matching(self, matcher: PodMatcher) -> MatchCountsTable:
-        if len(self.counts.tables()) > _MOST_MATCHERS:
-            self.forget_tables()
-        found = self.counts.matching(matcher, self.capacity, self.alive)
-        if len(found.domains) > _MOST_DOMAIN_TABLES:
-            self.forget_tables()
-            found = self.counts.matching(matcher, self.capacity, self.alive)
-        return found
+        return self.counts.matching(matcher, self.capacity, self.alive)
 
-    def terms(self, kind: TermKind) -> Sequence[AffinityTermTable]:
+    def terms(self, kind: TermKind) -> TermsOfKind:
         return self._terms.of_kind(kind)
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         return self._namespace_labels(namespace)
-
-    def referenced_label_keys(self) -> set[str]:
-        """Pod label keys that decide anything at the moment."""
-        return self.counts.referenced_keys | self._terms.referenced_keys
-
-    def label_key_count(self) -> int:
-        """Changes whenever `referenced_label_keys` does."""
-        return len(self.counts.referenced_keys) + len(self._terms.referenced_keys)
 
     def is_within_limits(self, node_name: str, wanted: Mapping[str, int]) -> bool:
         """Whether no more pods are there, and no more of what is wanted is requested, than the node can take."""
@@ -180,9 +165,9 @@ class NodeTable:
             return True
         if self.pod_count.cell[row] > self.allowed_pods.cell[row]:
             return False
-        offered = self.amounts_offered[row]
+        offered = self.offered.by_row[row]
         return all(
-            not amount or self.requested(resource).cell[row] <= offered.get(resource, 0)
+            not amount or self.amounts_requested.amount(resource, row) <= offered.get(resource, 0)
             for resource, amount in wanted.items()
         )
 
@@ -199,12 +184,14 @@ class NodeTable:
         amounts = node_allocatable(node)
         if row is None:
             row = self._row_for(node.metadata.name)
-        moves = old is None or old.metadata.labels != node.metadata.labels or old.spec != node.spec
-        if moves:
-            self._detach(row)
+        labels = old.metadata.labels if old is not None else {}
+        different = different_keys(labels, node.metadata.labels)
+        moves = old is None or old.spec != node.spec
+        if moves or different:
+            self._detach(row, None if moves else different)
         self._write_node(row, old, node, amounts)
-        if moves:
-            self._attach(row)
+        if moves or different:
+            self._attach(row, None if moves else different)
         self._touch_node(row)
 
     def remove_node(self, name: str) -> None:
@@ -212,14 +199,19 @@ class NodeTable:
         row = self.rows[name]
         if self.nodes[row] is None:
             raise KeyError(name)
-        self._detach(row)
+        self._detach(row, None)
+        labels = self.node(row).metadata.labels
         self.nodes[row] = None
         self.node_count -= 1
         self.alive[row] = False
         self.images.set(row, None)
-        for topology in self._topologies.values():
-            topology.clear(row)
-        self._attach(row)
+        self.offered.set(row, {})
+        self._labels.set(row, labels, {})
+        for key in {HOSTNAME_KEY, *labels}:
+            topology = self._topologies.peek(key)
+            if topology is not None:
+                topology.clear(row)
+        self._attach(row, None)
         self._touch_node(row)
         self._release_if_empty(row)
 
@@ -253,7 +245,22 @@ class NodeTable:
     def forget_tables(self) -> None:
         """Drops every count table and cached column; they are made again on demand."""
         self.generation += 1
-        self.counts.reset()
+        self.counts.reset(self._spare)
+
+    def kept(self) -> dict[str, int]:
+        """Number of entries of what users' words are kept in, by table."""
+        return {
+            "label keys": len(self.label_keys),
+            "label classes": len(self.counts.classes),
+            "count tables": len(self.counts.tables()),
+            "affinity terms": len(self._terms),
+            "topologies": len(self._topologies),
+            "label columns": len(self._labels),
+            "resource columns": len(self.offered.columns()) + len(self.amounts_requested.columns()),
+            "requested resources": len(self.amounts_requested.others),
+            "taint sets": len(self.taints.sets),
+            "images": len(self.images),
+        }
 
     # -- a pod comes or goes -----------------------------------------------------------------------------------------
 
@@ -284,12 +291,8 @@ class NodeTable:
             del here[pod.uid]
             if not here:
                 del self.affinity_pods[row]
-        self._charge_terms(pod.shape, row, sign)
-
-    def _charge_terms(self, shape: PodShape, row: int, sign: int) -> None:
         self.terms_epoch += 1
-        for table in self._terms.of_shape(shape):
-            table.add(row, sign)
+        (self._terms.add_pod if sign > 0 else self._terms.remove_pod)(pod.shape, row)
 
     # -- a node comes, changes or goes -------------------------------------------------------------------------------
 
@@ -297,31 +300,38 @@ class NodeTable:
         self.nodes[row] = node
         self.alive[row] = True
         self.node_count += old is None
-        self._write_allocatable(row, amounts)
+        self.offered.set(row, amounts)
+        self.allowed_pods.cell[row] = amounts.get("pods", 0)
         self.unschedulable[row] = node.spec.unschedulable
-        self.taints.set(row, node.spec.taints)
+        self._write_taints(row, node)
+        before = old.metadata.labels if old is not None else {}
         labels = node.metadata.labels
-        self._labels.set(row, labels)
-        for key, topology in self._topologies.items():
-            topology.set(row, labels.get(key))
+        self._labels.set(row, before, labels)
+        for key in {HOSTNAME_KEY, *before, *labels}:
+            topology = self._topologies.peek(key)
+            if topology is not None:
+                topology.set(row, labels.get(key))
         if old is None or old.status.images != node.status.images:
             self.images.set(row, node)
 
-    def _write_allocatable(self, row: int, amounts: dict[str, int]) -> None:
-        self.amounts_offered[row] = amounts
-        for resource, column in self._allocatable.items():
-            column.cell[row] = amounts.get(resource, 0)
-        self.allowed_pods.cell[row] = amounts.get("pods", 0)
+    def _write_taints(self, row: int, node: Node) -> None:
+        self.taints.set(row, node.spec.taints)
+        if self.taints.is_crowded:
+            self.taints.start_afresh()
+            self.forget_tables()
 
-    def _detach(self, row: int) -> None:
-        self.counts.detach(row)
-        for pod in self.affinity_pods.get(row, {}).values():
-            self._charge_terms(pod.shape, row, -1)
+    def _detach(self, row: int, label_keys: Collection[str] | None) -> None:
+        self.counts.detach(row, label_keys)
+        self._move_terms(row, -1)
 
-    def _attach(self, row: int) -> None:
-        self.counts.attach(row)
+    def _attach(self, row: int, label_keys: Collection[str] | None) -> None:
+        self.counts.attach(row, label_keys)
+        self._move_terms(row, 1)
+
+    def _move_terms(self, row: int, sign: int) -> None:
         for pod in self.affinity_pods.get(row, {}).values():
-            self._charge_terms(pod.shape, row, 1)
+            self.terms_epoch += 1
+            self._terms.move(pod.shape, row, sign)
 
     def _touch_node(self, row: int) -> None:
         self.node_log.append(row)
@@ -342,7 +352,6 @@ class NodeTable:
         if not self.pods_on[row]:
             del self.rows[self.names[row]]
             self.names[row] = ""
-            self.amounts_offered[row] = {}
             self._free.append(row)
 
     def _allocate(self, capacity: int) -> None:
@@ -352,7 +361,6 @@ class NodeTable:
         self.names += ["" for _ in added]
         self.nodes += [None for _ in added]
         self.pods_on += [{} for _ in added]
-        self.amounts_offered += [{} for _ in added]
         self._infos += [RowNodeInfo(self, row) for row in added]
         self._free += reversed(added)
         #: bool[capacity]: the row has a node.
@@ -360,37 +368,38 @@ class NodeTable:
         #: bool[capacity]: the node is cordoned.
         self.unschedulable: BoolColumn = np.zeros(capacity, np.bool_)
         #: int64[capacity]: pods on the row, assumed ones included; pods that the node takes at most.
-        self.pod_count = self._zeros()
-        self.allowed_pods = self._zeros()
-        #: int64[capacity] by resource: millicores of cpu, base units of anything else.
-        self._allocatable: dict[str, Column] = {}
-        self.requested_columns: dict[str, Column] = {}
-        self._nonzero = {"cpu": self._zeros(), "memory": self._zeros()}
-        self.charges = Charges(self.requested, self._nonzero, self.pod_count)
+        self.pod_count = zeros(capacity)
+        self.allowed_pods = zeros(capacity)
+        self.offered = OfferedAmounts(capacity)
+        self.amounts_requested = RequestedAmounts(capacity)
+        self._nonzero = {"cpu": zeros(capacity), "memory": zeros(capacity)}
+        self.charges = Charges(self.amounts_requested, self._nonzero, self.pod_count)
         self.taints = TaintColumn(capacity)
-        self._labels = LabelColumns(capacity, self._current_labels)
-        self._topologies: dict[str, TopologyColumn] = {}
-        self._terms = TermTables(self.topology)
+        self._spare = min(max(_SPARE_ROWS // capacity, _LEAST_SPARE), _MOST_SPARE)
+        self._labels = LabelColumns(capacity, self._current_labels, self._spare)
+        #: What topologies that no node has a label of share.
+        self._nowhere = np.zeros(capacity, np.intp)
+        self._topologies: SharedTable[str, TopologyColumn] = SharedTable(_SPARE_TOPOLOGIES)
+        self._terms = TermTables(self.topology, self.label_keys)
 
     def _grow(self) -> None:
         """More rows: every array is replaced and filled again; rows keep their numbers."""
-        self._allocate(self.capacity + self.capacity // 4 + _SMALLEST_CAPACITY)
         self.forget_tables()
+        self.label_keys.clear()
+        offered = self.offered.by_row
+        self._allocate(self.capacity + self.capacity // 4 + _SMALLEST_CAPACITY)
         self.node_count = 0
         for row in self.rows.values():
             node = self.nodes[row]
             if node is not None:
-                self._write_node(row, None, node, self.amounts_offered[row])
+                self._write_node(row, None, node, offered[row])
             for pod in self.pods_on[row].values():
                 self.charges.charge(pod.shape, row, 1)
             for pod in self.affinity_pods.get(row, {}).values():
-                self._charge_terms(pod.shape, row, 1)
+                self._terms.add_pod(pod.shape, row)
 
     def _current_labels(self) -> Iterable[tuple[int, Mapping[str, str]]]:
         return ((row, self.node(row).metadata.labels) for row in self.live_rows())
-
-    def _zeros(self) -> Column:
-        return Column(np.zeros(self.capacity, np.int64))
 
 
 def _tally(tallies: dict[int, Counter[Key]], row: int, keys: Iterable[Key], sign: int) -> None:

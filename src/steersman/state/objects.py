@@ -66,7 +66,10 @@ class ObjectStore:
         kind, name = type(obj), key(obj)
         old = self._by_kind.get(kind, {}).pop(name, None)
         if old is not None:
-            del self._by_namespace[kind, old.metadata.namespace][name]
+            neighbours = self._by_namespace[kind, old.metadata.namespace]
+            del neighbours[name]
+            if not neighbours:
+                del self._by_namespace[kind, old.metadata.namespace]
             self._changed(kind, name)
         return old
 

@@ -59,14 +59,13 @@ class RowNodeInfo:
         return int(self._table.allowed_pods.cell[self.row])
 
     def allocatable(self, resource: str) -> int:
-        return self._table.amounts_offered[self.row].get(resource, 0)
+        return self._table.offered.by_row[self.row].get(resource, 0)
 
     def offers(self, resource: str) -> bool:
-        return resource in self._table.amounts_offered[self.row]
+        return resource in self._table.offered.by_row[self.row]
 
     def requested(self, resource: str) -> int:
-        column = self._table.requested_columns.get(resource)
-        return 0 if column is None else int(column.cell[self.row])
+        return self._table.amounts_requested.amount(resource, self.row)
 
     def nonzero_requested(self, resource: str) -> int:
         return int(self._table.nonzero_requested(resource).cell[self.row])

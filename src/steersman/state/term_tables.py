@@ -2,32 +2,48 @@
 
 InterPodAffinity is symmetric: a pod that is there already may object to, or ask for, the pod that comes. Equal terms of
 different pods share one table. Pushed by `NodeTable` as pods come and go; read by the kernels of InterPodAffinity.
+
+Terms are facts: a table is there as long as some pod on a row has the term, and goes with the last. There may be as many as
+there are pods, so that a table is small unless many pods have its term, and which of them speak of a pod is found by an index.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from weakref import ref
 
 import numpy as np
 
-from steersman.framework.nodes_view import IntColumn, TermKind, Topology
+from steersman.api.selectors import NOTHING
+from steersman.framework.nodes_view import BoolColumn, IntColumn, TermKind, Topology
 from steersman.framework.pod_info import AffinityTerm, PodShape
+from steersman.state.label_keys import LabelKeysInUse
+from steersman.state.selector_index import SelectorIndex
 from steersman.state.topology import TopologyColumn
+
+#: With pods in more domains than this, an array is faster to read.
+_MOST_LISTED = 64
+#: A reader that has missed more new tables than this is faster with the index.
+_MOST_LATEST = 64
 
 
 class AffinityTermTable:
-    """Implements `framework.nodes_view.TermTable`."""
+    """Implements `framework.nodes_view.TermTable`. Invariant: the counts, listed or by domain, are those of the pods with the
+    term on rows that have the topology label; `total` is their sum."""
 
-    __slots__ = ("__weakref__", "_topology", "cell", "counts", "term", "total")
+    __slots__ = ("__weakref__", "_array", "_cell", "_listed", "_topology", "term", "total", "users")
 
     def __init__(self, term: AffinityTerm, topology: TopologyColumn) -> None:
         self.term = term
         self._topology = topology
-        #: int64[domains]: pods with the term by domain; slot 0 is not meaningful.
-        self.counts: IntColumn = np.zeros(topology.size, np.int64)
-        self.cell = self.counts.data
+        #: Pods by domain, of domains that have some; empty once there is an array.
+        self._listed: dict[int, int] = {}
+        #: int64[domains]: the same; slot 0 is never written. None as long as there are few domains.
+        self._array: IntColumn | None = None
+        self._cell: memoryview | None = None
         self.total = 0
-        topology.on_grow(self._grow)
+        #: Number of pods with the term on any row, each as often as it has the term.
+        self.users = 0
 
     @property
     def topology(self) -> Topology:
@@ -35,44 +51,161 @@ class AffinityTermTable:
 
     def add(self, row: int, sign: int) -> None:
         domain = self._topology.cell[row]
-        if domain:
-            self.cell[domain] += sign
-            self.total += sign
+        if not domain:
+            return
+        self.total += sign
+        if self._cell is not None:
+            self._cell[domain] += sign
+            return
+        count = self._listed.get(domain, 0) + sign
+        if count:
+            self._listed[domain] = count
+            if len(self._listed) > _MOST_LISTED:
+                self._make_array()
+        else:
+            del self._listed[domain]
+
+    def by_domain(self) -> dict[int, int]:
+        """Pods by domain, of domains that have some."""
+        if self._array is None:
+            return dict(self._listed)
+        return {domain: int(self._array[domain]) for domain in self._array.nonzero()[0].tolist()}
+
+    def mark_inhabited(self, domains: BoolColumn | None) -> BoolColumn:
+        if self._array is not None:
+            inhabited: BoolColumn = self._array > 0
+            if domains is None:
+                return inhabited
+            domains |= inhabited
+            return domains
+        if domains is None:
+            domains = np.zeros(self._topology.size, np.bool_)
+        domains[list(self._listed)] = True
+        return domains
+
+    def add_weighted(self, sums: IntColumn | None, weight: int) -> IntColumn:
+        if sums is None:
+            sums = np.zeros(self._topology.size, np.int64)
+        if self._array is not None:
+            sums += self._array * weight
+        else:
+            for domain, count in self._listed.items():
+                sums[domain] += count * weight
+        return sums
+
+    def _make_array(self) -> None:
+        self._array = np.zeros(self._topology.size, np.int64)
+        self._array[list(self._listed)] = list(self._listed.values())
+        self._cell = self._array.data
+        self._listed = {}
+        self._topology.on_grow(self._grow)
 
     def _grow(self, size: int) -> None:
+        assert self._array is not None
         grown = np.zeros(size, np.int64)
-        grown[: len(self.counts)] = self.counts
-        self.counts = grown
-        self.cell = grown.data
+        grown[: len(self._array)] = self._array
+        self._array = grown
+        self._cell = grown.data
+
+
+class TermsOfKind:
+    """Implements `framework.nodes_view.Terms`: the terms of one kind that pods on rows have."""
+
+    def __init__(self) -> None:
+        self._tables: dict[AffinityTerm, AffinityTermTable] = {}
+        self._index: SelectorIndex[AffinityTermTable] = SelectorIndex()
+        #: The latest tables, up to number `end`; those that have gone are not kept alive by it.
+        self._latest: list[ref[AffinityTermTable]] = []
+        self.end = 0
+
+    def since(self, position: int) -> Sequence[AffinityTermTable] | None:
+        missed = self.end - position
+        if missed > len(self._latest):
+            return None
+        return [table for reference in self._latest[len(self._latest) - missed :] if (table := reference()) is not None]
+
+    def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterator[AffinityTermTable]:
+        return self._index.candidates(namespace, labels)
+
+    def get(self, term: AffinityTerm) -> AffinityTermTable | None:
+        return self._tables.get(term)
+
+    def add(self, table: AffinityTermTable) -> None:
+        self._tables[table.term] = table
+        self._index.add(table, table.term.selector, _namespaces(table.term))
+        self._latest.append(ref(table))
+        self.end += 1
+        if len(self._latest) > 2 * _MOST_LATEST:
+            del self._latest[:_MOST_LATEST]
+
+    def remove(self, table: AffinityTermTable) -> None:
+        del self._tables[table.term]
+        self._index.discard(table, table.term.selector, _namespaces(table.term))
+
+    def __iter__(self) -> Iterator[AffinityTermTable]:
+        return iter(self._tables.values())
+
+    def __len__(self) -> int:
+        return len(self._tables)
 
 
 class TermTables:
     """All terms of pods on rows."""
 
-    def __init__(self, topology: Callable[[str], TopologyColumn]) -> None:
+    def __init__(self, topology: Callable[[str], TopologyColumn], label_keys: LabelKeysInUse) -> None:
         self._topology = topology
-        self._known: dict[tuple[TermKind, AffinityTerm], AffinityTermTable] = {}
-        self._of_kind: dict[TermKind, list[AffinityTermTable]] = {kind: [] for kind in TermKind}
+        self._label_keys = label_keys
+        self._of_kind = {kind: TermsOfKind() for kind in TermKind}
+        #: The tables of each shape that pods on rows have, and how many these pods are.
         self._of_shape: dict[PodShape, tuple[AffinityTermTable, ...]] = {}
-        #: Label keys that some term's selector refers to.
-        self.referenced_keys: set[str] = set()
+        self._pods: dict[PodShape, int] = {}
 
-    def of_kind(self, kind: TermKind) -> list[AffinityTermTable]:
+    def of_kind(self, kind: TermKind) -> TermsOfKind:
         return self._of_kind[kind]
 
-    def of_shape(self, shape: PodShape) -> tuple[AffinityTermTable, ...]:
-        known = self._of_shape.get(shape)
-        if known is None:
-            known = self._of_shape[shape] = tuple(self._table(kind, term) for kind, term in terms_of(shape))
-        return known
+    def add_pod(self, shape: PodShape, row: int) -> None:
+        """A pod of the shape comes to the row."""
+        tables = self._of_shape.get(shape)
+        if tables is None:
+            tables = self._of_shape[shape] = tuple(self._table(kind, term) for kind, term in terms_of(shape))
+            self._pods[shape] = 0
+        self._pods[shape] += 1
+        for table in tables:
+            table.users += 1
+            table.add(row, 1)
+
+    def remove_pod(self, shape: PodShape, row: int) -> None:
+        """A pod of the shape leaves the row; what nobody refers to any more is freed."""
+        for table in self._of_shape[shape]:
+            table.users -= 1
+            table.add(row, -1)
+        self._pods[shape] -= 1
+        if not self._pods[shape]:
+            del self._pods[shape]
+            self._free(shape, self._of_shape.pop(shape))
+
+    def move(self, shape: PodShape, row: int, sign: int) -> None:
+        """The labels of the row's node are about to change (-1), or have changed (1)."""
+        for table in self._of_shape[shape]:
+            table.add(row, sign)
 
     def _table(self, kind: TermKind, term: AffinityTerm) -> AffinityTermTable:
-        known = self._known.get((kind, term))
+        terms = self._of_kind[kind]
+        known = terms.get(term)
         if known is None:
-            known = self._known[kind, term] = AffinityTermTable(term, self._topology(term.topology_key))
-            self._of_kind[kind].append(known)
-            self.referenced_keys.update(term.selector.keys)
+            known = AffinityTermTable(term, self._topology(term.topology_key))
+            terms.add(known)
+            self._label_keys.hold(term.selector.keys)
         return known
+
+    def _free(self, shape: PodShape, tables: Iterable[AffinityTermTable]) -> None:
+        for (kind, term), table in zip(terms_of(shape), tables, strict=True):
+            if not table.users and self._of_kind[kind].get(term) is table:
+                self._of_kind[kind].remove(table)
+                self._label_keys.release(term.selector.keys)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._of_kind.values()))
 
 
 def terms_of(shape: PodShape) -> Iterable[tuple[TermKind, AffinityTerm]]:
@@ -85,3 +218,8 @@ def terms_of(shape: PodShape) -> Iterable[tuple[TermKind, AffinityTerm]]:
     ):
         for term in terms:
             yield kind, term
+
+
+def _namespaces(term: AffinityTerm) -> frozenset[str] | None:
+    """All that the term reaches, if it names them."""
+    return term.namespaces if term.namespace_selector == NOTHING else None

@@ -22,11 +22,15 @@ _HEADROOM = 16
 class TopologyColumn:
     """Implements `framework.nodes_view.Topology`."""
 
-    def __init__(self, key: str, capacity: int) -> None:
+    def __init__(self, key: str, nowhere: NDArray[np.intp]) -> None:
+        """`nowhere` are as many zeros as there are rows; it is never written to."""
         self.key = key
-        #: intp[capacity]: domain id by row, 0 without label. Written by `set` and `clear`.
-        self.domain: NDArray[np.intp] = np.zeros(capacity, np.intp)
+        capacity = len(nowhere)
+        #: intp[capacity]: domain id by row, 0 without label. Written by `set` and `clear`. As long as no row has the label,
+        #: which users who write keys do not care about, it is shared with other topologies.
+        self.domain: NDArray[np.intp] = nowhere
         self.cell = self.domain.data
+        self._is_shared = True
         #: Domains that have a row: id by label value, value by id, and the number of rows by id.
         self._ids: dict[str, int] = {}
         self._values: dict[int, str] = {}
@@ -36,14 +40,24 @@ class TopologyColumn:
         #: Ids below `_next_id` that no domain has, apart from those of rows.
         self._free_ids: list[int] = []
         self.size = self._next_id + (0 if self._by_row else _HEADROOM)
-        #: Rows with a node whose domain id is not `row + 1`.
+        #: Rows with a node whose domain id is not `row + 1`; only of host names.
         self._irregular: set[int] = set()
         self._on_grow: list[WeakMethod[Callable[[int], None]]] = []
+        #: With so many of them, those are dropped whose table has gone.
+        self._look_for_freed = 8
 
     def on_grow(self, callback: Callable[[int], None]) -> None:
         """The method is called with the new size when per-domain tables must become longer, as long as its table is
         in use."""
+        if len(self._on_grow) >= self._look_for_freed:
+            self._on_grow = [reference for reference in self._on_grow if reference() is not None]
+            self._look_for_freed = 2 * len(self._on_grow) + 8
         self._on_grow.append(WeakMethod(callback))
+
+    @property
+    def is_of_hosts(self) -> bool:
+        """Whether its ids go by row: then also the rows without the label have to be known."""
+        return self._by_row
 
     @property
     def one_row_per_domain(self) -> bool:
@@ -59,7 +73,7 @@ class TopologyColumn:
         if self._values.get(domain) != value:
             self._leave(row)
             domain = 0 if value is None else self._enter(row, value)
-        if domain == row + 1:
+        if not self._by_row or domain == row + 1:
             self._irregular.discard(row)
         else:
             self._irregular.add(row)
@@ -81,6 +95,10 @@ class TopologyColumn:
             self._values[domain] = value
             self._row_count[domain] = 0
         self._row_count[domain] += 1
+        if self._is_shared:
+            self._is_shared = False
+            self.domain = np.zeros(len(self.domain), np.intp)
+            self.cell = self.domain.data
         self.cell[row] = domain
         return domain
 

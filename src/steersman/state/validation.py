@@ -18,7 +18,8 @@ from steersman.framework.nodes_view import Column, IntColumn, TermKind
 from steersman.framework.pod_info import AffinityTerm, HostPort, PodInfo
 from steersman.framework.pod_resources import node_allocatable
 from steersman.state.dirty_log import DirtyLog
-from steersman.state.pod_counts import DomainCountsTable, MatchCountsTable
+from steersman.state.domain_counts import DomainCountsTable, MatchCountsTable
+from steersman.state.label_classes import LabelClass, LabelClasses, class_key
 from steersman.state.pod_lifecycle import PodState
 from steersman.state.term_tables import terms_of
 from steersman.state.topology import HOSTNAME_KEY, TopologyColumn
@@ -52,6 +53,7 @@ def validate_table(table: NodeTable) -> None:
     for counts in table.counts.tables():
         _validate_match_counts(table, counts)
     _validate_terms(table)
+    _validate_references(table)
     for log in (table.log, table.node_log, table.start_log):
         _validate_log(log)
 
@@ -130,15 +132,19 @@ def _validate_amounts(table: NodeTable) -> None:
         requested: Counter[str] = Counter()
         for shape in shapes:
             requested.update(shape.requests)
-        for resource in requested.keys() | table.requested_columns.keys():
-            column = table.requested_columns.get(resource)
-            found = 0 if column is None else column.cell[row]
+        columns = table.amounts_requested.columns()
+        for resource in requested.keys() | columns.keys() | table.amounts_requested.others.keys():
+            known = table.amounts_requested.amount(resource, row)
+            found = columns[resource].cell[row] if resource in columns else known
             _expect_of_pods(table, row, f"requested {resource}", found, requested[resource])
+            _expect_of_pods(table, row, f"requested {resource} beside its column", known, requested[resource])
         nonzero = table._nonzero
         cpu, memory = sum(s.nonzero_cpu for s in shapes), sum(s.nonzero_memory for s in shapes)
         _expect_of_pods(table, row, "nonzero requested cpu", nonzero["cpu"].cell[row], cpu)
         _expect_of_pods(table, row, "nonzero requested memory", nonzero["memory"].cell[row], memory)
         _expect_of_pods(table, row, "number of pods", table.pod_count.cell[row], len(pods))
+    empty = [name for name, rows in table.amounts_requested.others.items() if not rows or not all(rows.values())]
+    _expect("table", "resources that no pod requests", empty, [])
     for name, column in _all_columns(table):
         twin = _is_twin(column.cell, column.values) and len(column.values) == table.capacity
         _expect(f"column {name}", "one array with its twin, of the table's length", twin, True)
@@ -150,8 +156,8 @@ def _expect_of_pods(table: NodeTable, row: int, what: str, found: int, expected:
 
 
 def _all_columns(table: NodeTable) -> Iterator[tuple[str, Column]]:
-    yield from table.requested_columns.items()
-    yield from table._allocatable.items()
+    yield from table.amounts_requested.columns().items()
+    yield from table.offered.columns().items()
     yield from table._nonzero.items()
     yield from (("pod count", table.pod_count), ("allowed pods", table.allowed_pods))
 
@@ -160,9 +166,9 @@ def _validate_nodes(table: NodeTable) -> None:
     """What node objects say, on the rows that have one."""
     for row, node in _live(table):
         place, offered = _place(table, row), node_allocatable(node)
-        _expect(place, "amounts offered", table.amounts_offered[row], offered)
+        _expect(place, "amounts offered", table.offered.by_row[row], offered)
         _expect(place, "allowed pods", table.allowed_pods.cell[row], offered.get("pods", 0))
-        for resource, column in table._allocatable.items():
+        for resource, column in table.offered.columns().items():
             _expect(place, f"allocatable {resource}", column.cell[row], offered.get(resource, 0))
         _expect(place, "unschedulable", bool(table.unschedulable[row]), node.spec.unschedulable)
         timeless = tuple(Taint(taint.key, taint.value, taint.effect) for taint in node.spec.taints)
@@ -173,10 +179,16 @@ def _validate_labels(table: NodeTable) -> None:
     labels = table._labels
     for row, node in _live(table):
         place, own = _place(table, row), node.metadata.labels
-        for key, (ids, known) in labels._values.items():
-            _expect(place, f"value id of label {key}", int(ids[row]), known.get(own[key]) if key in own else -1)
+        for key, values in labels._values.items():
+            expected = values.known.get(own[key]) if key in own else -1
+            _expect(place, f"value id of label {key}", int(values.ids[row]), expected)
         for requirement, met in labels._met.items():
             _expect(place, f"requirement {requirement}", bool(met[row]), requirement.matches(own))
+
+    offered = Counter(key for _, node in _live(table) for key in node_allocatable(node))
+    _expect("table", "number of nodes by offered resource", table.offered._nodes_with, offered)
+    labelled = Counter(key for _, node in _live(table) for key in node.metadata.labels)
+    _expect("table", "number of nodes by label", labels._nodes_with, labelled)
 
 
 def _validate_images(table: NodeTable) -> None:
@@ -244,28 +256,53 @@ def _validate_topology(table: NodeTable, topology: TopologyColumn) -> None:
 
 
 def _validate_label_classes(table: NodeTable) -> None:
-    counts = table.counts
+    classes = table.counts.classes
     rows_of: dict[object, Counter[int]] = {}
     for row, pod in _pods(table):
-        key = (pod.namespace, frozenset(pod.labels.items()), pod.is_terminating)
+        key = class_key(pod)
         rows_of.setdefault(key, Counter())[row] += 1
-        known = counts._classes.get(key)
         if not pod.is_terminating:
-            _expect(f"pod {pod.key}", "label class", pod.template.label_class, known, "the registered one")
-    found = {key: known.rows for key, known in counts._classes.items()}
-    _expect("label classes", "pods by row", found, rows_of)
+            _expect(f"pod {pod.key}", "label class", pod.template.label_class, classes.get(key), "the registered one")
+    _expect("label classes", "pods by row", {known.key: known.rows for known in classes}, rows_of)
     by_namespace: dict[str, set[object]] = {}
-    for known in counts._classes.values():
-        by_namespace.setdefault(known.key[0], set()).add(known)
-        if known.generation == counts._generation:
-            labels = table.namespace_labels(known.key[0])
-            considered = counts.tables()[: known.considered]
-            matched = [t for t in considered if t.matcher.matches(known.example, labels)]
-            _expect(f"label class {known.key}", "count tables", known.tables, matched)
-    _expect("label classes", "by namespace", {n: set(c) for n, c in counts._by_namespace.items()}, by_namespace)
-    _expect("count tables", "by matcher", list(counts._matchers.values()), counts.tables())
-    keys = {key for counted in counts.tables() for key in counted.matcher.selector.keys}
-    _expect("count tables", "label keys referred to", counts.referenced_keys, keys)
+    for known in classes:
+        by_namespace.setdefault(known.namespace, set()).add(known)
+        _validate_tables_of_class(table, known)
+    _expect("label classes", "by namespace", {n: set(c) for n, c in classes._by_namespace.items()}, by_namespace)
+    _validate_filed_classes(classes)
+
+
+def _validate_tables_of_class(table: NodeTable, known: LabelClass) -> None:
+    counts = table.counts
+    labels = table.namespace_labels(known.namespace)
+    matching = {id(t) for t in counts.tables() if t.matcher.matches(known, labels)}
+    following = [id(t) for reference in known.tables if (t := reference()) is not None]
+    found = following if known.generation == counts._generation else []
+    _expect(f"label class {known.key}", "count tables", sorted(found), sorted(matching))
+
+
+def _validate_filed_classes(classes: LabelClasses) -> None:
+    for key, by_value in classes._by_label.items():
+        expected: dict[str, set[LabelClass]] = {}
+        for known in classes:
+            if key in known.labels:
+                expected.setdefault(known.labels[key], set()).add(known)
+        _expect("label classes", f"by label {key}", {value: set(found) for value, found in by_value.items()}, expected)
+
+
+def _validate_references(table: NodeTable) -> None:
+    """Selectors in use, counted by the label keys that they refer to and found by what they demand."""
+    matchers = [counted.matcher for counted in table.counts.tables()]
+    findable = {matcher for matcher in matchers if matcher.selector.requirements is not None}
+    _expect("count tables", "matchers in the index", table.counts._index.entries(), findable)
+    users = Counter(key for matcher in matchers for key in matcher.selector.keys)
+    for kind in TermKind:
+        terms = table.terms(kind)
+        in_use = {counted for counted in terms if counted.term.selector.requirements is not None}
+        _expect(f"{kind.value} terms", "tables in the index", terms._index.entries(), in_use)
+        users.update(key for counted in terms for key in counted.term.selector.keys)
+    found = {key: count for key, count in table.label_keys.users.items() if count}
+    _expect("label keys", "selectors by key", found, dict(users))
 
 
 def _validate_match_counts(table: NodeTable, counts: MatchCountsTable) -> None:
@@ -277,14 +314,13 @@ def _validate_match_counts(table: NodeTable, counts: MatchCountsTable) -> None:
         if counts.per_row.cell[row] != expected[row]:
             story = _pods_story(table, row)
             _expect(f"{place}, {_place(table, row)}", "matching pods", counts.per_row.cell[row], expected[row], story)
-    _expect(place, "domain tables", list(counts._by_domain.values()), counts.domains)
-    for domains in counts.domains:
+    for domains in counts.domains():
         _validate_domain_counts(table, f"{place} by {domains.topology.key}", domains, expected)
 
 
 def _validate_domain_counts(table: NodeTable, place: str, domains: DomainCountsTable, pods: Mapping[int, int]) -> None:
     topology, eligible = domains._topology, domains._eligible
-    _expect(place, "topology the table's own", topology is table._topologies[topology.key], True)
+    _expect(place, "topology the table's own", topology is table._topologies.peek(topology.key), True)
     answers = None if eligible is None else eligible.rows()
     counts: Counter[int] = Counter()
     eligible_rows: Counter[int] = Counter()
@@ -304,22 +340,24 @@ def _validate_domain_counts(table: NodeTable, place: str, domains: DomainCountsT
 
 
 def _validate_terms(table: NodeTable) -> None:
-    """Slot 0 of a term table, the rows without the label, means nothing."""
+    """Every term that pods on rows have, no other, and by domain those whose node has the label."""
     expected: dict[tuple[TermKind, AffinityTerm], Counter[int]] = {}
     for row, pod in _pods(table):
         for kind, term in terms_of(pod.shape):
             domain = int(table.topology(term.topology_key).domain[row])
             expected.setdefault((kind, term), Counter())[domain] += bool(domain)
-    known = table._terms._known
-    _expect("affinity terms", "terms of pods that have no table", expected.keys() - known.keys(), set())
+    pods = Counter((kind, term) for _, pod in _pods(table) for kind, term in terms_of(pod.shape))
+    known = {(kind, counted.term): counted for kind in TermKind for counted in table.terms(kind)}
+    _expect("affinity terms", "terms that have a table", known.keys(), pods.keys(), "those that pods have")
     for (kind, term), counted in known.items():
         place = f"{kind.value} term {term}"
         domains = +expected.get((kind, term), Counter())
-        _expect_domains(place, "pods", counted.counts, domains)
+        _expect(place, "pods by domain", counted.by_domain(), dict(domains))
         _expect(place, "total", counted.total, domains.total())
-        _expect(place, "twin of the same array", _is_twin(counted.cell, counted.counts), True)
-        _expect(place, "listed under its kind", counted in table.terms(kind), True)
-    _expect("affinity terms", "number of tables", sum(len(table.terms(kind)) for kind in TermKind), len(known))
+        _expect(place, "pods with the term", counted.users, pods[kind, term])
+    shapes = Counter(pod.shape for _, pod in _pods(table) if pod.shape.has_affinity)
+    _expect("affinity terms", "pods by shape", table._terms._pods, dict(shapes))
+    _expect("affinity terms", "shapes with tables", table._terms._of_shape.keys(), shapes.keys())
 
 
 def _expect_domains(place: str, what: str, counts: Iterable[int], expected: Mapping[int, int]) -> None:

@@ -26,7 +26,7 @@ def daemon(number: int) -> PodBuilder:
 
 
 def tables_of_web(cluster: SpreadCluster) -> int:
-    return len(cluster.table.matching(SpreadMatcher("default", from_labels(WEB))).domains)
+    return len(list(cluster.table.matching(SpreadMatcher("default", from_labels(WEB))).domains()))
 
 
 def test_tables_for_hard_constraints_are_given_up_from_time_to_time() -> None:
@@ -46,6 +46,6 @@ def test_soft_constraints_count_nothing_before_nodes_are_scored() -> None:
     pod = daemon(0).spread(ZONE, when="ScheduleAnyway", selector=WEB).info()
     kernel = cluster.plugin(NO_DEFAULTS).score_kernel(pod, cluster.table)
     assert kernel is not None
-    assert not cluster.table.referenced_label_keys()
+    assert not cluster.table.label_keys.keys()
     kernel.normalized(Feasible(np.zeros(cluster.table.capacity, np.int32), 2))
-    assert cluster.table.referenced_label_keys() == {"app"}
+    assert cluster.table.label_keys.keys() == {"app"}

@@ -97,8 +97,7 @@ def _rows_near_any(tables: Iterable[DomainCounts | TermTable]) -> BoolColumn | N
     for table in tables:
         if table.total:
             topology = table.topology
-            domains = table.counts > 0
-            inhabited[topology] = domains if topology not in inhabited else inhabited[topology] | domains
+            inhabited[topology] = table.mark_inhabited(inhabited.get(topology))
     near: BoolColumn | None = None
     for topology, domains in inhabited.items():
         domains[0] = False

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from steersman.api.selectors import EVERYTHING, NOTHING, Selector
-from steersman.framework.nodes_view import DomainCounts, NodesView
-from steersman.framework.pod_info import AffinityTerm, PodInfo
+from steersman.framework.nodes_view import DomainCounts, LabelledPod, NodesView
+from steersman.framework.pod_info import AffinityTerm
 from steersman.plugins.inter_pod_affinity.namespaces import NO_LABELS
 
 
@@ -40,7 +40,12 @@ class TermsMatcher(msgspec.Struct, frozen=True, cache_hash=True):
     def of(cls, *terms: AffinityTerm) -> TermsMatcher:
         return cls(_joint_selector(terms), frozenset(_scope(term) for term in terms))
 
-    def matches(self, pod: PodInfo, namespace_labels: Mapping[str, str]) -> bool:
+    @property
+    def namespace_names(self) -> frozenset[str] | None:
+        """Those that one of the scopes names, if it reaches no others."""
+        return next((scope.names for scope in self.scopes if scope.selector == NOTHING), None)
+
+    def matches(self, pod: LabelledPod, namespace_labels: Mapping[str, str]) -> bool:
         return self.selector.matches(pod.labels) and self.may_match_namespace(pod.namespace, namespace_labels)
 
     def may_match_namespace(self, namespace: str, namespace_labels: Mapping[str, str]) -> bool:

@@ -84,10 +84,8 @@ class PreferredTermsKernel(ClusterScoreKernel):
         """Sum of weights by domain. Domain 0, the rows without the label, has no weight."""
         sums: dict[Topology, IntColumn] = {}
         for weight, table in self._that_count():
-            weights = table.counts * weight
-            known = sums.setdefault(table.topology, weights)
-            if known is not weights:
-                known += weights
+            topology = table.topology
+            sums[topology] = table.add_weighted(sums.get(topology), weight)
         for weights in sums.values():
             weights[0] = 0
         return sums

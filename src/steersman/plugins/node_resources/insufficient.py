@@ -7,12 +7,10 @@ from typing import Final, NamedTuple, Protocol
 
 from steersman.api import Node
 from steersman.framework.device_classes import DeviceClasses
-from steersman.framework.pod_resources import CPU, EPHEMERAL_STORAGE, MEMORY, PODS, is_extended, node_allocatable
+from steersman.framework.pod_resources import CORE_RESOURCES, PODS, is_extended, node_allocatable
 from steersman.framework.status import Code, Status
 
 REASON_TOO_MANY_PODS: Final = "Too many pods"
-#: Checked, and named in reasons, in this order; all other resources follow.
-CORE_RESOURCES: Final = (CPU, MEMORY, EPHEMERAL_STORAGE)
 
 
 def insufficient_reason(resource: str) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 
 from steersman import api
 from steersman.api import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
+from steersman.bounded_table import RecentTable
 from steersman.framework.columns import ClusterFilterKernel, StatusTable
 from steersman.framework.handle import Objects
 from steersman.framework.node_info import NodeInfo
@@ -31,7 +32,7 @@ from steersman.plugins.node_volume_limits.attachments import Attachments, volume
 UNLIMITED = 1 << 40
 _KINDS = (CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment)
 _SOME_NODE = CSINode()
-_MOST_SHAPES = 1 << 15
+_MOST_SHAPES = 1 << 10
 
 
 class RowVolumes:
@@ -49,7 +50,7 @@ class RowVolumes:
         #: Rows with a volume that may turn out to be a fault: those made for a pod, and in-tree disks.
         self._doubtful: BoolColumn = np.zeros(view.capacity, np.bool_)
         #: By shape of a pod: the number of its volumes, and whether one is doubtful.
-        self._by_shape: dict[PodShape, tuple[int, bool]] = {}
+        self._by_shape: RecentTable[PodShape, tuple[int, bool]] = RecentTable(_MOST_SHAPES)
         self._limits: dict[str, IntColumn] = {}
         self._limited: BoolColumn = self._doubtful
         self._attached: IntColumn = self._uses
@@ -81,9 +82,8 @@ class RowVolumes:
         for pod in self.view.info(row).pods:
             known = self._by_shape.get(pod.shape)
             if known is None:
-                if len(self._by_shape) >= _MOST_SHAPES:
-                    self._by_shape.clear()
-                known = self._by_shape[pod.shape] = _volumes_of(pod.pod)
+                known = _volumes_of(pod.pod)
+                self._by_shape.put(pod.shape, known)
             uses += known[0]
             doubtful = doubtful or known[1]
         return uses, doubtful

@@ -18,10 +18,10 @@ from steersman.api.tolerations import NO_EXECUTE, NO_SCHEDULE, find_untolerated_
 from steersman.framework.nodes_view import (
     BoolColumn,
     DomainCounts,
+    LabelledPod,
     MatchCounts,
     NodesView,
 )
-from steersman.framework.pod_info import PodInfo
 from steersman.plugins.pod_topology_spread.constraints import HONOR, SpreadConstraint
 
 _EFFECTS = (NO_SCHEDULE, NO_EXECUTE)
@@ -33,7 +33,11 @@ class SpreadMatcher(msgspec.Struct, frozen=True, cache_hash=True):
     namespace: str
     selector: Selector
 
-    def matches(self, pod: PodInfo, namespace_labels: Mapping[str, str]) -> bool:
+    @property
+    def namespace_names(self) -> frozenset[str]:
+        return frozenset((self.namespace,))
+
+    def matches(self, pod: LabelledPod, namespace_labels: Mapping[str, str]) -> bool:
         if pod.is_terminating or pod.namespace != self.namespace or self.selector.empty:
             return False
         return self.selector.matches(pod.labels)

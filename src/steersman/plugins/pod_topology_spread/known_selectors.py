@@ -10,6 +10,7 @@ from typing import Final, TypeAlias
 
 from steersman import api
 from steersman.api.selectors import Selector
+from steersman.bounded_table import RecentTable
 from steersman.framework.handle import Objects
 from steersman.framework.pod_info import PodInfo
 from steersman.plugins.pod_topology_spread.default_selector import (
@@ -19,8 +20,8 @@ from steersman.plugins.pod_topology_spread.default_selector import (
     service_labels,
 )
 
-#: More than this many are forgotten together.
-_MOST: Final = 1 << 14
+#: So many of each are remembered.
+_MOST: Final = 1 << 12
 _SERVICE: Final = api.Service
 #: Kinds of controllers whose selector counts, by the API version and kind of an owner reference.
 _CONTROLLERS: Final[dict[tuple[str, str], type[api.Object]]] = {
@@ -45,10 +46,10 @@ class KnownSelectors:
         self._changes_seen = -1
         self._epoch = -1
         #: By namespace: the labels by which a service selects.
-        self._keys: dict[str, frozenset[str]] = {}
-        self._selected: dict[tuple[str, Labels], dict[str, str]] = {}
+        self._keys: RecentTable[str, frozenset[str]] = RecentTable(_MOST)
+        self._selected: RecentTable[tuple[str, Labels], dict[str, str]] = RecentTable(_MOST)
         #: With the version of the controller's kind for which the selector is right: status changes all the time.
-        self._selectors: dict[Decisive, tuple[int, Selector]] = {}
+        self._selectors: RecentTable[Decisive, tuple[int, Selector]] = RecentTable(_MOST)
 
     def epoch(self) -> int:
         """Changes whenever the selector of a pod may have changed: with services and controllers."""
@@ -66,7 +67,8 @@ class KnownSelectors:
         namespace = pod.namespace
         keys = self._keys.get(namespace)
         if keys is None:
-            keys = self._keys[namespace] = self._service_keys(namespace)
+            keys = self._service_keys(namespace)
+            self._keys.put(namespace, keys)
         labels = tuple([item for item in pod.labels.items() if item[0] in keys]) if keys else ()
         kind, name = None, ""
         for owner in pod.pod.metadata.owner_references:
@@ -79,14 +81,13 @@ class KnownSelectors:
         return known[1] if known is not None and known[0] == stamp else self._find(decisive, stamp, pod.pod)
 
     def _find(self, decisive: Decisive, stamp: int, pod: api.Pod) -> Selector:
-        if len(self._selectors) >= _MOST:
-            self._start_afresh(self._services)
         by_services = decisive[:2]
         selected = self._selected.get(by_services)
         if selected is None:
-            selected = self._selected[by_services] = service_labels(pod, self._objects)
+            selected = service_labels(pod, self._objects)
+            self._selected.put(by_services, selected)
         found = joined_with_controller(selected, pod, self._objects)
-        self._selectors[decisive] = stamp, found
+        self._selectors.put(decisive, (stamp, found))
         return found
 
     def _start_afresh(self, services: int) -> None:

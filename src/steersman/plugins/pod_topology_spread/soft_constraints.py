@@ -19,7 +19,8 @@ class SoftConstraint:
     """One constraint of a pod."""
 
     def __init__(self, constraint: SpreadConstraint, pod: Pod, rule: NodeRule, view: NodesView) -> None:
-        pods = matching_pods(constraint, pod, view)
+        #: Kept, because its columns follow the pods only as long as somebody refers to it.
+        self._pods = pods = matching_pods(constraint, pod, view)
         self.topology = view.topology(constraint.topology_key)
         self.max_skew = constraint.max_skew
         #: Matching pods by row.

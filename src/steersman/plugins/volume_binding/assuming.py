@@ -81,8 +81,8 @@ class AssumedVolumes(AssumedObjects[PersistentVolume]):
         super().__init__(PersistentVolume, objects)
         #: The version of the lister at which the following were exact; None: never.
         self._sorted: int | None = None
-        #: Where each volume is among the following.
-        self._drawers: dict[str, dict[str, None]] = {}
+        #: Where each volume is: among which of the following, and under which name.
+        self._drawers: dict[str, tuple[dict[str, dict[str, None]], str]] = {}
         #: Keys of volumes that are nobody's, by class.
         self._free: dict[str, dict[str, None]] = {}
         #: Keys of the others, by the claim that they are bound to or set aside for.
@@ -106,26 +106,30 @@ class AssumedVolumes(AssumedObjects[PersistentVolume]):
             return
         changed = None if self._sorted is None else self._objects.changed_since(PersistentVolume, self._sorted)
         if changed is None:
-            for drawers in (self._drawers, self._free, self._taken):
-                drawers.clear()
+            self._drawers.clear()
+            self._free.clear()
+            self._taken.clear()
             changed = [api.key(volume) for volume in self._objects.list(PersistentVolume)]
         for key in changed:
             self._put_away(key, self.shown(key))
         self._sorted = version
 
     def _put_away(self, key: str, volume: PersistentVolume | None) -> None:
-        drawer = self._drawers.pop(key, None)
-        if drawer is not None:
-            del drawer[key]
+        before = self._drawers.pop(key, None)
+        if before is not None:
+            drawers, name = before
+            del drawers[name][key]
+            if not drawers[name]:
+                del drawers[name]
         if volume is None:
             return
         owner = volume.spec.claim_ref
         if owner is None:
-            drawer = self._free.setdefault(class_of_volume(volume), {})
+            drawers, name = self._free, class_of_volume(volume)
         else:
-            drawer = self._taken.setdefault(f"{owner.namespace}/{owner.name}", {})
-        drawer[key] = None
-        self._drawers[key] = drawer
+            drawers, name = self._taken, f"{owner.namespace}/{owner.name}"
+        drawers.setdefault(name, {})[key] = None
+        self._drawers[key] = drawers, name
 
 
 def _version(obj: PersistentVolume | PersistentVolumeClaim) -> str:
