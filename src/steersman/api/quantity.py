@@ -29,7 +29,8 @@ MILLI: Final = -3
 MAX_INT64: Final = 2**63 - 1
 MIN_INT64: Final = -(2**63)
 
-_GRAMMAR: Final = re.compile(r"([+-]?)0*([0-9]*)(?:\.([0-9]*))?([eEinumkKMGTP]*[-+]?[0-9]*)")
+# Nothing that was read is given back, so that reading takes time linear in the text.
+_GRAMMAR: Final = re.compile(r"([+-]?)0*+([0-9]*+)(?:\.([0-9]*+))?+([eEinumkKMGTP]*+[-+]?[0-9]*+)")
 _EXPONENT: Final = re.compile(r"[eE]([-+]?[0-9]+)")
 _DECIMAL_SUFFIXES: Final = {
     "n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18,
@@ -41,7 +42,12 @@ _INT64_DIGITS: Final = 18
 """So many decimal digits always fit an int64."""
 _MAX_EXPONENT: Final = 999
 """Exponents beyond are cut: nothing that fits an int64 is near, and powers of ten stay affordable."""
-_LONGEST_TEXT: Final = 1000
+_LONGEST_TEXT: Final = 10_000
+"""Characters; upstream knows no limit, and nobody writes more than 20."""
+_LONGEST_KEPT: Final = 100
+_DIGITS_AT_ONCE: Final = 4000
+"""Python refuses to read more."""
+_INT64_TEXT: Final = 20
 _WRAPPING_SHIFTS: Final = frozenset({1, 2, 3, 6, 9})
 """Multiplications of an int64 by these powers of ten wrap around, those by other powers give 0."""
 
@@ -77,14 +83,22 @@ class _Parts(NamedTuple):
     format: Format
 
 
-@lru_cache(maxsize=65536)
 def parse(quantity: Quantity) -> Amount:
     """The exact value; raises `InputError` with upstream's message."""
+    return _parse(quantity) if isinstance(quantity, str) and len(quantity) > _LONGEST_KEPT else _parse_short(quantity)
+
+
+@lru_cache(maxsize=65536)
+def _parse_short(quantity: Quantity) -> Amount:
+    return _parse(quantity)
+
+
+def _parse(quantity: Quantity) -> Amount:
     text = str(quantity).strip()
     if text == "0":
         return Amount(0, 0, Format.DECIMAL_SI, is_int64=True, text=text)
-    match = _GRAMMAR.fullmatch(text)
-    if not text or match is None or len(text) > _LONGEST_TEXT:
+    match = _GRAMMAR.fullmatch(text) if 0 < len(text) <= _LONGEST_TEXT else None
+    if match is None:
         _reject(FORMAT_WRONG, quantity)
     sign, digits, fraction, suffix = match.groups(default="")
     base, exponent, written = _suffix(suffix, quantity)
@@ -191,9 +205,13 @@ def _suffix(suffix: str, quantity: Quantity) -> tuple[int, int, Format]:
     if suffix in _BINARY_SUFFIXES:
         return 2, _BINARY_SUFFIXES[suffix], Format.BINARY_SI
     match = _EXPONENT.fullmatch(suffix)
-    if match is None or not MIN_INT64 <= int(match[1]) <= MAX_INT64:
+    digits = "" if match is None else match[1].lstrip("+-").lstrip("0") or "0"
+    if match is None or len(digits) > _INT64_TEXT:
         _reject(SUFFIX_WRONG, quantity)
-    exponent = _wrap(int(match[1]), bits=32)
+    number = -int(digits) if match[1][0] == "-" else int(digits)
+    if not _fit_int64(number):
+        _reject(SUFFIX_WRONG, quantity)
+    exponent = _wrap(number, bits=32)
     return 10, max(-_MAX_EXPONENT, min(_MAX_EXPONENT, exponent)), Format.DECIMAL_EXPONENT
 
 
@@ -207,9 +225,10 @@ def _as_int64(parts: _Parts, text: str) -> Amount | None:
         number, scale = int(digits) << parts.exponent, 0
         repeat = int(digits) & 7 != 0
     else:
-        number, scale = int(digits), parts.exponent - len(parts.fraction)
+        scale = parts.exponent - len(parts.fraction)
         if len(digits) > _INT64_DIGITS or scale < NANO:
             return None
+        number = int(digits)
         repeat = scale % 3 == 0 and not digits.endswith("000") and digits[0] != "0"
     number = -number if parts.negative else number
     return Amount(number, scale, parts.format, is_int64=True, text=text if repeat else None)
@@ -217,7 +236,7 @@ def _as_int64(parts: _Parts, text: str) -> Amount | None:
 
 def _as_decimal(parts: _Parts) -> Amount:
     """The amount as a big decimal of whole nano-units, rounded up; binary ones are capped at the largest int64."""
-    number, scale = int(parts.whole + parts.fraction), -len(parts.fraction)
+    number, scale = _big_integer(parts.whole + parts.fraction), -len(parts.fraction)
     if parts.base == 2:
         number <<= parts.exponent
     else:
@@ -233,6 +252,14 @@ def _as_decimal(parts: _Parts) -> Amount:
         elif 0 < nanos < 10**-NANO:
             written = Format.DECIMAL_SI
     return Amount(-nanos if parts.negative else nanos, scale, written, is_int64=False)
+
+
+def _big_integer(digits: str) -> int:
+    number = 0
+    for start in range(0, len(digits), _DIGITS_AT_ONCE):
+        piece = digits[start : start + _DIGITS_AT_ONCE]
+        number = number * 10 ** len(piece) + int(piece)
+    return number
 
 
 def _scaled_int64(unscaled: int, shift: int) -> int:

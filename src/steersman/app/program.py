@@ -93,7 +93,12 @@ class Program:
             self._dispatcher,
             bindings.spawn,
             SchedulerOptions(
-                settings.configuration, settings.gates, settings.registry, extenders, settings.max_in_unschedulable
+                settings.configuration,
+                settings.gates,
+                settings.registry,
+                extenders,
+                settings.max_in_unschedulable,
+                postpones=True,
             ),
         )
         self._informers = Informers(
