@@ -11,6 +11,7 @@ too many.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -28,7 +29,13 @@ ATTEMPT_SECONDS: Final = 30.0
 #: What a cycle has taken, about, when it is postponed.
 CYCLE_SECONDS: Final = 0.02
 TOOK_TOO_LONG: Final = "scheduling attempt was given up: the work it waited for took more than {:g} s"
+FAILED: Final = "scheduling attempt was given up: the work it waited for failed: {}"
 GAVE_WAY: Final = "scheduling attempt was given up after {:.1f} s of work it waited for: {} others wait as well"
+
+
+logger = logging.getLogger(__name__)
+
+_DONE: Final = object()
 
 
 @dataclass(slots=True, eq=False)
@@ -112,7 +119,12 @@ class PostponedAttempts:
             self._drop(attempt)
             return
         started = self._clock.monotonic()
-        is_done = next(attempt.latest.work, self) is self
+        try:
+            is_done = next(attempt.latest.work, _DONE) is _DONE
+        except Exception as cause:
+            logger.exception("work for the scheduling attempt of pod %s failed", attempt.queued.key)
+            self._give_up(attempt, FAILED.format(f"{type(cause).__name__}: {cause}"))
+            return
         took = self._clock.monotonic() - started
         attempt.used += took
         self._owed += took
