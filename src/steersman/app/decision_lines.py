@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
+from steersman.cycle.decision import Decision, Failed, Postponed, Scheduled, Unschedulable
 from steersman.framework.pod_info import PodInfo
 from steersman.observe import Log, ObjectRef
 from steersman.observe.logs import Silence
@@ -17,6 +17,7 @@ BOUND: Final = "Successfully bound pod to node"
 NO_FIT: Final = "Unable to schedule pod; no fit; waiting"
 FAULT: Final = "Error scheduling pod; retrying"
 SKIPPED: Final = "Skip schedule pod"
+POSTPONED: Final = "Scheduling cycle postponed"
 
 
 class DecisionLines:
@@ -44,6 +45,8 @@ class DecisionLines:
             self._outcomes.info(NO_FIT, pod=pod, err=decision.message)
         elif isinstance(decision, Failed):
             self._log.error(FAULT, pod=pod, err=decision.message)
+        elif isinstance(decision, Postponed):
+            self._choices.info(POSTPONED, pod=pod)
         else:
             self._choices.info(SKIPPED, pod=pod, reason=decision.reason)
 

@@ -104,7 +104,8 @@ class Program:
                 settings.registry,
                 extenders,
                 settings.max_in_unschedulable,
-                internal_errors,
+                internal_errors=internal_errors,
+                postpones=True,
             ),
         )
         self._informers = Informers(

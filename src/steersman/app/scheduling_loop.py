@@ -48,6 +48,7 @@ class SchedulingLoop:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._every(BACKOFF_SECONDS, queue.flush_backoff), name="flush backoff")
             group.create_task(self._every(UNSCHEDULABLE_SECONDS, self._flush_unschedulable), name="flush unschedulable")
+            group.create_task(self._scheduler.postponed.run(), name="postponed attempts")
             group.create_task(self._schedule(), name="schedule")
 
     async def _schedule(self) -> None:

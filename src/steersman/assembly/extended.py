@@ -17,13 +17,14 @@ import msgspec
 
 from steersman import api
 from steersman.cycle import post_filter
-from steersman.cycle.decision import CLEARED, Decision, Failed, Unschedulable
+from steersman.cycle.decision import CLEARED, Decision, Failed, Postponed, Unschedulable
 from steersman.cycle.diagnosis import diagnose
 from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses, ScoreTable
 from steersman.cycle.schedule_one import Observer, SchedulingCycle, post_filtered
 from steersman.framework.extender import EXTENDER_PLUGIN, MAX_EXTENDER_PRIORITY, Extender, ExtenderError
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.framework.pod_info import PodInfo, PodShapes
+from steersman.framework.postponement import CyclePostponed
 from steersman.framework.status import Status, error, unresolvable, unschedulable
 from steersman.runtime.faults import CycleAborted
 from steersman.runtime.profile import Profile
@@ -67,6 +68,8 @@ class ExtendedCycle:
             return await self._decide(profile, pod, extenders, observer)
         except CycleAborted as abort:
             return Failed(pod, profile.name, abort.status)
+        except CyclePostponed as postponed:
+            return Postponed(pod, profile.name, postponed.work)
         except ExtenderError as cause:
             return Failed(pod, profile.name, error(str(cause)))
 

@@ -20,11 +20,12 @@ from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE, Ap
 from steersman.assembly.extended import ExtendedCycle
 from steersman.assembly.nominations import NominatedPods
 from steersman.assembly.pod_access import SchedulerPods
+from steersman.assembly.postponed import PostponedAttempts
 from steersman.assembly.registry import default_registry
 from steersman.binding import BindingCycle, BindingParts
 from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
-from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Scheduled, Unschedulable
+from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.schedule_one import Observer, SchedulingCycle
 from steersman.framework.extender import EXTENDER_PLUGIN, Extender
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo, PodShapes
@@ -76,6 +77,8 @@ class SchedulerOptions:
     max_in_unschedulable: float = QueueSettings().max_in_unschedulable
     #: What a running scheduler survives: the pod fails and is tried again. None: a programming error goes on to the caller.
     internal_errors: InternalErrors | None = None
+    #: Cycles that would take too long are postponed; the host runs `Scheduler.postponed`. Else they take their time.
+    postpones: bool = False
     #: Use the plain engine: slow, for comparisons.
     scalar: bool = False
 
@@ -110,6 +113,10 @@ class Scheduler:
         self.cycle = SchedulingCycle(self.cache, self.profiles, self._nominated.all, rng, percentage, options.scalar)
         self.binding = BindingCycle(self._binding_parts(), self._attempt_failed, spawn)
         self._extended = ExtendedCycle(self.cycle, self.cache, options.extenders)
+        #: A host that chose `postpones` runs it beside the scheduling.
+        self.postponed = PostponedAttempts(
+            clock, self._still_waits, self.queue.done, self._attempt_failed, lambda: self.queue.on_ready()
+        )
         #: Sees every evaluation before anything is assumed.
         self.observer: Observer | None = None
 
@@ -119,7 +126,7 @@ class Scheduler:
         """Takes the next pod and carries its decision as far as possible; None when there is nothing to pop."""
         if self.options.extenders:
             raise RuntimeError("extenders have to be waited for: schedule_one_async() does that")
-        queued = self.queue.pop_nowait()
+        queued = self._next_pod()
         if queued is None:
             return None
         try:
@@ -165,7 +172,7 @@ class Scheduler:
 
     async def schedule_one_async(self) -> Decision | None:
         """The same, with the extenders that are interested in the pod. One at a time: the next pod waits for this one."""
-        queued = self.queue.pop_nowait()
+        queued = self._next_pod()
         if queued is None:
             return None
         try:
@@ -186,7 +193,26 @@ class Scheduler:
             self._attempt_failed(queued, Failed(pod, pod.scheduler_name, error(CANCELLED)))
             raise
 
+    def _next_pod(self) -> QueuedPodInfo | None:
+        """One whose postponed attempt can go on, or the next of the queue."""
+        queued = self.postponed.take_ready()
+        if queued is None:
+            return self.queue.pop_nowait()
+        current = self.pods.get(queued.key)
+        if current is not None:
+            queued.replace_pod(current)
+        return queued
+
+    def _still_waits(self, queued: QueuedPodInfo) -> bool:
+        """Whether a pod in flight still wants a node."""
+        current = self.pods.get(queued.key)
+        return current is not None and current.metadata.uid == queued.uid and not current.spec.node_name
+
     def _carry_out(self, queued: QueuedPodInfo, decision: Decision) -> None:
+        if isinstance(decision, Postponed):
+            self.postponed.add(queued, decision)
+            return
+        self.postponed.settled(queued.uid)
         if isinstance(decision, Scheduled):
             self.queue.nominator.forget(queued.uid)
             self.binding.start(queued, decision, self.profiles[decision.profile])
@@ -332,6 +358,7 @@ class Scheduler:
             spawn_task=self._spawn,
             volumes=self._writer,
             resource_claims=self._writer,
+            postpones=self.options.postpones,
         )
 
 

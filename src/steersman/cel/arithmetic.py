@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Final
 
 from steersman.cel.errors import CelError, no_such_overload
+from steersman.cel.meter import LARGEST_VALUE, require_room, spend
 from steersman.cel.values import NANOS, Duration, GrowingList, Timestamp, Uint, Value
 
 MIN_INT: Final = -(2**63)
@@ -148,24 +149,30 @@ def _double_quotient(left: float, right: float) -> float:
 def _add_texts(left: Value, right: Value) -> str:
     if not isinstance(left, str) or not isinstance(right, str):
         raise no_such_overload()
+    require_room("text", len(left) + len(right), "characters")
     return left + right
 
 
 def _add_bytes(left: Value, right: Value) -> bytes:
     if not isinstance(left, bytes) or not isinstance(right, bytes):
         raise no_such_overload()
+    require_room("sequence", len(left) + len(right), "bytes")
     return left + right
 
 
 def _add_lists(left: Value, right: Value) -> list[Value]:
     if not isinstance(left, list) or not isinstance(right, list):
         raise no_such_overload()
+    require_room("list", len(left) + len(right), "elements")
     return [*left, *right]
 
 
 def _grow_list(left: Value, right: Value) -> list[Value]:
     if not isinstance(left, GrowingList) or not isinstance(right, list):
         raise no_such_overload()
+    if len(left) + len(right) > LARGEST_VALUE:
+        require_room("list", len(left) + len(right), "elements")
+    spend(len(right))
     left.extend(list(right))
     return left
 

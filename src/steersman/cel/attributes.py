@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from steersman.cel.arithmetic import MAX_INT, MIN_INT
 from steersman.cel.comparison import find
-from steersman.cel.cost import LIMIT, LOOKUP
-from steersman.cel.errors import CelError, CostExceeded
+from steersman.cel.cost import LOOKUP
+from steersman.cel.errors import CelError
 from steersman.cel.frame import Evaluator, Frame, Plan, constant, constant_value
 from steersman.cel.value_text import shown
 from steersman.cel.values import NONE, DefaultMap, Optional, Uint, Value, go_name, to_key, type_name
@@ -76,8 +76,8 @@ def device_variable() -> Plan:
 def _looked_up(resolve: Evaluator) -> Evaluator:
     def evaluate(frame: Frame) -> Value:
         frame.cost += LOOKUP
-        if frame.cost > LIMIT:
-            raise CostExceeded
+        if frame.cost > frame.limit:
+            frame.pause()
         return resolve(frame)
 
     return evaluate

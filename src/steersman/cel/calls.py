@@ -7,13 +7,14 @@ certain; otherwise the overload is chosen at run time by the types of the argume
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import islice
 from typing import Final
 
 from steersman.cel import cost
 from steersman.cel.comparison import equal_or_false, equals, require_hashable
-from steersman.cel.cost import LIMIT, CallCost
+from steersman.cel.cost import CallCost
 from steersman.cel.declarations import Function, Implementation, Overload
-from steersman.cel.errors import Aborted, CelError, CostExceeded, no_such_overload
+from steersman.cel.errors import Aborted, CelError, no_such_overload
 from steersman.cel.frame import Evaluator, Frame, Plan, charge, computed
 from steersman.cel.library.optionals import value_of
 from steersman.cel.types import Kind, Type
@@ -185,8 +186,8 @@ def _binary(implementation: Implementation, left: Evaluator, right: Evaluator, p
             charge(frame, _price(price, one, error))
             raise
         frame.cost += 1 if price is None else price(one, other)
-        if frame.cost > LIMIT:
-            raise CostExceeded
+        if frame.cost > frame.limit:
+            frame.pause()
         return implementation(one, other)
 
     return evaluate
@@ -289,7 +290,7 @@ def _check(declared: Type) -> Check:
     if declared.kind is Kind.MAP:
         key, entry = _check(declared.params[0]), _check(declared.params[1])
         return lambda value: (
-            isinstance(value, dict) and all(key(name) and entry(value[name]) for name in list(value)[:1])
+            isinstance(value, dict) and all(key(name) and entry(value[name]) for name in islice(value, 1))
         )
     name = declared.name
     return lambda value: type_name(value) == name

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from steersman.cel import ast, types
 from steersman.cel.ast import (
@@ -27,7 +27,7 @@ from steersman.cel.declarations import Function, Overload
 from steersman.cel.environment import FUNCTIONS, Environment
 from steersman.cel.errors import Issue
 from steersman.cel.types import Kind, Type, is_dyn, is_dyn_or_error, shown, unwrap_optional
-from steersman.cel.unification import Substitution, assignable, most_general, substitute
+from steersman.cel.unification import Substitution, assignable, is_ground, most_general, substitute
 from steersman.cel.values import Uint, Value
 
 _LITERAL_TYPES: Final[dict[type, Type]] = {
@@ -70,6 +70,13 @@ def check(root: Node, environment: Environment) -> Checked:
     return checked
 
 
+class _Resolution(NamedTuple):
+    """What a call resolves to."""
+
+    overloads: tuple[str, ...]
+    result: Type
+
+
 class _Checker:
     def __init__(self, root: Node, environment: Environment) -> None:
         self.checked = Checked(root)
@@ -79,6 +86,8 @@ class _Checker:
         #: Local variables, the innermost scope last.
         self._scopes: list[dict[str, Type]] = []
         self._variables = itertools.count()
+        #: What calls resolve to, by function and arguments without type variables.
+        self._resolved: dict[tuple[str, bool, tuple[Type, ...]], _Resolution] = {}
 
     def check(self, node: Node) -> None:
         match node:
@@ -121,11 +130,7 @@ class _Checker:
         return None if declared is None else (name, declared)
 
     def _fits(self, left: Type, right: Type) -> bool:
-        known = assignable(self.known, [left], [right])
-        if known is None:
-            return False
-        self.known = known
-        return True
+        return assignable(self.known, [left], [right])
 
     def _fresh_variable(self) -> Type:
         return types.type_param(f"_var{next(self._variables)}")
@@ -229,27 +234,35 @@ class _Checker:
             self.checked.calls[node.id] = (function.name, (function.overloads[0].id,))
 
     def _resolve_overloads(self, node: Call, function: Function, args: list[Type], *, is_member: bool) -> None:
+        key = function.name, is_member, tuple(args)
+        found = self._resolved.get(key)
+        if found is None:
+            found = self._fitting(function, args, is_member=is_member)
+            if found is not None and is_ground(found.result) and all(map(is_ground, args)):
+                self._resolved[key] = found
+        if found is None:
+            self._report_no_overload(node, function, args, is_member=is_member)
+            return
+        self._set(node, found.result)
+        self.checked.calls[node.id] = (function.name, found.overloads)
+
+    def _fitting(self, function: Function, args: list[Type], *, is_member: bool) -> _Resolution | None:
+        """The overloads that fit; None if none does."""
         result: Type | None = None
         fitting: list[str] = []
         for overload in function.overloads:
             if overload.is_member != is_member:
                 continue
             params, returned = self._instantiated(overload)
-            known = assignable(self.known, args, params)
-            if known is None:
+            if not assignable(self.known, args, params):
                 continue
-            self.known = known
             fitting.append(overload.id)
             returned = substitute(self.known, returned, free_to_dyn=False)
             if result is None:
                 result = returned
             elif not is_dyn(result) and returned != result:
                 result = types.DYN
-        if result is None:
-            self._report_no_overload(node, function, args, is_member=is_member)
-            return
-        self._set(node, result)
-        self.checked.calls[node.id] = (function.name, tuple(fitting))
+        return None if result is None else _Resolution(tuple(fitting), result)
 
     def _instantiated(self, overload: Overload) -> tuple[list[Type], Type]:
         """The types of an overload with type variables of their own."""

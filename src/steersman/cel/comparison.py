@@ -11,6 +11,7 @@ import math
 from typing import Final
 
 from steersman.cel.errors import Aborted, CelError, no_such_overload
+from steersman.cel.meter import paced, spend
 from steersman.cel.values import (
     BoolKey,
     Duration,
@@ -55,13 +56,15 @@ def equals(left: Value, right: Value) -> bool:
 
 def contains(elements: list[Value], sought: Value) -> bool:
     """Whether a list has an element that equals; elements that cannot be compared do not."""
-    return any(equal_or_false(sought, element) for element in elements)
+    return any(equal_or_false(sought, element) for element in paced(elements))
 
 
 def equal_or_false(left: Value, right: Value) -> bool:
     """`left == right`, and false if the two cannot be compared."""
     try:
         return equals(left, right)
+    except Aborted:
+        raise
     except CelError:
         return False
 
@@ -163,17 +166,21 @@ def _others_equal(left: Value, right: Value) -> bool:
 
 
 def _items_equal(left: list[Value], right: list[Value]) -> bool:
-    return all(_not_unequal(one, other) for one, other in zip(left, right, strict=True))
+    spend(1)  # of few elements, which may be lists again
+    return all(_not_unequal(one, other) for one, other in paced(zip(left, right, strict=True)))
 
 
 def _entries_equal(left: dict[Value, Value], right: dict[Value, Value]) -> bool:
-    return all(key in right and _not_unequal(value, right[key]) for key, value in left.items())
+    spend(1)
+    return all(key in right and _not_unequal(value, right[key]) for key, value in paced(left.items()))
 
 
 def _not_unequal(left: Value, right: Value) -> bool:
     """Inside lists and maps upstream takes what cannot be compared for equal."""
     try:
         return equals(left, right)
+    except Aborted:
+        raise
     except CelError:
         return True
 

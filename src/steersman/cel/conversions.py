@@ -19,17 +19,18 @@ from steersman.cel.arithmetic import (
     checked_uint,
 )
 from steersman.cel.errors import CelError
+from steersman.cel.literals import parse_integer
 from steersman.cel.times import parse_duration, parse_timestamp, written_timestamp
 from steersman.cel.value_text import plain, shortest
 from steersman.cel.values import NANOS, Duration, Timestamp, TypeValue, Uint, Value, type_name
 
 _SIGNED: Final = re.compile(r"[+-]?[0-9]+")
 _UNSIGNED: Final = re.compile(r"[0-9]+")
-_DIGITS: Final = "[0-9](?:_?[0-9])*"
-_HEX_DIGITS: Final = "[0-9a-fA-F](?:_?[0-9a-fA-F])*"
-_DECIMAL: Final = re.compile(rf"[+-]?(?:{_DIGITS}\.?(?:{_DIGITS})?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?")
+_DIGITS: Final = "[0-9](?:_?[0-9])*+"
+_HEX_DIGITS: Final = "[0-9a-fA-F](?:_?[0-9a-fA-F])*+"
+_DECIMAL: Final = re.compile(rf"[+-]?(?:{_DIGITS}(?:\.(?:{_DIGITS})?)?|\.{_DIGITS})(?:[eE][+-]?{_DIGITS})?")
 _HEXADECIMAL: Final = re.compile(
-    rf"[+-]?0[xX]_?(?:{_HEX_DIGITS}\.?(?:{_HEX_DIGITS})?|\.{_HEX_DIGITS})[pP][+-]?{_DIGITS}"
+    rf"[+-]?0[xX]_?(?:{_HEX_DIGITS}(?:\.(?:{_HEX_DIGITS})?)?|\.{_HEX_DIGITS})[pP][+-]?{_DIGITS}"
 )
 _SPECIAL: Final = re.compile(r"[+-]?(?:inf|infinity)|nan", re.IGNORECASE)
 _BOOLS: Final = {
@@ -54,8 +55,9 @@ def to_int(value: Value) -> int:
             raise CelError(INT_OVERFLOW)
         return int(value)
     if isinstance(value, str):
-        if _SIGNED.fullmatch(value) and MIN_INT <= int(value) <= MAX_INT:
-            return int(value)
+        number = parse_integer(value) if _SIGNED.fullmatch(value) else None
+        if number is not None and MIN_INT <= number <= MAX_INT:
+            return number
     elif isinstance(value, Duration):
         return value.nanos
     elif isinstance(value, Timestamp):
@@ -75,8 +77,10 @@ def to_uint(value: Value) -> Uint:
         if not 0 <= value < _TWO_TO_64:
             raise CelError(UINT_OVERFLOW)
         return Uint(int(value))
-    if isinstance(value, str) and _UNSIGNED.fullmatch(value) and int(value) <= MAX_UINT:
-        return Uint(int(value))
+    if isinstance(value, str) and _UNSIGNED.fullmatch(value):
+        number = parse_integer(value)
+        if number is not None and number <= MAX_UINT:
+            return Uint(number)
     raise _impossible(value, "uint")
 
 

@@ -13,6 +13,7 @@ from typing import Final
 from steersman.cel.comparison import Equatable
 from steersman.cel.library.formats import Format
 from steersman.cel.library.network import Cidr, Ip
+from steersman.cel.meter import paced, spend
 from steersman.cel.values import Optional, Uint, Value
 
 LIMIT: Final = 1_000_000
@@ -103,9 +104,11 @@ def _traversal(value: Value, *_: Value) -> int:
     if isinstance(value, bytes):
         return int(len(value) * _TRAVERSAL)
     if isinstance(value, list):
-        return sum(map(_traversal, value))
+        spend(1)  # of few elements, which may be lists again
+        return sum(map(_traversal, paced(value)))
     if isinstance(value, dict):
-        return sum(_traversal(key) + _traversal(entry) for key, entry in value.items())
+        spend(1)
+        return sum(_traversal(key) + _traversal(entry) for key, entry in paced(value.items()))
     return 1
 
 

@@ -5,9 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Final, TypeAlias
 
 from steersman.api.meta import Quantity
@@ -15,8 +14,11 @@ from steersman.cel import types
 from steersman.cel.checker import check
 from steersman.cel.environment import Environment, device_environment
 from steersman.cel.errors import CelError, Issue, render
+from steersman.cel.expression_cache import ExpressionCache
 from steersman.cel.frame import Frame, PlanError
 from steersman.cel.library import quantities, semver
+from steersman.cel.meter import Meter, metered
+from steersman.cel.nodes import MOST_NODES, ExpressionTooLarge
 from steersman.cel.parser import TOO_DEEP, parse
 from steersman.cel.planner import Program, plan
 from steersman.cel.validators import validate
@@ -34,7 +36,12 @@ AttributeValue: TypeAlias = (
 )
 """The value of a device attribute, a tuple for one of the list types; None is a value of a type unknown here."""
 
-_CACHED: Final = 1024
+EvaluationClock: TypeAlias = Callable[[], float]
+"""Seconds."""
+
+TOO_LARGE: Final = f"the expression has more than {MOST_NODES} nodes once its macros are expanded"
+_CACHED_CHARACTERS: Final = 250_000
+"""Of all expressions that are kept, which take up to 400 bytes per character: less than 100 MB."""
 _ENVIRONMENTS: Final = {lists: device_environment(list_attributes=lists) for lists in (False, True)}
 _NATIVE_CONVERSIONS: Final = {
     "int": "unsupported type conversion from 'int' to bool",
@@ -94,27 +101,43 @@ class DeviceSelector:
         self._program = program
         self._list_attributes = list_attributes
 
-    def matches(self, device: DeviceInput) -> bool:
-        """Whether the device is selected; raises `CelError` if the expression cannot be evaluated for it."""
-        return self.evaluate(device)[0]
+    def matches(self, device: DeviceInput, clock: EvaluationClock | None = None) -> bool:
+        """Whether the device is selected; raises `CelError` if the expression cannot be evaluated for it, and
+        `EvaluationTimeout` if that takes too long by the clock."""
+        return self.evaluate(device, clock)[0]
 
-    def evaluate(self, device: DeviceInput) -> tuple[bool, int]:
+    def evaluate(self, device: DeviceInput, clock: EvaluationClock | None = None) -> tuple[bool, int]:
         """Whether the device is selected, and what finding out has cost."""
         if self._program is None:
             raise CelError(self.error or "")
-        frame = Frame(device.activation(list_attributes=self._list_attributes), self._program.variables)
-        result = self._program.evaluate(frame)
+        meter = Meter(clock)
+        frame = Frame(device.activation(list_attributes=self._list_attributes), self._program.variables, meter)
+        try:
+            with metered(meter):
+                result = self._program.evaluate(frame)
+        except RecursionError:
+            raise CelError(TOO_DEEP) from None
         if type(result) is bool:
             return result, frame.cost
         raise CelError(f"CEL result of type {type_name(result)} could not be converted to bool: {_no_bool(result)}")
 
 
-@lru_cache(maxsize=_CACHED)
+_known: Final[ExpressionCache[DeviceSelector]] = ExpressionCache(_CACHED_CHARACTERS)
+
+
 def compile_device_selector(expression: str, *, list_type_attributes: bool = False) -> DeviceSelector:
     """Compile an expression; never raises, an error is kept in the selector.
 
     `list_type_attributes` is the feature gate DRAListTypeAttributes.
     """
+    selector = _known.get(expression, list_type_attributes)
+    if selector is None:
+        selector = _selector(expression, list_type_attributes)
+        _known.put(expression, list_type_attributes, selector)
+    return selector
+
+
+def _selector(expression: str, list_type_attributes: bool) -> DeviceSelector:
     program: Program | None = None
     error: str | None = None
     try:
@@ -123,6 +146,8 @@ def compile_device_selector(expression: str, *, list_type_attributes: bool = Fal
         error = str(failure)
     except RecursionError:
         error = f"compilation failed: {render([Issue(-1, TOO_DEEP)], expression)}"
+    except ExpressionTooLarge:
+        error = f"compilation failed: {render([Issue(-1, TOO_LARGE)], expression)}"
     return DeviceSelector(expression, program, error, list_attributes=list_type_attributes)
 
 

@@ -7,12 +7,14 @@ it. That is how `[0, 1].exists(x, 1 / x == 1)` is true.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import repeat
 from typing import NamedTuple
 
 from steersman.cel.comparison import keys_of
 from steersman.cel.cost import LOOKUP
 from steersman.cel.errors import Aborted, CelError
 from steersman.cel.frame import UNSET, Evaluator, Failure, Frame, Plan, charge, computed
+from steersman.cel.meter import paced
 from steersman.cel.values import GrowingList, GrowingMap, Value, from_key, go_name
 
 
@@ -60,7 +62,7 @@ def fold(parts: Parts, slots: Slots) -> Plan:
         variables = frame.variables
         items = _items(over(frame), pairs=slots.second_variable is not None)
         variables[slots.accumulator] = UNSET
-        for first, second in items:
+        for first, second in paced(items):
             variables[slots.variable] = first
             if slots.second_variable is not None:
                 variables[slots.second_variable] = second
@@ -89,7 +91,8 @@ def _initialised(initialise: Evaluator, frame: Frame) -> Value:
 def _items(over: Value, *, pairs: bool) -> Iterable[tuple[Value, Value]]:
     """What the first and the second variable are in each round."""
     if isinstance(over, list):
-        return list(enumerate(over)) if pairs else [(element, None) for element in over]
+        elements = list(over) if isinstance(over, GrowingList) else over
+        return enumerate(elements) if pairs else zip(elements, repeat(None))
     if isinstance(over, dict):
         if pairs:
             return [(from_key(key), value) for key, value in over.items()]

@@ -10,20 +10,33 @@ from typing import Final, NamedTuple, TypeAlias
 
 from steersman.cel.cost import LIMIT
 from steersman.cel.errors import CelError, CostExceeded
+from steersman.cel.meter import Meter
 from steersman.cel.values import Value
+
+_COST_BETWEEN_PAUSES: Final = 1_000
 
 
 class Frame:
     """What the closures of one evaluation share."""
 
-    __slots__ = ("cost", "device", "variables")
+    __slots__ = ("_meter", "cost", "device", "limit", "variables")
 
-    def __init__(self, device: Value, variables: int) -> None:
+    def __init__(self, device: Value, variables: int, meter: Meter | None = None) -> None:
         #: The value of the variable `device`.
         self.device = device
         #: Local variables, by the slots that the planner gave them.
         self.variables: list[Value] = [None] * variables
         self.cost = 0
+        #: At more than this cost `pause` is called; never above the limit of all evaluations.
+        self.limit = LIMIT if meter is None else _COST_BETWEEN_PAUSES
+        self._meter = meter
+
+    def pause(self) -> None:
+        """The cost is above the limit: the end, or only the time to look at the clock."""
+        if self.cost > LIMIT or self._meter is None:
+            raise CostExceeded
+        self._meter.check_time()
+        self.limit = min(LIMIT, self.cost + _COST_BETWEEN_PAUSES)
 
 
 Evaluator: TypeAlias = Callable[[Frame], Value]
@@ -59,8 +72,8 @@ class Plan(NamedTuple):
 def charge(frame: Frame, cost: int) -> None:
     """Add to the cost; raises when it exceeds the limit."""
     frame.cost += cost
-    if frame.cost > LIMIT:
-        raise CostExceeded
+    if frame.cost > frame.limit:
+        frame.pause()
 
 
 def constant(value: Value) -> Plan:

@@ -17,6 +17,7 @@ _ESCAPE: Final = re.compile(
     r"\\(?:([xX])([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{3})|(.))", re.DOTALL
 )
 _SURROGATES: Final = range(0xD800, 0xE000)
+_MOST_DIGITS: Final = 20
 _MAX_CODE_POINT: Final = 0x10FFFF
 
 
@@ -27,7 +28,7 @@ class LiteralError(Exception):
 def int_value(text: str) -> int:
     """`12`, `-12`, `0x0c`."""
     number = _whole(text)
-    if not MIN_INT <= number <= MAX_INT:
+    if number is None or not MIN_INT <= number <= MAX_INT:
         raise LiteralError("invalid int literal")
     return number
 
@@ -35,7 +36,7 @@ def int_value(text: str) -> int:
 def uint_value(text: str) -> Uint:
     """`12u`, `0x0cu`."""
     number = _whole(text[:-1])
-    if number > MAX_UINT:
+    if number is None or number > MAX_UINT:
         raise LiteralError("invalid uint literal")
     return Uint(number)
 
@@ -68,8 +69,16 @@ def bytes_value(text: str) -> bytes:
     return b"".join([*parts, body[position:].encode()])
 
 
-def _whole(text: str) -> int:
-    return int(text, 16) if "x" in text else int(text)
+def parse_integer(text: str) -> int | None:
+    """The value of decimal digits behind an optional sign; None if there are more of them than any integer here has."""
+    digits = text.lstrip("+-").lstrip("0")
+    if len(digits) > _MOST_DIGITS:
+        return None
+    return -int(digits or "0") if text[0] == "-" else int(digits or "0")
+
+
+def _whole(text: str) -> int | None:
+    return int(text, 16) if "x" in text else parse_integer(text)
 
 
 def _unquoted(text: str) -> tuple[str, bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable
+from typing import Final
 
 from steersman.cel.ast import (
     ACCUMULATOR,
@@ -20,6 +21,13 @@ from steersman.cel.ast import (
 )
 from steersman.cel.values import Value
 
+MOST_NODES: Final = 30_000
+"""Three for every character of the longest expression that an API server accepts: twice as many as one can need."""
+
+
+class ExpressionTooLarge(Exception):
+    """More nodes than an expression may have once its macros are expanded."""
+
 
 class Builder:
     """Makes nodes; `at` is the offset that the next ones point to."""
@@ -28,8 +36,12 @@ class Builder:
         self._ids = itertools.count(1)
 
     def next_id(self) -> int:
-        """An id that no other node has."""
-        return next(self._ids)
+        """An id that no other node has. ExpressionTooLarge: macros write what they are called on twice, and macros of
+        macros ever more often."""
+        id_ = next(self._ids)
+        if id_ > MOST_NODES:
+            raise ExpressionTooLarge
+        return id_
 
     def literal(self, at: int, value: Value) -> Literal:
         """A constant."""

@@ -8,8 +8,9 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from steersman.api.go_text import quote
-from steersman.cel.arithmetic import MAX_INT, MAX_SECONDS, MIN_SECONDS
+from steersman.cel.arithmetic import MAX_INT, MAX_SECONDS, MIN_INT, MIN_SECONDS
 from steersman.cel.errors import CelError
+from steersman.cel.literals import parse_integer
 from steersman.cel.values import NANOS, Timestamp
 
 _UNITS: Final = {
@@ -22,25 +23,32 @@ _UNITS: Final = {
     "m": 60 * NANOS,
     "h": 3600 * NANOS,
 }
-_DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:ns|us|µs|μs|ms|s|m|h))+)")
+_DURATION: Final = re.compile(r"[+-]?(?:0|(?:(?:[0-9]++(?:\.[0-9]*+)?|\.[0-9]++)(?:ns|us|µs|μs|ms|s|m|h))++)")
 _PART: Final = re.compile(r"([0-9]*)(?:\.([0-9]*))?(ns|us|µs|μs|ms|s|m|h)")
 _TIMESTAMP: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{1,2}):([0-9]{2}):([0-9]{2})(?:[.,]([0-9]+))?"
     r"(?:(Z)|([+-])([0-9]{2}):([0-9]{2}))"
 )
+_LARGEST: Final = 2**63
+"""Nanoseconds of the longest duration, which has a sign."""
 _EPOCH: Final = datetime(1970, 1, 1)
-_MARGIN: Final = 400 * 24 * 3600
+_MARGIN: Final = 300 * 366 * 24 * 3600
+"""Seconds; no zone is further from UTC, because nanoseconds do not count further."""
 
 
 def parse_duration(text: str) -> int | None:
     """Nanoseconds of `1h30m`, `1.5s`; None if the text is no duration or too long a one."""
     if not _DURATION.fullmatch(text):
         return None
-    total = sum(_part(*match.groups(default="")) for match in _PART.finditer(text))
-    negative = text[0] == "-"
-    if total > MAX_INT + negative:
-        return None
-    return -total if negative else total
+    total = 0
+    for match in _PART.finditer(text):
+        part = _part(*match.groups(default=""))
+        if part is None or total + part > _LARGEST:
+            return None
+        total += part
+    if text[0] == "-":
+        return -total
+    return None if total > MAX_INT else total
 
 
 def parse_timestamp(text: str) -> Timestamp | None:
@@ -89,7 +97,7 @@ def in_zone(moment: Timestamp, zone: str) -> LocalTime:
     """A moment in a zone: a name such as `Europe/Berlin`, or an offset such as `-02:30`."""
     shift = _shift(moment.seconds)
     utc = _datetime(moment.seconds + shift * _LEAP_CYCLE).replace(tzinfo=UTC)
-    local = utc.astimezone(_zone(zone)) if ":" not in zone else utc + timedelta(minutes=_offset(zone))
+    local = utc.astimezone(_zone(zone)) if ":" not in zone else utc + timedelta(seconds=_offset(zone))
     return LocalTime(local, local.year - 400 * shift)
 
 
@@ -101,13 +109,37 @@ def _shift(seconds: int) -> int:
 
 
 def _offset(zone: str) -> int:
+    """Seconds east of UTC; like upstream's, nanoseconds in between wrap around."""
     hours, _, minutes = zone.partition(":")
-    return _number(hours) * 60 + _number(minutes) * (-1 if zone.startswith("-") else 1)
+    offset = _wrapped(_number(hours) * 60 + _number(minutes) * (-1 if zone.startswith("-") else 1))
+    return int(_wrapped(offset * 60 * NANOS) / NANOS)
 
 
-def _part(whole: str, fraction: str, unit: str) -> int:
-    scale = _UNITS[unit]
-    return int(whole or "0") * scale + int(fraction or "0") * scale // int(10 ** len(fraction))
+def _wrapped(number: int) -> int:
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def _part(whole: str, fraction: str, unit: str) -> int | None:
+    """Nanoseconds; None if they are too many. Of a fraction upstream takes as many digits as an integer holds, and calculates
+    with doubles."""
+    number, scale = parse_integer(whole or "0"), _UNITS[unit]
+    if number is None or number > _LARGEST // scale:
+        return None
+    digits = fraction[: _fraction_digits(fraction)]
+    if int(digits or "0"):
+        number_of_nanos = number * scale + int(float(int(digits)) * (float(scale) / 10.0 ** len(digits)))
+        return number_of_nanos if number_of_nanos <= _LARGEST else None
+    return number * scale
+
+
+def _fraction_digits(fraction: str) -> int:
+    """How many digits of a fraction count."""
+    value = 0
+    for position, digit in enumerate(fraction):
+        if value > MAX_INT // 10 or value * 10 + int(digit) > _LARGEST:
+            return position
+        value = value * 10 + int(digit)
+    return len(fraction)
 
 
 def _datetime(seconds: int) -> datetime:
@@ -126,9 +158,12 @@ def _zone(name: str) -> ZoneInfo | timezone:
 
 
 def _number(text: str) -> int:
-    if re.fullmatch(r"[+-]?[0-9]+", text):
-        return int(text)
-    raise CelError(f"strconv.Atoi: parsing {quote(text)}: invalid syntax")
+    if not re.fullmatch(r"[+-]?[0-9]+", text):
+        raise CelError(f"strconv.Atoi: parsing {quote(text)}: invalid syntax")
+    number = parse_integer(text)
+    if number is None or not MIN_INT <= number <= MAX_INT:
+        raise CelError(f"strconv.Atoi: parsing {quote(text)}: value out of range")
+    return number
 
 
 _LEAP_CYCLE: Final = (datetime(800, 1, 1) - datetime(400, 1, 1)) // timedelta(seconds=1)

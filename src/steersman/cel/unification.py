@@ -1,7 +1,7 @@
 """Which types fit which, and what type variables stand for: the algebra of the checker, without any state of its own.
 
-A `Substitution` maps the names of type variables to types. The functions here extend it; the checker keeps the extended
-copy when an overload or an assignment fits, and drops it when it does not.
+A `Substitution` maps the names of type variables to types. It is extended when an overload or an assignment fits, and left
+as it was when one does not.
 """
 
 from __future__ import annotations
@@ -18,10 +18,34 @@ _PARAMETRIC: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 _CONTAINING: Final = _PARAMETRIC | {Kind.TYPE}
 
 
-def assignable(known: Substitution, left: Sequence[Type], right: Sequence[Type]) -> Substitution | None:
-    """What type variables stand for if every type on the left fits the one on the right; None if one does not."""
-    extended = dict(known)
-    return extended if _all_fit(extended, left, right) else None
+def assignable(known: Substitution, left: Sequence[Type], right: Sequence[Type]) -> bool:
+    """Whether every type on the left fits the one on the right; `known` then has what type variables stand for."""
+    trial = _Trial(known)
+    if not _all_fit(trial, left, right):
+        return False
+    known.update(trial.found)
+    return True
+
+
+def is_ground(type_: Type) -> bool:
+    """Whether there are no type variables in it."""
+    return type_.kind is not Kind.TYPE_PARAM and all(map(is_ground, type_.params))
+
+
+class _Trial:
+    """A substitution, and what would be added to it."""
+
+    __slots__ = ("_known", "found")
+
+    def __init__(self, known: Substitution) -> None:
+        self._known = known
+        self.found: Substitution = {}
+
+    def get(self, name: str) -> Type | None:
+        return self.found.get(name) or self._known.get(name)
+
+    def set(self, name: str, type_: Type) -> None:
+        self.found[name] = type_
 
 
 def most_general(left: Type, right: Type) -> Type:
@@ -41,11 +65,11 @@ def substitute(known: Substitution, type_: Type, *, free_to_dyn: bool) -> Type:
     return Type(type_.kind, type_.name, params)
 
 
-def _all_fit(known: Substitution, left: Sequence[Type], right: Sequence[Type]) -> bool:
+def _all_fit(known: _Trial, left: Sequence[Type], right: Sequence[Type]) -> bool:
     return len(left) == len(right) and all(_fits(known, one, other) for one, other in zip(left, right, strict=True))
 
 
-def _fits(known: Substitution, left: Type, right: Type) -> bool:
+def _fits(known: _Trial, left: Type, right: Type) -> bool:
     if right.kind is Kind.TYPE_PARAM:
         valid, bound = _bind(known, left, right)
         if valid or bound:
@@ -64,7 +88,7 @@ def _fits(known: Substitution, left: Type, right: Type) -> bool:
     return left == right
 
 
-def _bind(known: Substitution, type_: Type, variable: Type) -> tuple[bool, bool]:
+def _bind(known: _Trial, type_: Type, variable: Type) -> tuple[bool, bool]:
     """Whether the variable may stand for the type, and whether it already stood for something."""
     if type_ == variable:
         return True, True
@@ -72,7 +96,7 @@ def _bind(known: Substitution, type_: Type, variable: Type) -> tuple[bool, bool]
     if bound is None:
         free = _does_not_occur(known, variable, type_)
         if free:
-            known[variable.name] = type_
+            known.set(variable.name, type_)
         return free, False
     if type_ == bound:
         return True, True
@@ -80,7 +104,7 @@ def _bind(known: Substitution, type_: Type, variable: Type) -> tuple[bool, bool]
         return False, True
     wider = most_general(type_, bound)
     if _does_not_occur(known, variable, wider):
-        known[variable.name] = wider
+        known.set(variable.name, wider)
     return True, True
 
 
@@ -96,11 +120,12 @@ def _is_as_general(left: Type, right: Type) -> bool:
     return left.kind is Kind.TYPE or left == right
 
 
-def _does_not_occur(known: Substitution, variable: Type, within: Type) -> bool:
+def _does_not_occur(known: _Trial, variable: Type, within: Type) -> bool:
     if variable == within:
         return False
     if within.kind is Kind.TYPE_PARAM:
-        return within.name not in known or _does_not_occur(known, variable, known[within.name])
+        bound = known.get(within.name)
+        return bound is None or _does_not_occur(known, variable, bound)
     if within.kind in _CONTAINING:
         return all(_does_not_occur(known, variable, param) for param in within.params)
     return True

@@ -6,6 +6,7 @@ import math
 from decimal import Decimal
 from typing import Final
 
+from steersman.cel.meter import paced, spend
 from steersman.cel.values import Optional, TypeValue, Value, from_key
 
 _PLAIN_POINTS: Final = range(-3, 7)
@@ -14,6 +15,7 @@ _PLAIN_POINTS: Final = range(-3, 7)
 
 def shown(value: Value) -> str:
     """A value as messages show it."""
+    spend(len(value) if isinstance(value, str | bytes) else 1)
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -21,7 +23,7 @@ def shown(value: Value) -> str:
     if isinstance(value, bytes):
         return "[" + " ".join(map(str, value)) + "]"
     if isinstance(value, list):
-        return "[" + ", ".join(map(shown, value)) + "]"
+        return "[" + ", ".join(map(shown, paced(value))) + "]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{shown(from_key(key))}: {shown(entry)}" for key, entry in value.items()) + "}"
     if isinstance(value, Optional):

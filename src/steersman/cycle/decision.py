@@ -9,6 +9,7 @@ from steersman.cycle.evaluation import Choice
 from steersman.cycle.post_filter import PostFilterOutcome
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.postponement import SlicedWork
 from steersman.framework.status import Status
 
 
@@ -70,4 +71,16 @@ class Dropped(msgspec.Struct, frozen=True):
     reason: str
 
 
-Decision = Scheduled | Unschedulable | Failed | Dropped
+class Postponed(msgspec.Struct, frozen=True):
+    """No decision yet: the cycle needs work that takes too long for it. Nothing is assumed, and the pod stays in flight."""
+
+    pod: PodInfo
+    profile: str
+    work: SlicedWork
+
+    @property
+    def message(self) -> str:
+        return "the scheduling cycle was postponed until a long search has ended"
+
+
+Decision = Scheduled | Unschedulable | Failed | Dropped | Postponed

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from steersman.cycle import commit, post_filter
 from steersman.cycle.columnar import ColumnarEngine
-from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Nomination, Scheduled, Unschedulable
+from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Nomination, Postponed, Scheduled, Unschedulable
 from steersman.cycle.diagnosis import NO_NODES_MESSAGE, Diagnosis, diagnose
 from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses
 from steersman.cycle.plan import make_plan
@@ -21,6 +21,7 @@ from steersman.cycle.sampling import Sampling, SearchStart
 from steersman.cycle.scalar import ScalarEvaluation
 from steersman.cycle.what_if import ProfileWhatIf
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.postponement import CyclePostponed
 from steersman.framework.status import Status, unresolvable
 from steersman.rng import Rng
 from steersman.runtime.faults import CycleAborted
@@ -75,6 +76,8 @@ class SchedulingCycle:
             choice = evaluation.choose(self.rng)
         except CycleAborted as abort:
             return Failed(pod, profile.name, abort.status)
+        except CyclePostponed as postponed:
+            return Postponed(pod, profile.name, postponed.work)
         return self.commit(profile, pod, choice, evaluation)
 
     def schedule_replicas(self, pods: Sequence[PodInfo]) -> list[Scheduled]:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 
-from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
+from steersman.cycle.decision import Decision, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.evaluation import Evaluation, PreFilterOutcome, ScoreTable
 from steersman.explain.explanation import (
     Explanation,
@@ -64,6 +64,8 @@ def decided(explanation: Explanation, decision: Decision) -> Explanation:
         return _replace(explanation, outcome=Outcome.UNSCHEDULABLE, message=decision.message, preemption=room)
     if isinstance(decision, Failed):
         return _replace(explanation, outcome=Outcome.ERROR, message=decision.message)
+    if isinstance(decision, Postponed):
+        return explanation
     return _replace(explanation, outcome=Outcome.NOT_TRIED, message=decision.reason)
 
 

@@ -241,5 +241,9 @@ class DevicesHandle(PreBindHandle, Protocol):
     @property
     def resource_claims(self) -> ResourceClaimWriter: ...
 
+    @property
+    def postpones(self) -> bool:
+        """Whether a cycle that takes too long may end with `CyclePostponed`."""
+
     def spawn(self, work: Coroutine[Any, Any, None]) -> object:
         """Runs the work off the cycle, which does not wait for it."""

@@ -13,14 +13,16 @@ import msgspec
 
 from steersman import api
 from steersman.assembly import Scheduler
-from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
+from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.scalar import ScalarEvaluation
 from steersman.explain import Explanation, Outcome, explain
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.postponement import CyclePostponed
 from steersman.state.plain_node import PlainNodeInfo
 
 DEFAULT_CAPACITY: Final = 4096
+TAKES_TOO_LONG: Final = "the search for devices takes too long to be explained beside the scheduling"
 _replace = msgspec.structs.replace
 
 
@@ -57,6 +59,8 @@ class DecisionLog:
         return len(self._ring)
 
     def record(self, decision: Decision) -> None:
+        if isinstance(decision, Postponed):
+            return
         self._ring.append(record_of(decision, self._scheduler.clock.now()))
 
     def of(self, pod: str) -> list[DecisionRecord]:
@@ -73,7 +77,7 @@ class DecisionLog:
         return None if current is None else explain_now(self._scheduler, current)
 
 
-def record_of(decision: Decision, at: float) -> DecisionRecord:
+def record_of(decision: Scheduled | Unschedulable | Failed | Dropped, at: float) -> DecisionRecord:
     pod = decision.pod
     record = DecisionRecord(pod.key, pod.uid, pod.scheduler_name, Outcome.NOT_TRIED, at)
     if isinstance(decision, Scheduled):
@@ -95,8 +99,12 @@ def explain_now(scheduler: Scheduler, pod: api.Pod) -> Explanation | None:
     if profile is None:
         return None
     nodes = _nodes_without(scheduler, info)
-    evaluation = ScalarEvaluation(profile, info, nodes, scheduler.nominations().by_node)
-    explanation = explain(profile, info, evaluation, list(nodes.values()))
+    try:
+        evaluation = ScalarEvaluation(profile, info, nodes, scheduler.nominations().by_node)
+        explanation = explain(profile, info, evaluation, list(nodes.values()))
+    except CyclePostponed as postponed:
+        postponed.work.close()
+        return Explanation(info.key, profile.name, Outcome.ERROR, message=TAKES_TOO_LONG)
     if not pod.spec.node_name:
         return explanation
     return _replace(explanation, node=pod.spec.node_name, outcome=Outcome.SCHEDULED)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Final
 
-from steersman.cycle.decision import Decision, Dropped, Failed, Scheduled, Unschedulable
+from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.evaluation import Evaluation
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code
@@ -83,8 +83,10 @@ class Measuring:
 
     def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
         """The cycle has ended; unless the pod was dropped, `bound` or `failed` follows."""
-        if isinstance(decision, Dropped):
+        if isinstance(decision, Dropped | Postponed):
             self._open.pop(queued.uid, None)
+            if isinstance(decision, Postponed):
+                self._metrics.postponed_attempts.inc()
             return
         now = perf_counter()
         attempt = self._attempt(queued.uid)

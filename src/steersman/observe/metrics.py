@@ -65,6 +65,10 @@ class Metrics(MetricSet):
             _ATTEMPT_SECONDS,
             *by_result,
         )
+        self.postponed_attempts = self.counter(
+            "steersman_postponed_attempts_total",
+            "Scheduling cycles that ended without a decision because they wait for a long search; each is tried again.",
+        )
         self.algorithm_seconds = self.histogram(
             "scheduler_scheduling_algorithm_duration_seconds", "Filtering, scoring and making room.", _ATTEMPT_SECONDS
         )

@@ -16,7 +16,6 @@ from steersman.errors import InputError
 from steersman.perf.operations import CreateResourceDriver
 from steersman.perf.templates import Draft
 from steersman.plugins.dynamic_resources.allocation import (
-    AvailableCounters,
     DevicesInUse,
     Features,
     NodeDevices,
@@ -81,9 +80,9 @@ class Supply:
     def _allocation(self, claim: api.ResourceClaim, in_use: DevicesInUse) -> api.AllocationResult:
         features = Features()
         (prepared,) = prepare([claim], self._classes.get, features)
-        choice = Choice(in_use, AvailableCounters(in_use), features)
+        choice = Choice(in_use, features)
         for node in self._in_any_order():
-            found = find_devices([prepared], node, choice, lambda: False)
+            found = find_devices([prepared], node, choice)
             if found is not None:
                 return allocation_of(prepared, found[0], node.node.metadata.name, features, self._new_share_id)
         raise InputError("cannot be allocated: no node has devices for it", object=f"ResourceClaim {api.key(claim)}")

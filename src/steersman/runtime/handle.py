@@ -61,6 +61,7 @@ class ProfileHandle:
     spawn_task: Callable[[Coroutine[Any, Any, None]], object]
     volumes: VolumeWriter
     resource_claims: ResourceClaimWriter
+    postpones: bool = False
 
     @property
     def what_if(self) -> WhatIf:

@@ -296,7 +296,7 @@ class NodeTable:
 
     # -- a node comes, changes or goes -------------------------------------------------------------------------------
 
-    def _write_node(self, row: int, old: Node | None, node: Node, amounts: dict[str, int]) -> None:
+    def _write_node(self, row: int, old: Node | None, node: Node, amounts: Mapping[str, int]) -> None:
         self.nodes[row] = node
         self.alive[row] = True
         self.node_count += old is None

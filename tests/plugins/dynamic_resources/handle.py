@@ -70,6 +70,7 @@ class DevicesFakeHandle(FakeHandle):
         self.objects = self.store
         self.rng: Rng = SeededRng(0)
         self.resource_claims = RememberingWriter(self.store)
+        self.postpones = False
         self.slept: list[float] = []
         #: Called in every pause.
         self.while_sleeping: Callable[[], None] = lambda: None

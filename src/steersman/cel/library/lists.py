@@ -14,11 +14,9 @@ from steersman.cel.comparison import contains, equal_or_false, find, is_ordered,
 from steersman.cel.declarations import Function, Implementation, function, overload
 from steersman.cel.errors import Aborted, CelError, no_such_overload
 from steersman.cel.macros import MAP_INSERT, SORT_BY_KEYS
+from steersman.cel.meter import paced, require_room, spend
 from steersman.cel.value_text import shown
 from steersman.cel.values import Duration, GrowingMap, Uint, Value, from_key, go_name, to_key, type_name
-
-LONGEST_RANGE: Final = 1_000_000
-"""A longer one exceeds the cost limit anyway; it is not built."""
 
 _ORDERED: Final = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
 _SUMMED: Final[dict[str, Value]] = {"int": 0, "uint": Uint(0), "double": 0.0, "duration": Duration(0)}
@@ -32,7 +30,7 @@ def _require_ordered(elements: list[Value]) -> None:
 
 def _is_sorted(elements: list[Value]) -> bool:
     _require_ordered(elements)
-    return all(_order_or_zero(one, other) <= 0 for one, other in itertools.pairwise(elements))
+    return all(_order_or_zero(one, other) <= 0 for one, other in itertools.pairwise(paced(elements)))
 
 
 def _order_or_zero(left: Value, right: Value) -> int:
@@ -47,22 +45,22 @@ def _extreme(name: str, sign: int) -> Implementation:
         if not elements:
             raise CelError(f"{name} called on empty list")
         _require_ordered(elements)
-        return functools.reduce(lambda best, one: one if _order_or_zero(one, best) == sign else best, elements)
+        return functools.reduce(lambda best, one: one if _order_or_zero(one, best) == sign else best, paced(elements))
 
     return extreme
 
 
 def _sum(zero: Value) -> Implementation:
-    return lambda elements: functools.reduce(add, elements, zero)
+    return lambda elements: functools.reduce(add, paced(elements), zero)
 
 
 def _index_of(elements: list[Value], sought: Value) -> int:
-    return next((at for at, element in enumerate(elements) if equal_or_false(element, sought)), -1)
+    return next((at for at, element in enumerate(paced(elements)) if equal_or_false(element, sought)), -1)
 
 
 def _last_index_of(elements: list[Value], sought: Value) -> int:
     reverse = range(len(elements) - 1, -1, -1)
-    return next((at for at in reverse if equal_or_false(elements[at], sought)), -1)
+    return next((at for at in paced(reverse) if equal_or_false(elements[at], sought)), -1)
 
 
 def _slice(elements: list[Value], start: int, end: int) -> list[Value]:
@@ -72,6 +70,7 @@ def _slice(elements: list[Value], start: int, end: int) -> list[Value]:
         raise CelError(f"cannot slice({start}, {end}), start index must be less than or equal to end index")
     if len(elements) < end:
         raise CelError(f"cannot slice({start}, {end}), list is length {len(elements)}")
+    spend(end - start)
     return elements[start:end]
 
 
@@ -93,9 +92,11 @@ def _flatten_some(elements: Value, depth: Value) -> list[Value]:
 
 def _flatten(elements: list[Value], depth: int) -> list[Value]:
     flat: list[Value] = []
-    for element in elements:
+    for element in paced(elements):
         if isinstance(element, list) and depth:
-            flat.extend(_flatten(element, depth - 1))
+            part = _flatten(element, depth - 1)
+            require_room("list", len(flat) + len(part), "elements")
+            flat.extend(part)
         else:
             flat.append(element)
     return flat
@@ -126,10 +127,12 @@ def _sort_by_keys(elements: Value, keys: Value) -> list[Value]:
 
 
 def _range(count: int) -> list[Value]:
-    return list(range(min(count, LONGEST_RANGE)))
+    require_room("list", count, "elements")
+    return list(range(count))
 
 
 def _reverse(elements: list[Value]) -> list[Value]:
+    spend(len(elements))
     return elements[::-1]
 
 

@@ -12,6 +12,7 @@ from steersman.api.go_text import quote
 from steersman.cel.comparison import Equatable
 from steersman.cel.declarations import function, overload
 from steersman.cel.errors import CelError, no_such_overload
+from steersman.cel.meter import LONGEST_CACHED
 from steersman.cel.values import Value, register
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -61,8 +62,16 @@ register(Ip, "net.IP", "cel.IP")
 register(Cidr, "net.CIDR", "cel.CIDR")
 
 
-@lru_cache(maxsize=4096)
 def _parse_ip(text: str) -> Ip:
+    return _parse_short_ip(text) if len(text) <= LONGEST_CACHED else _made_ip(text)
+
+
+@lru_cache(maxsize=4096)
+def _parse_short_ip(text: str) -> Ip:
+    return _made_ip(text)
+
+
+def _made_ip(text: str) -> Ip:
     try:
         address = _address(text)
     except CelError as error:
@@ -75,8 +84,16 @@ def _parse_ip(text: str) -> Ip:
     return Ip(address)
 
 
-@lru_cache(maxsize=4096)
 def _parse_cidr(text: str) -> Cidr:
+    return _parse_short_cidr(text) if len(text) <= LONGEST_CACHED else _made_cidr(text)
+
+
+@lru_cache(maxsize=4096)
+def _parse_short_cidr(text: str) -> Cidr:
+    return _made_cidr(text)
+
+
+def _made_cidr(text: str) -> Cidr:
     prefix = "network address parse error during conversion from string: "
     try:
         cidr = _prefix(text)
@@ -108,17 +125,18 @@ def _complaint(text: str) -> str:
 
 def _complaint_ipv4(text: str) -> str:
     fields = text.split(".")
-    for position, field in enumerate(fields):
-        rest = ".".join(fields[position:])
+    position = 0
+    for field in fields:
         if not field:
-            return f"IPv4 field must have at least one digit (at {quote(rest or '.')})"
+            return f"IPv4 field must have at least one digit (at {quote(text[position:] or '.')})"
         if not (field.isascii() and field.isdigit()):
             bad = next(at for at, char in enumerate(field) if not (char.isascii() and char.isdigit()))
-            return f"unexpected character (at {quote(rest[bad:])})"
+            return f"unexpected character (at {quote(text[position + bad :])})"
         if len(field) > 1 and field[0] == "0":
             return "IPv4 field has octet with leading zero"
-        if int(field) > 255:
+        if len(field) > 3 or int(field) > 255:
             return "IPv4 field has value >255"
+        position += len(field) + 1
     return "IPv4 address too short" if len(fields) < 4 else "IPv4 address too long"
 
 
@@ -126,15 +144,16 @@ def _complaint_ipv6(text: str) -> str:
     address, percent, zone = text.partition("%")
     if percent and not zone:
         return "zone must be a non-empty string"
-    for position, group in enumerate(address.split(":")):
-        rest = ":".join(address.split(":")[position:])
+    position = 0
+    for group in address.split(":"):
         if not _GROUP.fullmatch(group) and "." not in group:
             bad = next(at for at, char in enumerate(group) if not _GROUP.fullmatch(char))
             if bad == 0:
-                return f"each colon-separated field must have at least one digit (at {quote(rest)})"
-            return f"unexpected character, want colon (at {quote(rest[bad:])})"
+                return f"each colon-separated field must have at least one digit (at {quote(address[position:])})"
+            return f"unexpected character, want colon (at {quote(address[position + bad :])})"
         if len(group) > 4 and "." not in group:
-            return f"each group must have 4 or less digits (at {quote(rest)})"
+            return f"each group must have 4 or less digits (at {quote(address[position:])})"
+        position += len(group) + 1
     if ":::" in address:
         rest = address[address.index(":::") + 2 :]
         return f"each colon-separated field must have at least one digit (at {quote(rest)})"

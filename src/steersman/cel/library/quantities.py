@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
@@ -92,8 +93,16 @@ def _as_integer(quantity: Quantity) -> int:
 
 def _as_float(quantity: Quantity) -> float:
     amount = quantity.amount
-    base = float(str(amount.unscaled))  # beyond all doubles is infinite
+    base = _double(amount.unscaled)
     return base * float(f"1e{amount.scale}") if amount.scale else base
+
+
+def _double(number: int) -> float:
+    """Beyond all doubles is infinite."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _add(left: Quantity, right: Quantity) -> Quantity:

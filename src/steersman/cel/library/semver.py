@@ -12,8 +12,10 @@ from steersman.cel.arithmetic import MAX_INT, MAX_UINT
 from steersman.cel.comparison import Equatable
 from steersman.cel.declarations import function, overload
 from steersman.cel.errors import CelError, no_such_overload
+from steersman.cel.meter import LONGEST_CACHED
 from steersman.cel.values import Value, register
 
+_UINT_DIGITS: Final = 20
 _DIGITS: Final = re.compile(r"[0-9]*")
 _IDENTIFIER: Final = re.compile(r"[A-Za-z0-9-]*")
 
@@ -35,9 +37,17 @@ class Semver(Equatable):
 register(Semver, "kubernetes.Semver", "cel.Semver", hashable=False)
 
 
-@lru_cache(maxsize=4096)
 def parse(text: str) -> Semver:
     """A version from its text: exactly three numbers, an optional pre-release and optional build metadata."""
+    return _parse_short(text) if len(text) <= LONGEST_CACHED else _parse(text)
+
+
+@lru_cache(maxsize=4096)
+def _parse_short(text: str) -> Semver:
+    return _parse(text)
+
+
+def _parse(text: str) -> Semver:
     if not text:
         raise CelError("Version string empty")
     parts = text.split(".", 2)
@@ -64,7 +74,7 @@ def _number(name: str, text: str) -> int:
 def _parsed(text: str) -> int:
     if not text:
         raise CelError('strconv.ParseUint: parsing "": invalid syntax')
-    if int(text) > MAX_UINT:
+    if len(text) > _UINT_DIGITS or int(text) > MAX_UINT:
         raise CelError(f"strconv.ParseUint: parsing {quote(text)}: value out of range")
     return int(text)
 

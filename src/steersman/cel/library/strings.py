@@ -5,18 +5,16 @@ Positions count characters, as in Python; upstream's rules where Python has othe
 
 from __future__ import annotations
 
-import string
 from typing import Final
 
 from steersman.api.go_text import ESCAPES
 from steersman.cel.declarations import function, overload
 from steersman.cel.errors import CelError
 from steersman.cel.library.templates import format_text
+from steersman.cel.meter import require_room, spend
 from steersman.cel.value_text import shown
 from steersman.cel.values import Value
 
-_LOWER: Final = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
-_UPPER: Final = str.maketrans(string.ascii_lowercase, string.ascii_uppercase)
 _WHITESPACE: Final = (
     "\t\n\v\f\r \x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006"
     "\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
@@ -43,7 +41,7 @@ def _index_of(text: str, part: str, offset: int = 0) -> int:
 
 
 def _last_index_of(text: str, part: str) -> int:
-    return text.rfind(part) if part else len(text)
+    return _rfind(text, part) if part else len(text)
 
 
 def _last_index_of_before(text: str, part: str, offset: int) -> int:
@@ -53,26 +51,36 @@ def _last_index_of_before(text: str, part: str, offset: int) -> int:
         raise _out_of_range(offset)
     if offset >= len(text):
         return -1
-    return text.rfind(part, 0, offset + len(part))
+    return _rfind(text[: offset + len(part)], part)
+
+
+def _rfind(text: str, part: str) -> int:
+    """As `str.rfind`, which takes time in proportion to the product of both lengths where `find` does not."""
+    found = text[::-1].find(part[::-1])
+    return -1 if found < 0 else len(text) - found - len(part)
 
 
 def _lower(text: str) -> str:
-    return text.translate(_LOWER)
+    return text.encode().lower().decode()  # of bytes, `lower` changes nothing but ASCII
 
 
 def _upper(text: str) -> str:
-    return text.translate(_UPPER)
+    return text.encode().upper().decode()
 
 
 def _replace(text: str, old: str, new: str) -> str:
-    return text.replace(old, new)
+    return _replace_some(text, old, new, -1)
 
 
 def _replace_some(text: str, old: str, new: str, count: int) -> str:
-    return text.replace(old, new, max(count, -1))
+    found = text.count(old)
+    times = found if count < 0 else min(found, count)
+    require_room("text", len(text) + times * (len(new) - len(old)), "characters")
+    return text.replace(old, new, times)
 
 
 def _split(text: str, separator: str) -> list[Value]:
+    require_room("list", text.count(separator) + 1 if separator else len(text), "elements")
     return list(text.split(separator)) if separator else list(text)
 
 
@@ -81,6 +89,7 @@ def _split_some(text: str, separator: str, count: int) -> list[Value]:
         return []
     if count < 0:
         return _split(text, separator)
+    require_room("list", min(count, len(text) + 1), "elements")
     if separator:
         return list(text.split(separator, count - 1))
     head = list(text[: count - 1])
@@ -110,10 +119,13 @@ def _join(elements: list[Value], separator: str = "") -> str:
     for element in elements:
         if not isinstance(element, str):
             raise CelError(f"join: invalid input: {shown(element)}")
-    return separator.join(str(element) for element in elements)
+    texts = [str(element) for element in elements]
+    require_room("text", sum(map(len, texts)) + len(separator) * max(len(texts) - 1, 0), "characters")
+    return separator.join(texts)
 
 
 def _quote(text: str) -> str:
+    spend(len(text))
     return f'"{text.translate(_QUOTED)}"'
 
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, NoReturn
 
 from steersman.api.go_text import quote
+from steersman.cel.arithmetic import MAX_INT
 from steersman.cel.conversions import to_string
-from steersman.cel.errors import CelError
+from steersman.cel.errors import Aborted, CelError
+from steersman.cel.meter import LARGEST_VALUE, paced, require_room, spend
 from steersman.cel.types import (
     BOOL,
     BYTES,
@@ -29,6 +32,10 @@ from steersman.cel.types import (
 from steersman.cel.values import Duration, Timestamp, Value, from_key, type_name
 
 _DEFAULT_PRECISION: Final = 6
+_INT64_DIGITS: Final = 19
+_TOO_PRECISE: Final = 10_000_010
+"""From here on upstream's printer does not understand a precision or width."""
+_NO_VERB: Final = "%!(NOVERB)"
 _SPECIAL_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 _TEXTUAL: Final = frozenset(type_.name for type_ in (BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, TYPE, UINT))
 
@@ -76,17 +83,27 @@ _RULES: Final = {
 def format_text(template: str, args: list[Value]) -> str:
     """The template with its clauses filled."""
     parts: list[str] = []
-    index = 0
+    index = size = 0
     for piece in clauses(template, len(args)):
         if isinstance(piece, str):
             parts.append(piece)
-            continue
-        try:
-            parts.append(_FORMATTERS[piece.verb](args[index], piece))
-        except CelError as error:
-            raise CelError(f"error during formatting: {error}") from None
-        index += 1
+        else:
+            parts.append(_formatted(args[index], piece))
+            index += 1
+        size += len(parts[-1])
+        if size > LARGEST_VALUE:
+            require_room("text", size, "characters")
+    spend(size)
     return "".join(parts)
+
+
+def _formatted(value: Value, clause: Clause) -> str:
+    try:
+        return _FORMATTERS[clause.verb](value, clause)
+    except Aborted:
+        raise
+    except CelError as error:
+        raise CelError(f"error during formatting: {error}") from None
 
 
 def clauses(template: str, available: int) -> Iterator[str | Clause]:
@@ -125,11 +142,21 @@ def _clause(template: str, position: int) -> tuple[Clause, int]:
                 "error while parsing precision: error while converting precision to integer: "
                 'strconv.Atoi: parsing "": invalid syntax'
             )
-        precision = int(template[start:position])
+        precision = _precision(template[start:position])
     verb = template[position]
     if verb not in _KINDS:
         _malformed(f'unrecognized formatting clause "{verb}"')
     return Clause(verb, precision, _KINDS[verb], _RULES[verb]), position + 1
+
+
+def _precision(digits: str) -> int:
+    significant = digits.lstrip("0") or "0"
+    if len(significant) > _INT64_DIGITS or int(significant) > MAX_INT:
+        _malformed(
+            "error while parsing precision: error while converting precision to integer: "
+            f"strconv.Atoi: parsing {quote(digits)}: value out of range"
+        )
+    return int(significant)
 
 
 def _malformed(message: str) -> NoReturn:
@@ -156,9 +183,10 @@ def _converted(value: Value) -> str:
 def _nested(value: Value) -> str:
     """A value inside a list or map, or one of these."""
     if isinstance(value, list):
-        return "[" + ", ".join(_quoted_if_text(element) for element in value) + "]"
+        spend(1)  # of few elements, which may be lists again
+        return "[" + ", ".join(_quoted_if_text(element) for element in paced(value)) + "]"
     if isinstance(value, dict):
-        entries = sorted((_key(from_key(key)), _quoted_if_text(entry)) for key, entry in value.items())
+        entries = sorted((_key(from_key(key)), _quoted_if_text(entry)) for key, entry in paced(value.items()))
         return "{" + ", ".join(f"{key}:{entry}" for key, entry in entries) + "}"
     if isinstance(value, float):
         return _fixed_number(value, _DEFAULT_PRECISION, grouped=False)
@@ -175,6 +203,7 @@ def _nested(value: Value) -> str:
 
 def _quoted_if_text(value: Value) -> str:
     text = _nested(value)
+    spend(len(text))
     if isinstance(value, str):
         return quote(text)
     if isinstance(value, bytes):
@@ -207,7 +236,13 @@ def _number(value: Value, clause: Clause) -> float:
 
 
 def _fixed(value: Value, clause: Clause) -> str:
-    return _fixed_number(_number(value, clause), clause.precision, grouped=True)
+    number = _number(value, clause)
+    if clause.precision >= _TOO_PRECISE:
+        return _NO_VERB
+    # Upstream's printer keeps the precision in a byte, in which 0 may stand for all digits there are.
+    if clause.precision and clause.precision % 256 == 0 and math.isfinite(number):
+        return f"{Decimal(repr(number)):,f}".removesuffix(".0")
+    return _fixed_number(number, clause.precision % 256, grouped=True)
 
 
 def _fixed_number(number: float, precision: int, *, grouped: bool) -> str:
@@ -218,15 +253,21 @@ def _fixed_number(number: float, precision: int, *, grouped: bool) -> str:
 
 
 def _scientific(value: Value, clause: Clause) -> str:
+    """The precision is taken for the width."""
     number = _number(value, clause)
-    if not math.isfinite(number):
-        return _special(number, grouped=True)
+    if clause.precision >= _TOO_PRECISE:
+        return _NO_VERB
+    text = _scientific_number(number) if math.isfinite(number) else _special(number, grouped=True)
+    return text.rjust(clause.precision % 65536)
+
+
+def _scientific_number(number: float) -> str:
     mantissa, _, exponent = f"{number:.{_DEFAULT_PRECISION}e}".partition("e")
     sign = "\u207b" if exponent[0] == "-" else ""
     superscript = "".join(
         "\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"[int(digit)] for digit in exponent[1:]
     )
-    return f"{mantissa}\u202f\u00d7\u202f10{sign}{superscript}"
+    return f"{mantissa}\u00d710{sign}{superscript}"
 
 
 def _special(number: float, *, grouped: bool) -> str:

@@ -13,6 +13,7 @@ from steersman.api.go_text import quote
 from steersman.cel.comparison import Equatable
 from steersman.cel.declarations import function, overload
 from steersman.cel.errors import CelError, no_such_overload
+from steersman.cel.meter import LONGEST_CACHED
 from steersman.cel.values import Value, register
 
 _SCHEME: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
@@ -20,7 +21,7 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 _BAD_ESCAPE: Final = re.compile(r"%(?![0-9a-fA-F]{2}).{0,2}", re.DOTALL)
 _PORT: Final = re.compile(r"(?::[0-9]*)?")
 _USER: Final = re.compile(r"[A-Za-z0-9\-._:~!$&'()*+,;=%@]*")
-_HOST_CHARACTERS: Final = re.compile(r"[A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>\"\x80-\U0010ffff]")
+_NO_HOST_CHARACTER: Final = re.compile(r"[^%A-Za-z0-9\-_.~!$&'()*+,;=:\[\]<>\"\x80-\U0010ffff]")
 _HOST_ESCAPE: Final = re.compile(r"%(?!25)[0-7][0-9a-fA-F]")
 _VALID_PATH: Final = re.compile(r"[A-Za-z0-9\-_.~$&+,/:;=@!'()*\[\]%]*")
 _PATH_SAFE: Final = "$&+,/:;=@-_.~"
@@ -69,8 +70,16 @@ def parse_request_uri(text: str) -> Url:
         raise CelError(f"parse {quote(text)}: {error}") from None
 
 
-@lru_cache(maxsize=4096)
 def _url(text: str) -> Url:
+    return _short_url(text) if len(text) <= LONGEST_CACHED else _made_url(text)
+
+
+@lru_cache(maxsize=4096)
+def _short_url(text: str) -> Url:
+    return _made_url(text)
+
+
+def _made_url(text: str) -> Url:
     try:
         parse_request_uri(text)
     except CelError as error:
@@ -151,9 +160,9 @@ def _unescaped_host(host: str) -> str:
     escape = _HOST_ESCAPE.search(host)
     if escape:
         raise CelError(f"invalid URL escape {quote(escape[0])}")
-    for char in host:
-        if char != "%" and not _HOST_CHARACTERS.match(char):
-            raise CelError(f"invalid character {quote(char)} in host name")
+    bad = _NO_HOST_CHARACTER.search(host)
+    if bad:
+        raise CelError(f"invalid character {quote(bad[0])} in host name")
     return unquote_to_bytes(host).decode(errors="replace")
 
 

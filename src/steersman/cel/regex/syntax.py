@@ -1,270 +1,284 @@
-"""Parses regular expressions as RE2 writes them, and rejects what RE2 rejects, with its messages."""
+"""Reads regular expressions as upstream's language does: rejects what it rejects, with its messages, and measures.
+
+What comes out is the same expression for RE2. The two dialects are one but for details: names of groups may repeat here, and
+`\\p` knows more names. Groups are kept on a stack of the parser's own, so that nesting costs no recursion.
+"""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import Final, NoReturn
+from dataclasses import dataclass
+from typing import Final, NamedTuple, NoReturn
 
 from steersman.cel.errors import CelError
-from steersman.cel.regex.characters import PERL, POSIX, folded, unicode_class
-from steersman.cel.regex.tree import (
-    LAST_CODE_POINT,
-    Assertion,
-    Characters,
-    Choice,
-    Place,
-    Ranges,
-    Repeat,
-    Sequence,
-    Tree,
-    complement,
-    merged,
-)
+from steersman.cel.regex.unicode_names import UnicodeClass, unicode_class
 
 _MOST_REPEATS: Final = 1000
-_DEEPEST_NESTING: Final = 100
-"""Upstream allows 1000 levels; nobody writes more than a few."""
-_NEWLINE: Final = 0x0A
-_ANY: Final[Ranges] = ((0, LAST_CODE_POINT),)
-_NOT_NEWLINE: Final[Ranges] = ((0, _NEWLINE - 1), (_NEWLINE + 1, LAST_CODE_POINT))
+_DEEPEST_NESTING: Final = 1000
+_LAST_CODE_POINT: Final = 0x10FFFF
+_LONGEST_COUNT: Final = 9
+"""Digits; longer numbers are out of range whatever they are."""
 _REPEAT: Final = re.compile(r"\{(0|[1-9][0-9]*)(,(0|[1-9][0-9]*)?)?\}")
 _GROUP_NAME: Final = re.compile(r"\(\?P?<([^>]*)>")
-_FLAGS: Final = re.compile(r"\(\?([imsU]*)(?:-([imsU]+))?([:)])")
+_VALID_NAME: Final = re.compile(r"[A-Za-z0-9_]+")
+_FLAGS: Final = re.compile(r"\(\?[imsU]*(?:-[imsU]+)?([:)])")
 _CONTROL_ESCAPES: Final = {"a": 7, "f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
-_PLACES: Final = {
-    "A": Place.TEXT_START, "z": Place.TEXT_END, "b": Place.WORD_BOUNDARY, "B": Place.NO_WORD_BOUNDARY,
-}  # fmt: skip
-_POSIX_CLASS: Final = re.compile(r"\[:(\^?)([a-z]*):\]")
+_OCTAL: Final = re.compile(r"[0-7]{0,2}")
+_HEXADECIMAL: Final = re.compile(r"\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{2})")
+_BROKEN_HEXADECIMAL: Final = re.compile(r"\{[0-9a-fA-F]*.?|.{0,2}", re.DOTALL)
+_UNICODE_CLASS: Final = re.compile(r"\\[pP](?:\{(\^?)([^}]*)\}|(.))", re.DOTALL)
+_POSIX_CLASS: Final = re.compile(r"\[:\^?([a-z]*):\]")
+_POSIX_NAMES: Final = frozenset(
+    {
+        "alnum", "alpha", "ascii", "blank", "cntrl", "digit", "graph", "lower", "print", "punct", "space", "upper", "word",
+        "xdigit",
+    }
+)  # fmt: skip
+_UNIT: Final = 1
+_WIDE: Final = 8
+"""What a set of characters beyond ASCII takes in RE2's program, about."""
+_UNICODE: Final = 600
+"""What a Unicode class takes, at most about."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Flags:
-    fold: bool = False
-    multi_line: bool = False
-    dot_matches_newline: bool = False
-    swap_greed: bool = False
+class Checked(NamedTuple):
+    """An expression that is in order."""
+
+    #: The same for RE2.
+    pattern: str
+    #: About how many instructions it has with its repetitions written out.
+    size: int
 
 
-def parse(pattern: str) -> Tree:
-    """The tree of a pattern; raises `CelError` if it is none."""
-    parser = _Parser(pattern)
-    tree = parser.choice(0)
-    if parser.position < len(pattern):
-        parser.fail("unexpected )", pattern)
-    return tree
+class _Operand(NamedTuple):
+    """Something that can be repeated."""
+
+    size: int
+    #: How often the innermost part of it is repeated at most, by explicit counts.
+    instances: int = 1
+
+
+@dataclass(slots=True)
+class _Group:
+    """A group that is open, up to the current position."""
+
+    is_capture: bool
+    size: int = 0
+    instances: int = 1
+    #: What a repetition would repeat; None at the beginning of an alternative.
+    last: _Operand | None = None
+
+    def add(self, operand: _Operand) -> None:
+        self._keep_last()
+        self.last = operand
+
+    def end_alternative(self) -> None:
+        self._keep_last()
+        self.size += 1
+
+    def closed(self) -> _Operand:
+        self._keep_last()
+        return _Operand(self.size + 1, self.instances)
+
+    def _keep_last(self) -> None:
+        if self.last is not None:
+            self.size += self.last.size
+            self.instances = max(self.instances, self.last.instances)
+            self.last = None
+
+
+def check(pattern: str) -> Checked:
+    """The expression for RE2 and its size; raises `CelError` with upstream's message if it is none."""
+    return _Parser(pattern).run()
 
 
 class _Parser:
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
-        self._flags = _Flags()
-        self.position = 0
+        self._position = 0
+        self._groups = [_Group(is_capture=False)]
+        self._captures = 0
+        self._written: list[str] = []
 
-    def fail(self, code: str, part: str) -> NoReturn:
+    def run(self) -> Checked:
+        while self._position < len(self._pattern):
+            self._item()
+        if len(self._groups) > 1:
+            self._fail("missing closing )", self._pattern)
+        return Checked("".join(self._written), self._groups[0].closed().size)
+
+    def _fail(self, code: str, part: str) -> NoReturn:
         raise CelError(f"error parsing regexp: {code}: `{part}`")
 
-    def _rest(self) -> str:
-        return self._pattern[self.position :]
+    def _peek(self, offset: int = 0) -> str:
+        return self._pattern[self._position + offset : self._position + offset + 1]
 
-    def _peek(self) -> str:
-        return self._pattern[self.position : self.position + 1]
+    def _starts(self, *beginnings: str) -> bool:
+        return self._pattern.startswith(beginnings, self._position)
 
-    def choice(self, depth: int) -> Tree:
-        """Alternatives, up to the end of the group."""
-        if depth > _DEEPEST_NESTING:
-            self.fail("expression nests too deeply", self._pattern)
-        options = [self._sequence(depth)]
-        while self._peek() == "|":
-            self.position += 1
-            options.append(self._sequence(depth))
-        return options[0] if len(options) == 1 else Choice(tuple(options))
+    def _take(self, end: int) -> str:
+        text = self._pattern[self._position : end]
+        self._position = end
+        return text
 
-    def _sequence(self, depth: int) -> Tree:
-        parts: list[Tree] = []
-        while (char := self._peek()) and char not in "|)":
-            if char in "*+?" or _REPEAT.match(self._pattern, self.position):
-                if not parts:
-                    self.fail("missing argument to repetition operator", self._operator())
-                # A change of flags stands in between.
-                parts[-1] = self._repeated(parts[-1])
-                continue
-            atom = self._atom(depth)
-            if atom is not None:
-                parts.append(self._repeated(atom))
-        return parts[0] if len(parts) == 1 else Sequence(tuple(parts))
+    def _copy(self, end: int) -> None:
+        self._written.append(self._take(end))
 
-    def _operator(self) -> str:
-        match = _REPEAT.match(self._pattern, self.position)
-        text = match.group() if match else self._peek()
-        lazy = self._pattern[self.position + len(text) : self.position + len(text) + 1] == "?"
-        return text + ("?" if lazy else "")
+    def _add(self, size: int) -> None:
+        self._groups[-1].add(_Operand(size))
 
-    def _repeated(self, body: Tree) -> Tree:
-        """The atom with the repetition behind it; two in a row are a mistake."""
-        start = self.position
-        bounds = self._bounds()
-        if bounds is None:
-            return body
-        least, most = bounds
-        greedy = True
-        if self._peek() == "?":
-            self.position += 1
-            greedy = False
-        first_end = self.position
-        if self._bounds() is not None:
-            if self._peek() == "?" and first_end != self.position:
-                self.position += 1
-            self.fail("invalid nested repetition operator", self._pattern[start : self.position])
-        repeat = Repeat(body, least, most, greedy != self._flags.swap_greed)
-        if _instances(repeat) > _MOST_REPEATS:
-            self.fail("invalid repeat count", self._pattern[start:first_end])
-        return repeat
-
-    def _bounds(self) -> tuple[int, int | None] | None:
-        char = self._peek()
-        if char and char in "*+?":
-            self.position += 1
-            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[char]
-        match = _REPEAT.match(self._pattern, self.position)
-        if match is None:
-            return None
-        self.position = match.end()
-        least = int(match[1])
-        most = least if match[2] is None else (None if match[3] is None else int(match[3]))
-        if least > _MOST_REPEATS or (most is not None and (most > _MOST_REPEATS or most < least)):
-            self.fail("invalid repeat count", match.group())
-        return least, most
-
-    def _atom(self, depth: int) -> Tree | None:
-        """One item; None for what only changes flags or quotes nothing."""
-        char = self._peek()
-        match char:
+    def _item(self) -> None:
+        match self._peek():
             case "(":
-                return self._group(depth)
+                self._open()
+            case ")":
+                self._close()
+            case "|":
+                self._groups[-1].end_alternative()
+                self._copy(self._position + 1)
             case "[":
-                return Characters(self._class())
+                self._class()
             case "\\":
-                return self._escape()
-        self.position += 1
-        match char:
-            case ".":
-                return Characters(_ANY if self._flags.dot_matches_newline else _NOT_NEWLINE)
-            case "^":
-                return Assertion(Place.LINE_START if self._flags.multi_line else Place.TEXT_START)
-            case "$":
-                return Assertion(Place.LINE_END if self._flags.multi_line else Place.TEXT_END)
-        return self._literal(ord(char))
+                self._escape()
+            case char if char in "*+?" or _REPEAT.match(self._pattern, self._position):
+                self._repetition()
+            case char:
+                self._add(_WIDE if char == "." else _UNIT)
+                self._copy(self._position + 1)
 
-    def _literal(self, code: int) -> Characters:
-        return Characters(((code, code),), self._flags.fold)
+    # -- groups ------------------------------------------------------------------------------------------------------
 
-    def _group(self, depth: int) -> Tree | None:
-        flags = self._flags
-        if self._rest().startswith("(?"):
-            if self._read_flags() == ")":
-                return None
-        else:
-            self.position += 1
-        body = self.choice(depth + 1)
-        if self._peek() != ")":
-            self.fail("missing closing )", self._pattern)
-        self.position += 1
-        self._flags = flags
-        return body
-
-    def _read_flags(self) -> str:
-        """What stands behind `(?`; gives the `)` that ends a mere change of flags, or something else for a group."""
-        if self._rest().startswith(("(?P<", "(?<")) and not self._rest().startswith(("(?<=", "(?<!")):
+    def _open(self) -> None:
+        is_capture = True
+        if self._starts("(?P<", "(?<") and not self._starts("(?<=", "(?<!"):
             self._read_name()
-            return ">"
-        match = _FLAGS.match(self._pattern, self.position)
+        elif self._starts("(?"):
+            flags = _FLAGS.match(self._pattern, self._position)
+            if flags is None:
+                self._fail("invalid or unsupported Perl syntax", self._bad_group())
+            self._copy(flags.end())
+            if flags[1] == ")":
+                return
+            is_capture = False
+        else:
+            self._position += 1
+        if is_capture:
+            self._captures += 1
+            self._written.append("(?:")
+        if self._captures >= _DEEPEST_NESTING:
+            self._fail("expression nests too deeply", self._pattern)
+        self._groups.append(_Group(is_capture))
+
+    def _close(self) -> None:
+        if len(self._groups) == 1:
+            self._fail("unexpected )", self._pattern)
+        group = self._groups.pop()
+        self._captures -= group.is_capture
+        self._groups[-1].add(group.closed())
+        self._copy(self._position + 1)
+
+    def _read_name(self) -> None:
+        match = _GROUP_NAME.match(self._pattern, self._position)
         if match is None:
-            self.fail("invalid or unsupported Perl syntax", self._bad_group())
-        for names, value in ((match[1], True), (match[2] or "", False)):
-            for name in names:
-                self._set_flag(name, value)
-        self.position = match.end()
-        return match[3]
+            self._fail("invalid named capture", self._pattern[self._position :])
+        if not _VALID_NAME.fullmatch(match[1]):
+            self._fail("invalid named capture", match.group())
+        self._position = match.end()
 
     def _bad_group(self) -> str:
         """The part of a group's opening up to the first character that makes it none."""
-        rest = self._rest()
-        if rest.startswith(("(?=", "(?!", "(?>", "(?#")):
-            return rest[:3]
-        if rest.startswith(("(?<=", "(?<!")):
-            return rest[:4]
-        end = 2
-        while end < len(rest) and rest[end] in "imsU-":
+        start = self._position
+        if self._starts("(?=", "(?!", "(?>", "(?#"):
+            return self._pattern[start : start + 3]
+        if self._starts("(?<=", "(?<!"):
+            return self._pattern[start : start + 4]
+        end = start + 2
+        while end < len(self._pattern) and self._pattern[end] in "imsU-":
             end += 1
-        return rest[: end + 1]
+        return self._pattern[start : end + 1]
 
-    def _set_flag(self, name: str, value: bool) -> None:
-        field = {"i": "fold", "m": "multi_line", "s": "dot_matches_newline", "U": "swap_greed"}[name]
-        self._flags = replace(self._flags, **{field: value})
+    # -- repetitions -------------------------------------------------------------------------------------------------
 
-    def _read_name(self) -> None:
-        match = _GROUP_NAME.match(self._pattern, self.position)
+    def _repetition(self) -> None:
+        """One operator with what stands before it; two in a row are a mistake."""
+        group, start = self._groups[-1], self._position
+        bounds = self._bounds()
+        assert bounds is not None
+        self._position += self._peek() == "?"
+        first_end = self._position
+        if group.last is None:
+            self._fail("missing argument to repetition operator", self._pattern[start:first_end])
+        least, most = bounds
+        times = max(least if most is None else most, 1)
+        repeated = _Operand((group.last.size + 1) * (times + (most is None)), group.last.instances * times)
+        if repeated.instances > _MOST_REPEATS:
+            self._fail("invalid repeat count", self._pattern[start:first_end])
+        if self._bounds() is not None:
+            self._position += self._peek() == "?"
+            self._fail("invalid nested repetition operator", self._pattern[start : self._position])
+        group.last = repeated
+        self._position = start
+        self._copy(first_end)
+
+    def _bounds(self) -> tuple[int, int | None] | None:
+        """Of the operator at the position, which is taken; None: there is none."""
+        char = self._peek()
+        if char and char in "*+?":
+            self._position += 1
+            return {"*": (0, None), "+": (1, None), "?": (0, 1)}[char]
+        match = _REPEAT.match(self._pattern, self._position)
         if match is None:
-            self.fail("invalid named capture", self._rest())
-        if not re.fullmatch(r"[A-Za-z0-9_]+", match[1]):
-            self.fail("invalid named capture", match.group())
-        self.position = match.end()
+            return None
+        self._position = match.end()
+        return self._counts(match)
 
-    def _escape(self) -> Tree | None:
-        following = self._pattern[self.position + 1 : self.position + 2]
-        if following in _PLACES and following:
-            self.position += 2
-            return Assertion(_PLACES[following])
-        if following == "Q":
-            return self._quotation()
-        named = self._named_class()
-        if named is not None:
-            return Characters(named)
-        return self._literal(self._escaped_character())
+    def _counts(self, match: re.Match[str]) -> tuple[int, int | None]:
+        if max(len(match[1]), len(match[3] or "")) > _LONGEST_COUNT:
+            self._fail("invalid repeat count", match.group())
+        least = int(match[1])
+        most = least if match[2] is None else (None if match[3] is None else int(match[3]))
+        if least > _MOST_REPEATS or (most is not None and (most > _MOST_REPEATS or most < least)):
+            self._fail("invalid repeat count", match.group())
+        return least, most
 
-    def _quotation(self) -> Tree | None:
-        """`\\Q…\\E`: literal text."""
-        start = self.position + 2
+    # -- escapes -----------------------------------------------------------------------------------------------------
+
+    def _escape(self) -> None:
+        letter = self._peek(1)
+        if letter == "Q":
+            self._quotation()
+        elif letter in ("p", "P"):
+            class_ = self._unicode_class()
+            self._written.append(f"[{'^' * class_.is_complement}{class_.members}]")
+            self._add(_UNICODE)
+        elif letter and letter in "AzbB":
+            self._add(_UNIT)
+            self._copy(self._position + 2)
+        elif letter and letter in "dDsSwW":
+            self._add(_WIDE if letter.isupper() else _UNIT)
+            self._copy(self._position + 2)
+        else:
+            start = self._position
+            self._escaped_character()
+            self._written.append(self._pattern[start : self._position])
+            self._add(_UNIT)
+
+    def _quotation(self) -> None:
+        """`\\Q…\\E`: literal text, of which a repetition repeats the last character."""
+        start = self._position + 2
         end = self._pattern.find("\\E", start)
         text = self._pattern[start : end if end >= 0 else len(self._pattern)]
-        self.position = end + 2 if end >= 0 else len(self._pattern)
-        if not text:
-            return None
-        return Sequence(tuple(self._literal(ord(char)) for char in text))
-
-    def _cased(self, ranges: Ranges) -> Ranges:
-        """The set, with both cases of its letters if case does not matter; before anything is negated."""
-        return folded(ranges) if self._flags.fold else ranges
-
-    def _named_class(self) -> Ranges | None:
-        """`\\d`, `\\pL`, `\\p{Lu}` and their complements."""
-        letter = self._pattern[self.position + 1 : self.position + 2]
-        if letter.lower() in PERL and letter:
-            self.position += 2
-            ranges = self._cased(PERL[letter.lower()])
-            return complement(ranges) if letter.isupper() else ranges
-        if letter not in ("p", "P"):
-            return None
-        return self._unicode_class(negated=letter == "P")
-
-    def _unicode_class(self, *, negated: bool) -> Ranges:
-        match = re.compile(r"\\[pP](?:\{(\^?)([^}]*)\}|(.))", re.DOTALL).match(self._pattern, self.position)
-        if match is None:
-            self.fail("invalid character class range", self._rest())
-        ranges = unicode_class(match[2] if match[2] is not None else match[3])
-        if ranges is None:
-            self.fail("invalid character class range", match.group())
-        self.position = match.end()
-        ranges = self._cased(ranges)
-        return complement(ranges) if negated != bool(match[1]) else ranges
+        self._position = end + 2 if end >= 0 else len(self._pattern)
+        for char in text:
+            self._add(_UNIT)
+            self._written.append(char if char.isalnum() or not char.isascii() else f"\\x{ord(char):02x}")
 
     def _escaped_character(self) -> int:
-        start = self.position
-        self.position += 2
-        char = self._pattern[start + 1 : start + 2]
-        if not char:
-            raise CelError("error parsing regexp: trailing backslash at end of expression: ``")
+        start = self._position
+        self._position += 2
+        if self._position > len(self._pattern):
+            self._fail("trailing backslash at end of expression", "")
+        char = self._pattern[self._position - 1]
         if char in _CONTROL_ESCAPES:
             return _CONTROL_ESCAPES[char]
         if char == "x":
@@ -272,87 +286,99 @@ class _Parser:
         if "0" <= char <= "7":
             return self._octal(start, char)
         if not char.isascii() or char.isalnum():
-            self.fail("invalid escape sequence", self._pattern[start : self.position])
+            self._fail("invalid escape sequence", self._pattern[start : self._position])
         return ord(char)
 
     def _octal(self, start: int, first: str) -> int:
         """Up to three digits; one that is not 0 needs another, because a single one would be a back reference."""
-        match = re.compile(r"[0-7]{0,2}").match(self._pattern, self.position)
+        match = _OCTAL.match(self._pattern, self._position)
         digits = match.group() if match else ""
         if first != "0" and not digits:
-            self.fail("invalid escape sequence", self._pattern[start : self.position])
-        self.position += len(digits)
+            self._fail("invalid escape sequence", self._pattern[start : self._position])
+        self._position += len(digits)
         return int(first + digits, 8)
 
     def _hexadecimal(self, start: int) -> int:
-        match = re.compile(r"\{([0-9a-fA-F]+)\}|([0-9a-fA-F]{2})").match(self._pattern, self.position)
+        match = _HEXADECIMAL.match(self._pattern, self._position)
         if match is None:
-            bad = re.compile(r"\{[0-9a-fA-F]*.?|.{0,2}", re.DOTALL).match(self._pattern, self.position)
-            self.fail("invalid escape sequence", self._pattern[start : bad.end() if bad else None])
-        self.position = match.end()
+            bad = _BROKEN_HEXADECIMAL.match(self._pattern, self._position)
+            self._fail("invalid escape sequence", self._pattern[start : bad.end() if bad else None])
+        self._position = match.end()
         code = int(match[1] or match[2], 16)
-        if code > LAST_CODE_POINT:
-            self.fail("invalid escape sequence", self._pattern[start : self.position])
+        if code > _LAST_CODE_POINT:
+            self._fail("invalid escape sequence", self._pattern[start : self._position - 1])
         return code
 
-    def _class(self) -> Ranges:
+    def _unicode_class(self) -> UnicodeClass:
+        """`\\pL`, `\\p{Greek}`, `\\P{^Greek}`."""
+        match = _UNICODE_CLASS.match(self._pattern, self._position)
+        if match is None:
+            self._fail("invalid character class range", self._pattern[self._position :])
+        class_ = unicode_class(match[2] if match[2] is not None else match[3])
+        if class_ is None:
+            self._fail("invalid character class range", match.group())
+        negated = (self._peek(1) == "P") != bool(match[1])
+        self._position = match.end()
+        return UnicodeClass(class_.members, class_.is_complement != negated)
+
+    # -- classes -----------------------------------------------------------------------------------------------------
+
+    def _class(self) -> None:
         """`[a-z]`."""
-        start = self.position
-        self.position += 1
-        negated = self._peek() == "^"
-        self.position += negated
-        ranges: list[tuple[int, int]] = []
+        start = self._position
+        is_negated = self._peek(1) == "^"
+        self._copy(start + 1 + is_negated)
+        size = _WIDE if is_negated else _UNIT
         first = True
         while first or self._peek() != "]":
             if not self._peek():
-                self.fail("missing closing ]", self._pattern[start:])
-            ranges.extend(self._class_item(start))
+                self._fail("missing closing ]", self._pattern[start:])
+            size = max(size, self._class_item(start))
             first = False
-        self.position += 1
-        found = merged(ranges)
-        return complement(found) if negated else found
+        self._copy(self._position + 1)
+        self._add(size)
 
-    def _class_item(self, start: int) -> Ranges:
-        posix = _POSIX_CLASS.match(self._pattern, self.position)
+    def _class_item(self, start: int) -> int:
+        """One member, range or named class. Its size."""
+        posix = _POSIX_CLASS.match(self._pattern, self._position)
         if posix is not None:
-            return self._posix_class(posix)
-        if self._peek() == "\\":
-            named = self._named_class()
-            if named is not None:
-                return named
-        range_start = self.position
-        low = high = self._class_character(start)
-        if self._peek() == "-" and self._pattern[self.position + 1 : self.position + 2] not in ("", "]"):
-            self.position += 1
-            high = self._class_character(start)
+            if posix[1] not in _POSIX_NAMES:
+                self._fail("invalid character class range", posix.group())
+            self._copy(posix.end())
+            return _WIDE
+        letter = self._peek(1) if self._peek() == "\\" else ""
+        if letter and letter in "dDsSwW":
+            self._copy(self._position + 2)
+            return _WIDE
+        if letter in ("p", "P"):
+            return self._embedded_class()
+        self._range(start)
+        return _UNIT
+
+    def _embedded_class(self) -> int:
+        """A Unicode class among other members."""
+        start = self._position
+        class_ = self._unicode_class()
+        if class_.is_complement and not re.fullmatch(r"\\p\{\w+\}", class_.members):
+            text = self._pattern[start : self._position]
+            raise CelError(f"regular expression: {text} inside of brackets is not supported by Steersman")
+        self._written.append(class_.members.replace("\\p", "\\P") if class_.is_complement else class_.members)
+        return _UNICODE
+
+    def _range(self, class_start: int) -> None:
+        start = self._position
+        low = high = self._class_character(class_start)
+        if self._peek() == "-" and self._peek(1) not in ("", "]"):
+            self._position += 1
+            high = self._class_character(class_start)
         if high < low:
-            self.fail("invalid character class range", self._pattern[range_start : self.position])
-        return self._cased(((low, high),))
+            self._fail("invalid character class range", self._pattern[start : self._position])
+        self._written.append(self._pattern[start : self._position])
 
-    def _posix_class(self, match: re.Match[str]) -> Ranges:
-        if match[2] not in POSIX:
-            self.fail("invalid character class range", match.group())
-        self.position = match.end()
-        ranges = self._cased(POSIX[match[2]])
-        return complement(ranges) if match[1] else ranges
-
-    def _class_character(self, start: int) -> int:
+    def _class_character(self, class_start: int) -> int:
         if not self._peek():
-            self.fail("missing closing ]", self._pattern[start:])
+            self._fail("missing closing ]", self._pattern[class_start:])
         if self._peek() == "\\":
             return self._escaped_character()
-        self.position += 1
-        return ord(self._pattern[self.position - 1])
-
-
-def _instances(tree: Tree) -> int:
-    """How often the innermost repeated part is repeated at most, by explicit counts."""
-    match tree:
-        case Repeat():
-            times = tree.most if tree.most is not None else tree.least
-            return max(times, 1) * _instances(tree.body)
-        case Sequence():
-            return max((_instances(part) for part in tree.parts), default=1)
-        case Choice():
-            return max(_instances(option) for option in tree.options)
-    return 1
+        self._position += 1
+        return ord(self._pattern[self._position - 1])

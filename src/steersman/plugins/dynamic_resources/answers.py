@@ -60,7 +60,11 @@ class Answers:
         if self._rows is not None:
             self._rows.put(name, node, answer)
 
-    def uses(self, name: str, device: DeviceId) -> bool:
+    def depends_on(self, name: str, device: DeviceId) -> bool:
+        """Whether the answer for the node may change when the device is taken."""
+        return self.is_fickle or self._uses(name, device)
+
+    def _uses(self, name: str, device: DeviceId) -> bool:
         """Whether the device is among those that were found on the node."""
         known = self._by_name.get(name)
         if known is None or isinstance(known[1], Status):

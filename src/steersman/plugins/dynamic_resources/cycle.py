@@ -34,6 +34,8 @@ class CycleClaims:
     extended_claims: dict[tuple[str, ...], tuple[NodeClaim, PreparedClaim]] = field(default_factory=dict)
     #: What Filter said of each node; other pods may have asked the same.
     answers: Answers = field(default_factory=Answers)
+    #: When the cycle is postponed; None: it has not begun to look at nodes.
+    postponed_at: float | None = None
     #: What Reserve took.
     chosen: NodeAllocation | None = None
     #: By position, the allocations that Reserve made.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+
 from steersman import api
 from steersman.clock import Clock
 from steersman.framework.device_classes import DeviceClasses
@@ -15,10 +17,11 @@ from steersman.plugins.dynamic_resources.allocation import (
     FoundDevice,
     NodeFault,
     OutOfTime,
+    Pace,
     PreparedClaim,
     PublishedDevices,
     Supply,
-    find_devices,
+    find_devices_in_steps,
     prepare,
 )
 from steersman.plugins.dynamic_resources.answers import NOTHING_TO_ALLOCATE, Answer, NodeAllocation
@@ -45,8 +48,15 @@ class Examining:
         self._filter_timeout, self._binding_timeout = timeouts
         self.published = PublishedDevices(objects, features.partitionable_devices)
 
-    def examine(self, cycle: CycleClaims, pod: api.Pod, node: NodeInfo) -> Answer:
-        """What the pod would get on the node; a Status: why it cannot be there."""
+    def new_pace(self) -> Pace:
+        """For one node."""
+        limited = self._features.filter_timeout and self._filter_timeout > 0
+        return Pace(self._clock.monotonic, self._filter_timeout if limited else None)
+
+    def examine(self, cycle: CycleClaims, pod: api.Pod, node: NodeInfo, pace: Pace) -> Generator[None, None, Answer]:
+        """What the pod would get on the node; a Status: why it cannot be there. Pauses as the pace has it; what is needed
+        of the node is read before the first pause."""
+        examined = node.node
         try:
             claims = self._claims_for(cycle, pod, node)
             if isinstance(claims, Status):
@@ -54,12 +64,14 @@ class Examining:
             prepared, extended_claim = claims
             if extended_claim is None and not cycle.own_count:
                 return NOTHING_TO_ALLOCATE
-            found = self._find(cycle.supply, prepared, node) if cycle.supply is not None else ()
+            found: tuple[tuple[FoundDevice, ...], ...] | Status = ()
+            if cycle.supply is not None:
+                found = yield from self._find(cycle.supply, prepared, examined, pace)
         except AllocationFault as fault:
             return error(str(fault))
         if isinstance(found, Status):
             return found
-        if self.unavailable(cycle, node.node):
+        if self.unavailable(cycle, examined):
             return _NOT_AVAILABLE
         return NodeAllocation(tuple(prepared), found, extended_claim)
 
@@ -84,17 +96,14 @@ class Examining:
         return ready or not readiness.has_timed_out(claim, self._clock.now(), self._binding_timeout)
 
     def _find(
-        self, supply: Supply, prepared: list[PreparedClaim], node: NodeInfo
-    ) -> tuple[tuple[FoundDevice, ...], ...] | Status:
-        deadline = self._clock.monotonic() + self._filter_timeout
-        limited = self._features.filter_timeout and self._filter_timeout > 0
+        self, supply: Supply, prepared: list[PreparedClaim], node: api.Node, pace: Pace
+    ) -> Generator[None, None, tuple[tuple[FoundDevice, ...], ...] | Status]:
         try:
-            devices = self.published.of(node.node)
-            found = find_devices(prepared, devices, supply, lambda: limited and self._clock.monotonic() > deadline)
+            found = yield from find_devices_in_steps(prepared, self.published.of(node), supply, pace)
         except NodeFault as fault:
             return unresolvable(str(fault))
         except OutOfTime:
-            return error(f"node {node.name}: timed out trying to allocate devices")
+            return error(f"node {node.metadata.name}: timed out trying to allocate devices")
         return _CANNOT_ALLOCATE if found is None else tuple(map(tuple, found))
 
     # -- the claims that are to be allocated -------------------------------------------------------------------------

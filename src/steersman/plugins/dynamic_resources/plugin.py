@@ -6,8 +6,8 @@ writes them down. PostFilter gives back devices that keep the pod from being pla
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -35,10 +35,18 @@ from steersman.framework.plugin import (
     default_normalize_score,
 )
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.postponement import CyclePostponed, SlicedWork
 from steersman.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from steersman.plugins.dynamic_resources import ranks
-from steersman.plugins.dynamic_resources.allocation import AllocationFault, Features, allocation_of
-from steersman.plugins.dynamic_resources.answers import Answer, NodeAllocation, RowIndex
+from steersman.plugins.dynamic_resources.allocation import (
+    AllocationFault,
+    Features,
+    Pace,
+    Supply,
+    allocation_of,
+    run_to_end,
+)
+from steersman.plugins.dynamic_resources.answers import Answer, Answers, NodeAllocation, RowIndex
 from steersman.plugins.dynamic_resources.binding import BindingFault, ClaimBinder
 from steersman.plugins.dynamic_resources.claims import ClaimProblem, is_reserved_for, pod_claims
 from steersman.plugins.dynamic_resources.cycle import CycleClaims
@@ -46,8 +54,9 @@ from steersman.plugins.dynamic_resources.examining import REASON_NOT_AVAILABLE, 
 from steersman.plugins.dynamic_resources.extended import IN_MEMORY, in_memory_uid
 from steersman.plugins.dynamic_resources.hints import ClaimHints
 from steersman.plugins.dynamic_resources.ledger import ledger_of
+from steersman.plugins.dynamic_resources.postponed_search import PodSearches, PostponedSearches
 from steersman.plugins.dynamic_resources.preparing import Preparing
-from steersman.plugins.dynamic_resources.remembering import KnownAnswers
+from steersman.plugins.dynamic_resources.remembering import KnownAnswers, has_distinct_attributes
 
 REASON_NO_NEW_CLAIMS = "no new claims to deallocate"
 REASON_DEALLOCATED = "deallocation of ResourceClaim completed"
@@ -55,6 +64,10 @@ REASON_DELETED = "deletion of ResourceClaim completed"
 REASON_STILL_NOT = "still not schedulable"
 ERR_NO_STATE = "not found"
 ERR_NO_ALLOCATION = "claim allocation not found for node"
+
+#: What the devices of one pod may take in a cycle that can be postponed, and then between two pauses.
+CYCLE_SECONDS: Final = 0.02
+SLICE_SECONDS: Final = 0.01
 
 STATE_KEY = "DynamicResources"
 NO_ROW = -1
@@ -88,7 +101,10 @@ class DynamicResources(
         self._ledger = ledger_of(handle.objects, features.consumable_capacity)
         filter_timeout = args.filter_timeout.seconds if args.filter_timeout is not None else 0.0
         binding_timeout = args.binding_timeout.seconds if args.binding_timeout is not None else 600.0
-        self._preparing = Preparing(handle.objects, self._ledger, self._classes, features)
+        self._clock = handle.clock
+        self._postpones = handle.postpones
+        self._postponed = PostponedSearches()
+        self._preparing = Preparing(handle.objects, self._ledger, self._classes, features, handle.clock)
         self._examining = Examining(
             handle.objects, self._classes, features, handle.clock, (filter_timeout, binding_timeout)
         )
@@ -117,10 +133,22 @@ class DynamicResources(
         if isinstance(cycle, Status):
             return cycle
         if cycle.supply is not None:
-            cycle.answers = self._known.of(cycle, pod, cycle.supply.in_use)
+            cycle.answers = self._answers(cycle, pod, cycle.supply)
         state.write(STATE_KEY, cycle)
         self._latest = cycle
         return SKIP if cycle.is_empty else None
+
+    def _answers(self, cycle: CycleClaims, pod: PodInfo, supply: Supply) -> Answers:
+        """What is known already of the nodes."""
+        answers = self._known.of(cycle, pod, supply.in_use)
+        searches = self._searches_of(cycle, pod)
+        if answers is not None:
+            return answers
+        return Answers() if searches is None else searches.own_answers(supply.in_use.version)
+
+    def _searches_of(self, cycle: CycleClaims, pod: PodInfo) -> PodSearches | None:
+        """What was found out between this cycle and an earlier one of the pod."""
+        return self._postponed.of(pod.uid, cycle.own_claims, self._known.versions) if self._postpones else None
 
     # -- the nodes ---------------------------------------------------------------------------------------------------
 
@@ -136,10 +164,52 @@ class DynamicResources(
 
     def _examine(self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo) -> Answer:
         """Faults are not kept: they name the claim, which is another one for the next pod."""
-        answer = self._examining.examine(cycle, pod.pod, node)
+        answer = self._found_meanwhile(cycle, pod, node)
+        if answer is None:
+            pace = self._examining.new_pace()
+            steps = self._examining.examine(cycle, pod.pod, node, pace)
+            answer = self._examine_for_a_while(cycle, pod, node, steps, pace) if self._postpones else run_to_end(steps)
         if not isinstance(answer, Status) or answer.is_rejected:
             cycle.answers.put(node.name, node.node, answer)
         return answer
+
+    def _found_meanwhile(self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo) -> Answer | None:
+        searches = self._searches_of(cycle, pod)
+        if searches is None or cycle.supply is None:
+            return None
+        in_use = cycle.supply.in_use
+        fickle = has_distinct_attributes(cycle)
+        return searches.take(
+            node.name,
+            node.node,
+            in_use.version,
+            lambda answer, since: self._known.still_holds(node.name, answer, fickle, since, in_use),
+        )
+
+    def _examine_for_a_while(
+        self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo, steps: Generator[None, None, Answer], pace: Pace
+    ) -> Answer:
+        """CyclePostponed when the cycle has taken long enough and the search has not ended."""
+        if cycle.postponed_at is None:
+            cycle.postponed_at = self._clock.monotonic() + CYCLE_SECONDS
+        pace.resume(cycle.postponed_at - self._clock.monotonic())
+        try:
+            next(steps)
+        except StopIteration as end:
+            answer: Answer = end.value
+            return answer
+        raise CyclePostponed(self._search_on(cycle, pod, node, steps, pace))
+
+    def _search_on(
+        self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo, steps: Generator[None, None, Answer], pace: Pace
+    ) -> SlicedWork:
+        """The rest of the search, which ends with a note for the pod's next cycle."""
+        assert cycle.supply is not None
+        cycle.supply.freeze()
+        usage = cycle.supply.in_use.version
+        examined = node.node
+        searches = self._postponed.begin(pod.uid, cycle.own_claims, self._known.versions)
+        return _sliced(steps, pace, lambda answer: searches.put(node.name, examined, answer, usage))
 
     def known_rows(self, state: CycleState, pod: PodInfo, rows: RowIndex, view: NodesView) -> tuple[RowIndex, RowIndex]:
         cycle = state.read(STATE_KEY, CycleClaims)
@@ -214,6 +284,7 @@ class DynamicResources(
         allocation = self._on_node(state, cycle, pod, node_name)
         if allocation is None:
             return error(ERR_NO_ALLOCATION)
+        self._postponed.forget(pod.uid)
         try:
             self._take(cycle, allocation, node_name)
         except AllocationFault as fault:
@@ -277,7 +348,11 @@ class DynamicResources(
         """What Filter found; it was not asked where only the nominated node was looked at."""
         node = self._nodes.get(node_name)
         if node is not None:
-            self.filter(state, pod, node)
+            try:
+                self.filter(state, pod, node)
+            except CyclePostponed as postponed:
+                # The pod is assumed by now. It is tried again, and finds the answer then.
+                postponed.work.close()
         return cycle.allocation_on(node_name)
 
     def _unreserve_extended(self, cycle: CycleClaims, pod: api.Pod) -> None:
@@ -313,3 +388,15 @@ class NothingAllocated(ScoreKernel):
 
     def row(self, row: int) -> int:
         return 0
+
+
+def _sliced(steps: Generator[None, None, Answer], pace: Pace, note: Callable[[Answer], None]) -> SlicedWork:
+    """A search in slices; what it comes to is noted."""
+    while True:
+        pace.resume(SLICE_SECONDS)
+        try:
+            next(steps)
+        except StopIteration as end:
+            note(end.value)
+            return
+        yield

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from steersman import api
 from steersman.api.node_selectors import NAME_FIELD, strict
+from steersman.clock import Clock
 from steersman.errors import InputError
 from steersman.framework.device_classes import DeviceClasses
 from steersman.framework.handle import Objects
 from steersman.framework.status import Status, error, unresolvable
 from steersman.plugins.dynamic_resources import extended
-from steersman.plugins.dynamic_resources.allocation import AvailableCounters, Features, Supply
+from steersman.plugins.dynamic_resources.allocation import Features, Supply
 from steersman.plugins.dynamic_resources.claims import ClaimProblem, pod_claims
 from steersman.plugins.dynamic_resources.cycle import CycleClaims
 from steersman.plugins.dynamic_resources.ledger import ClaimLedger
@@ -20,11 +21,14 @@ REASON_UNKNOWN_GATE = "pod uses devices, and feature gate {} is on, which this v
 class Preparing:
     """Makes the cycle's claims of one pod after the other."""
 
-    def __init__(self, objects: Objects, ledger: ClaimLedger, classes: DeviceClasses, features: Features) -> None:
+    def __init__(
+        self, objects: Objects, ledger: ClaimLedger, classes: DeviceClasses, features: Features, clock: Clock
+    ) -> None:
         self._objects = objects
         self._ledger = ledger
         self._classes = classes
         self._features = features
+        self._clock = clock
 
     def claims_of(self, pod: api.Pod) -> CycleClaims | Status:
         """A Status: the pod cannot be scheduled now, whatever the nodes."""
@@ -62,7 +66,7 @@ class Preparing:
                 cycle.tied_to = cycle.tied_to or _only_node(allocation.node_selector)
         if any(claim.status.allocation is None for claim in cycle.claims):
             in_use = self._ledger.in_use()
-            cycle.supply = Supply(in_use, AvailableCounters(in_use), self._features)
+            cycle.supply = Supply(in_use, self._features, self._clock.monotonic)
         return None
 
     def _refusal(self, claim: api.ResourceClaim, is_own: bool) -> Status | None:

@@ -20,13 +20,15 @@ from steersman import api
 from steersman.framework.handle import Objects
 from steersman.framework.pod_info import PodInfo
 from steersman.plugins.dynamic_resources.allocation import DevicesInUse, PublishedDevices, UseChange
-from steersman.plugins.dynamic_resources.answers import Answers
+from steersman.plugins.dynamic_resources.answers import Answer, Answers
 from steersman.plugins.dynamic_resources.cycle import CycleClaims
+from steersman.plugins.dynamic_resources.postponed_search import Versions
 
 #: So many different questions are remembered.
 MOST_QUESTIONS = 64
 
 _encoder = msgspec.json.Encoder()
+_NO_NODE = api.Node()
 
 
 class KnownAnswers:
@@ -36,27 +38,42 @@ class KnownAnswers:
         self._objects = objects
         self._published = published
         self._by_question: OrderedDict[Hashable, Answers] = OrderedDict()
-        self._as_of: tuple[int, int] | None = None
+        self._as_of: Versions | None = None
         self._usage_version = 0
 
-    def of(self, cycle: CycleClaims, pod: PodInfo, in_use: DevicesInUse) -> Answers:
-        """Those to the pod's question that still hold; new ones may be added. Pods whose claims are allocated in part have
-        questions of their own."""
+    def of(self, cycle: CycleClaims, pod: PodInfo, in_use: DevicesInUse) -> Answers | None:
+        """Those to the pod's question that still hold; new ones may be added. None: pods whose claims are allocated in part
+        have questions of their own."""
         if any(claim.status.allocation is not None for claim in cycle.claims):
-            return Answers()
+            return None
         self._forget_outdated(in_use)
         question = _question(cycle, pod)
         answers = self._by_question.get(question)
         if answers is None:
-            answers = self._by_question[question] = Answers(_has_distinct_attributes(cycle))
+            answers = self._by_question[question] = Answers(has_distinct_attributes(cycle))
             if len(self._by_question) > MOST_QUESTIONS:
                 self._by_question.popitem(last=False)
         else:
             self._by_question.move_to_end(question)
         return answers
 
+    @property
+    def versions(self) -> Versions:
+        """Of what all answers depend on."""
+        return self._objects.version(api.ResourceSlice), self._objects.version(api.DeviceClass)
+
+    def still_holds(self, node: str, answer: Answer, is_fickle: bool, since: int, in_use: DevicesInUse) -> bool:
+        """Whether an answer, found with the devices in use as of that version, would be found again."""
+        changes = in_use.changes_since(since)
+        if changes is None:
+            return False
+        single = Answers(is_fickle)
+        single.put(node, _NO_NODE, answer)
+        relevant = (change for change in changes if node in self._published.nodes_using(change.pool))
+        return not any(self._matters_to_all(change) or single.depends_on(node, change.device) for change in relevant)
+
     def _forget_outdated(self, in_use: DevicesInUse) -> None:
-        as_of = self._objects.version(api.ResourceSlice), self._objects.version(api.DeviceClass)
+        as_of = self.versions
         changes = in_use.changes_since(self._usage_version)
         if as_of != self._as_of or changes is None:
             self._by_question.clear()
@@ -66,11 +83,15 @@ class KnownAnswers:
         self._as_of, self._usage_version = as_of, in_use.version
 
     def _forget_after(self, change: UseChange) -> None:
-        only_takers = change.is_taken and not change.is_share and not self._published.has_counters(change.pool)
+        matters_to_all = self._matters_to_all(change)
         for node in self._published.nodes_using(change.pool):
             for answers in self._by_question.values():
-                if not only_takers or answers.is_fickle or answers.uses(node, change.device):
+                if matters_to_all or answers.depends_on(node, change.device):
                     answers.drop(node)
+
+    def _matters_to_all(self, change: UseChange) -> bool:
+        """Unless a device was merely taken, any answer about the nodes that can use its pool may be another one now."""
+        return not change.is_taken or change.is_share or self._published.has_counters(change.pool)
 
 
 def _question(cycle: CycleClaims, pod: PodInfo) -> Hashable:
@@ -79,7 +100,7 @@ def _question(cycle: CycleClaims, pod: PodInfo) -> Hashable:
     return specs, pod.shape if cycle.extended_claim is not None else None
 
 
-def _has_distinct_attributes(cycle: CycleClaims) -> bool:
+def has_distinct_attributes(cycle: CycleClaims) -> bool:
     return any(
         constraint.distinct_attribute is not None
         for claim in cycle.own_claims

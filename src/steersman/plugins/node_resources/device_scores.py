@@ -18,7 +18,7 @@ from steersman.framework.handle import Handle
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import IntColumn, NodesView
 from steersman.plugins.dynamic_resources import ledger_of
-from steersman.plugins.dynamic_resources.allocation import DeviceTotals
+from steersman.plugins.dynamic_resources.allocation import DeviceTotals, Selectors
 
 
 class DeviceAmounts:
@@ -30,7 +30,9 @@ class DeviceAmounts:
         self._candidates = [i for i, spec in enumerate(resources) if may_be_devices(spec.name)]
         self._names = [spec.name for spec in resources]
         self._ledger = ledger_of(handle.objects, handle.gates.enabled("DRAConsumableCapacity"))
-        self._totals = DeviceTotals(handle.objects, handle.gates.enabled("DRAListTypeAttributes"))
+        self._totals = DeviceTotals(
+            handle.objects, Selectors(handle.gates.enabled("DRAListTypeAttributes"), handle.clock.monotonic)
+        )
 
     @property
     def may_matter(self) -> bool:

@@ -8,7 +8,6 @@ from tests.plugins.handles import FakeObjects
 
 from steersman import api
 from steersman.plugins.dynamic_resources.allocation import (
-    AvailableCounters,
     DevicesInUse,
     Features,
     FoundDevice,
@@ -45,8 +44,8 @@ def search(
         assert allocation is not None
         in_use.add(allocation)
     published = PublishedDevices(FakeObjects([one.obj() for one in slices]), features.partitionable_devices)
-    supply = Supply(in_use, AvailableCounters(in_use), features)
-    return prepared, find_devices(prepared, published.of(node.obj()), supply, lambda: False)
+    supply = Supply(in_use, features)
+    return prepared, find_devices(prepared, published.of(node.obj()), supply)
 
 
 def devices(

@@ -18,7 +18,6 @@ from steersman import api
 from steersman.api import codec
 from steersman.plugins.dynamic_resources.allocation import (
     AllocationFault,
-    AvailableCounters,
     DevicesInUse,
     Features,
     NodeFault,
@@ -57,14 +56,14 @@ def supply(claims: Iterable[Document]) -> Supply:
         allocation = codec.convert(document, api.ResourceClaim).status.allocation
         assert allocation is not None
         in_use.add(allocation)
-    return Supply(in_use, AvailableCounters(in_use), Features())
+    return Supply(in_use, Features())
 
 
 def allocations(case: Document) -> list[Document] | None:
     classes = {document["metadata"]["name"]: codec.convert(document, api.DeviceClass) for document in case["classes"]}
     claims = prepare([codec.convert(one, api.ResourceClaim) for one in case["claims"]], classes.get, Features())
     node = codec.convert(case["node"], api.Node)
-    found = find_devices(claims, published(case["slices"]).of(node), supply(case["taken"]), lambda: False)
+    found = find_devices(claims, published(case["slices"]).of(node), supply(case["taken"]))
     if found is None:
         return None
     made = [

@@ -12,10 +12,18 @@ from steersman.plugins.dynamic_resources.allocation.counters import AvailableCou
 from steersman.plugins.dynamic_resources.allocation.devices import DeviceId
 from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault, NodeFault, OutOfTime
 from steersman.plugins.dynamic_resources.allocation.features import Features
+from steersman.plugins.dynamic_resources.allocation.pace import Pace
 from steersman.plugins.dynamic_resources.allocation.published import NodeDevices, PublishedDevices
 from steersman.plugins.dynamic_resources.allocation.requests import PreparedClaim, Request, prepare
 from steersman.plugins.dynamic_resources.allocation.results import allocation_of
-from steersman.plugins.dynamic_resources.allocation.search import FoundDevice, Supply, find_devices
+from steersman.plugins.dynamic_resources.allocation.search import (
+    FoundDevice,
+    Supply,
+    find_devices,
+    find_devices_in_steps,
+    run_to_end,
+)
+from steersman.plugins.dynamic_resources.allocation.selectors import Selectors
 from steersman.plugins.dynamic_resources.allocation.totals import DeviceTotals
 from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse, UseChange
 
@@ -30,12 +38,16 @@ __all__ = [
     "NodeDevices",
     "NodeFault",
     "OutOfTime",
+    "Pace",
     "PreparedClaim",
     "PublishedDevices",
     "Request",
+    "Selectors",
     "Supply",
     "UseChange",
     "allocation_of",
     "find_devices",
+    "find_devices_in_steps",
     "prepare",
+    "run_to_end",
 ]

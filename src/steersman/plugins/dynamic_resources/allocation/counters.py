@@ -25,6 +25,10 @@ class AvailableCounters:
         self._in_use = in_use
         self._by_pool: dict[PoolId, Available] = {}
 
+    def count_by(self, in_use: DevicesInUse) -> None:
+        """From now on by these, which are equal."""
+        self._in_use = in_use
+
     def of(self, pool: Pool) -> Available:
         known = self._by_pool.get(pool.id)
         if known is None:

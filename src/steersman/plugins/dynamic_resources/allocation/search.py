@@ -3,27 +3,34 @@
 Every candidate is tried in order; where the rest cannot be found with it, the next one is. Within a request only
 combinations are tried, not permutations. The first solution is taken: its order is upstream's, for what is taken now
 decides what is left for the pods that follow.
+
+There may be very many combinations. So the search is a generator: it pauses where its `Pace` says so, and whoever runs it
+goes on with it later, or does not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
+from typing import Final, TypeVar
 
 from steersman.api.meta import Quantity
 from steersman.plugins.dynamic_resources.allocation import capacity
 from steersman.plugins.dynamic_resources.allocation.counters import AvailableCounters, CountersTaken
 from steersman.plugins.dynamic_resources.allocation.devices import DeviceId, PublishedDevice, nanos
-from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault, NodeFault, OutOfTime
+from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault, NodeFault
 from steersman.plugins.dynamic_resources.allocation.features import Features
+from steersman.plugins.dynamic_resources.allocation.pace import Pace
 from steersman.plugins.dynamic_resources.allocation.pools import Pool
 from steersman.plugins.dynamic_resources.allocation.published import NodeDevices
 from steersman.plugins.dynamic_resources.allocation.requests import MOST_DEVICES, PreparedClaim, Request
-from steersman.plugins.dynamic_resources.allocation.selectors import is_selected
+from steersman.plugins.dynamic_resources.allocation.selectors import Selectors
 from steersman.plugins.dynamic_resources.allocation.taints import are_tolerated
 from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse
 
 Candidate = tuple[PublishedDevice, Pool]
+
+T = TypeVar("T")
 
 _NOTHING: dict[str, int] = {}
 
@@ -42,28 +49,62 @@ class FoundDevice:
     was_shared: bool
 
 
-@dataclass(frozen=True, slots=True)
 class Supply:
-    """What is there to choose from, for all searches of one cycle."""
+    """What is there to choose from, for all searches of one cycle. `clock` limits what expressions may take."""
 
-    in_use: DevicesInUse
-    counters: AvailableCounters
-    features: Features
+    __slots__ = ("counters", "features", "in_use", "selectors")
+
+    def __init__(self, in_use: DevicesInUse, features: Features, clock: Callable[[], float] | None = None) -> None:
+        self.in_use = in_use
+        self.counters = AvailableCounters(in_use)
+        self.features = features
+        self.selectors = Selectors(features.list_attributes, clock)
+
+    def freeze(self) -> None:
+        """For a search that goes on after the cycle: what happens to devices meanwhile does not reach it."""
+        self.in_use = self.in_use.copy()
+        self.counters.count_by(self.in_use)
 
 
 class _TooManyDevices(Exception):
     """More devices than an allocation can have."""
 
 
-def find_devices(
-    claims: Sequence[PreparedClaim], node: NodeDevices, supply: Supply, is_over: Callable[[], bool]
-) -> list[list[FoundDevice]] | None:
-    """The devices for each claim; None when the node does not have them. `is_over` says that it takes too long.
+Found = list[list[FoundDevice]]
+"""The devices for each claim."""
+_Steps = Generator[None, None, bool]
+"""A part of the search: pauses, and whether it found what it was to find."""
 
-    AllocationFault: something is wrong with a claim. NodeFault: with the devices of the node.
+_LOOK_EVERY: Final = 32
+"""Candidates, between two looks at the pace."""
+
+
+def run_to_end(steps: Generator[None, None, T]) -> T:
+    """What a generator comes to, without pauses in between."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+def find_devices(
+    claims: Sequence[PreparedClaim], node: NodeDevices, supply: Supply, pace: Pace | None = None
+) -> Found | None:
+    """The devices for each claim; None when the node does not have them. Without pauses.
+
+    AllocationFault: something is wrong with a claim. NodeFault: with the devices of the node. OutOfTime: the pace.
     """
+    return run_to_end(find_devices_in_steps(claims, node, supply, pace))
+
+
+def find_devices_in_steps(
+    claims: Sequence[PreparedClaim], node: NodeDevices, supply: Supply, pace: Pace | None = None
+) -> Generator[None, None, Found | None]:
+    """The same with pauses, as the pace has them."""
     try:
-        found = Search(claims, node, supply, is_over).run()
+        found = yield from Search(claims, node, supply, pace).run()
     except _TooManyDevices:
         raise AllocationFault("allocation max size exceeded") from None
     if found is None and node.has_invalid_pools:
@@ -74,14 +115,15 @@ def find_devices(
 class Search:
     """One search. What has been chosen so far is in `_found`; everything else is kept in step with it."""
 
-    def __init__(
-        self, claims: Sequence[PreparedClaim], node: NodeDevices, supply: Supply, is_over: Callable[[], bool]
-    ) -> None:
+    def __init__(self, claims: Sequence[PreparedClaim], node: NodeDevices, supply: Supply, pace: Pace | None) -> None:
         self._claims = claims
         self._node = node
-        self._in_use = supply.in_use
+        self._supply = supply
         self._features = supply.features
-        self._is_over = is_over
+        self._selectors = supply.selectors
+        self._pace = pace
+        #: Candidates since the last look at the pace.
+        self._unpaced = 0
         self._found: list[list[FoundDevice]] = [[] for _ in claims]
         self._constraints = [claim.constraints() for claim in claims]
         self._counters = CountersTaken(supply.counters)
@@ -92,34 +134,49 @@ class Search:
         #: For requests that want all devices: which these are.
         self._all: dict[Request, list[Candidate]] = {}
 
-    def run(self) -> list[list[FoundDevice]] | None:
+    def run(self) -> Generator[None, None, Found | None]:
         for claim in self._claims:
-            self._look_for_all(claim)
-        return self._found if self._claim(0) else None
+            yield from self._look_for_all(claim)
+        done = yield from self._claim(0)
+        return self._found if done else None
+
+    def _is_time_to_pause(self) -> bool:
+        self._unpaced = 0
+        return self._pace is not None and self._pace.is_time_to_pause()
+
+    def _is_time_for_a_look(self, evaluations: int) -> bool:
+        """Expressions of users may take milliseconds, everything else microseconds."""
+        self._unpaced += 1
+        return self._unpaced >= _LOOK_EVERY or self._selectors.evaluations != evaluations
 
     # -- requests for all devices ------------------------------------------------------------------------------------
 
-    def _look_for_all(self, claim: PreparedClaim) -> None:
+    def _look_for_all(self, claim: PreparedClaim) -> Generator[None, None, None]:
         """Which devices "all" means; and whether the claim asks for more than it can get."""
         least = 0
         for alternatives in claim.requests:
             for request in alternatives:
                 if request.wants_all:
-                    self._all[request] = self._all_devices(request)
+                    self._all[request] = yield from self._all_devices(request)
             least += min(map(self._count, alternatives))
         if least > MOST_DEVICES:
             raise AllocationFault(
                 f"claim {claim.key}: number of requested devices {least} exceeds the claim limit of {MOST_DEVICES}"
             )
 
-    def _all_devices(self, request: Request) -> list[Candidate]:
+    def _all_devices(self, request: Request) -> Generator[None, None, list[Candidate]]:
         found: list[Candidate] = []
         for pool in self._node.pools:
             if not pool.is_usable:
                 state = "being updated" if pool.is_incomplete else "invalid"
                 asks = f"claim {request.claim}, request {request.name}: asks for all devices"
                 raise AllocationFault(f"{asks}, but resource pool {pool.text} is currently {state}")
-            found += [(d, pool) for d in pool.devices if self._is_suitable(d, request) and self._has_room(d, request)]
+            for device in pool.devices:
+                evaluations = self._selectors.evaluations
+                if self._is_suitable(device, request) and self._has_room(device, request):
+                    found.append((device, pool))
+                if self._is_time_for_a_look(evaluations) and self._is_time_to_pause():
+                    yield
         return found
 
     def _count(self, request: Request) -> int:
@@ -127,28 +184,28 @@ class Search:
 
     # -- the search --------------------------------------------------------------------------------------------------
 
-    def _claim(self, index: int) -> bool:
-        return index >= len(self._claims) or self._request(index, 0)
+    def _claim(self, index: int) -> _Steps:
+        return True if index >= len(self._claims) else (yield from self._request(index, 0))
 
-    def _request(self, claim: int, index: int) -> bool:
+    def _request(self, claim: int, index: int) -> _Steps:
         """This request and everything after it."""
         requests = self._claims[claim].requests
         if index >= len(requests):
             try:
-                return self._claim(claim + 1)
+                return (yield from self._claim(claim + 1))
             except _TooManyDevices:
                 # With other devices for this claim, the next one may get by with a subrequest that needs fewer.
                 return False
         alternatives = requests[index]
         if not alternatives[0].parent:
-            return self._devices(claim, index, alternatives[0], 0, 0)
-        return self._first_of(claim, index, alternatives)
+            return (yield from self._devices(claim, index, alternatives[0], 0, 0))
+        return (yield from self._first_of(claim, index, alternatives))
 
-    def _first_of(self, claim: int, index: int, alternatives: Sequence[Request]) -> bool:
+    def _first_of(self, claim: int, index: int, alternatives: Sequence[Request]) -> _Steps:
         all_too_many = True
         for request in alternatives:
             try:
-                if self._devices(claim, index, request, 0, 0):
+                if (yield from self._devices(claim, index, request, 0, 0)):
                     return True
             except _TooManyDevices:
                 continue
@@ -157,41 +214,44 @@ class Search:
             raise _TooManyDevices
         return False
 
-    def _devices(self, claim: int, index: int, request: Request, nth: int, start: int) -> bool:
+    def _devices(self, claim: int, index: int, request: Request, nth: int, start: int) -> _Steps:
         """The nth device of the request, not before the candidate at `start`, and everything after it."""
-        if self._is_over():
-            raise OutOfTime
+        if self._is_time_to_pause():
+            yield
         count = self._count(request)
         if request.wants_all and not count:
             return False
         if nth >= count:
-            return self._request(claim, index + 1)
+            return (yield from self._request(claim, index + 1))
         if len(self._found[claim]) + count - nth > MOST_DEVICES:
             raise _TooManyDevices
         if request.wants_all:
             device, pool = self._all[request][nth]
-            return self._try(claim, index, request, nth, device, pool, 0)
+            return (yield from self._try(claim, index, request, nth, device, pool, 0))
         candidates = self._node.candidates
         for position in range(start, len(candidates)):
             device, pool = candidates[position]
+            evaluations = self._selectors.evaluations
             if (
                 self._is_free(claim, request, device)
                 and self._is_suitable(device, request)
                 and self._has_room(device, request)
-                and self._try(claim, index, request, nth, device, pool, position + 1)
+                and (yield from self._try(claim, index, request, nth, device, pool, position + 1))
             ):
                 return True
+            if self._is_time_for_a_look(evaluations) and self._is_time_to_pause():
+                yield
         return False
 
     def _try(
         self, claim: int, index: int, request: Request, nth: int, device: PublishedDevice, pool: Pool, after: int
-    ) -> bool:
+    ) -> _Steps:
         """With this device as the nth."""
         if not self._take(claim, request, device, pool):
             return False
         done = False
         try:
-            done = self._devices(claim, index, request, nth + 1, after)
+            done = yield from self._devices(claim, index, request, nth + 1, after)
         finally:
             if not done:
                 self._give_back(claim)
@@ -204,19 +264,19 @@ class Search:
         allocating = self._allocating.get(device.id)
         if request.admin_access:
             return not allocating or claim not in allocating
-        return not allocating and device.id not in self._in_use.devices
+        return not allocating and device.id not in self._supply.in_use.devices
 
     def _is_suitable(self, device: PublishedDevice, request: Request) -> bool:
         if device.device.binding_conditions and not self._features.binding_conditions:
             return False
-        if not is_selected(device, request, self._features.list_attributes):
+        if not self._selectors.select(device, request):
             return False
         return device.reach is None or device.reach.includes(self._node.node)
 
     def _has_room(self, device: PublishedDevice, request: Request) -> bool:
         if not self._features.consumable_capacity:
             return True
-        allocated = self._in_use.capacity.get(device.id, _NOTHING)
+        allocated = self._supply.in_use.capacity.get(device.id, _NOTHING)
         return capacity.has_room(device.device, request.capacity, allocated, self._sharing.get(device.id, _NOTHING))
 
     def _take(self, claim: int, request: Request, device: PublishedDevice, pool: Pool) -> bool:
@@ -227,7 +287,7 @@ class Search:
             return False
         if device.consumes and not self._features.partitionable_devices:
             return False
-        was_shared = is_shared and (device.id in self._in_use.capacity or device.id in self._sharing)
+        was_shared = is_shared and (device.id in self._supply.in_use.capacity or device.id in self._sharing)
         counts = bool(device.consumes) and not was_shared
         if counts and not self._counters.suffice_for(device, pool):
             return False

@@ -12,7 +12,7 @@ from steersman.framework.handle import Objects
 from steersman.plugins.dynamic_resources.allocation.devices import PublishedDevice
 from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault
 from steersman.plugins.dynamic_resources.allocation.requests import expressions_of
-from steersman.plugins.dynamic_resources.allocation.selectors import matches
+from steersman.plugins.dynamic_resources.allocation.selectors import Selectors
 from steersman.plugins.dynamic_resources.allocation.slices import PublishedSlice
 from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse
 
@@ -20,9 +20,9 @@ from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse
 class DeviceTotals:
     """Slices are prepared when they change."""
 
-    def __init__(self, objects: Objects, list_attributes: bool) -> None:
+    def __init__(self, objects: Objects, selectors: Selectors) -> None:
         self._objects = objects
-        self._list_attributes = list_attributes
+        self._selectors = selectors
         self._version = -1
         self._local: dict[str, list[PublishedSlice]] = {}
         self._shared: list[PublishedSlice] = []
@@ -33,7 +33,7 @@ class DeviceTotals:
         total = allocated = 0
         try:
             for device in self._devices(node):
-                if matches(device, expressions, self._list_attributes):
+                if self._selectors.match(device, expressions):
                     total += 1
                     allocated += in_use.is_allocated(device.id)
         except AllocationFault:

@@ -47,6 +47,14 @@ class DevicesInUse:
         for result in allocation.devices.results:
             self._count(result, -1)
 
+    def copy(self) -> DevicesInUse:
+        """As they are now, whatever comes and goes later."""
+        copied = DevicesInUse(self._consumable)
+        copied.devices, copied.shares = dict(self.devices), dict(self.shares)
+        copied.capacity = {device: dict(taken) for device, taken in self.capacity.items()}
+        copied._dropped = self.version
+        return copied
+
     @property
     def version(self) -> int:
         """Grows with every device that is taken or given back."""

@@ -1,0 +1,98 @@
+"""What was found out about nodes while the cycle of a pod was postponed.
+
+A search that is too long for a cycle goes on afterwards, on a copy of what was in use then. Its answer waits here for the
+pod's next cycle. It holds there if nothing has happened to the devices of the node, as with remembered answers
+(`remembering`). That a search ended in error holds for one cycle, in which the attempt ends, and on as long as nothing
+has happened to any device: the same search would end the same way.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from steersman.api import Node, ResourceClaim
+from steersman.framework.status import Status
+from steersman.plugins.dynamic_resources.answers import Answer, Answers
+
+#: Pods of which something is kept.
+MOST_PODS: Final = 256
+
+Versions = tuple[int, int]
+"""Of ResourceSlices and DeviceClasses."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    node: Node
+    answer: Answer
+    #: The version of the devices in use that the search saw.
+    usage: int
+
+
+@dataclass(slots=True)
+class PodSearches:
+    """Of one pod, as long as its claims, slices and classes stay as they are."""
+
+    claims: tuple[ResourceClaim, ...]
+    versions: Versions
+    _found: dict[str, _Found] = field(default_factory=dict)
+    #: Where the pod's question is nobody else's: all answers, and the version of the devices in use.
+    _own: tuple[int, Answers] | None = None
+
+    def put(self, name: str, node: Node, answer: Answer, usage: int) -> None:
+        self._found[name] = _Found(node, answer, usage)
+
+    def take(self, name: str, node: Node, usage: int, holds: Callable[[Answer, int], bool]) -> Answer | None:
+        """The answer for the node, if there is one that holds: `holds` says so for one that is no error."""
+        found = self._found.get(name)
+        if found is None or found.node is not node:
+            return None
+        is_error = isinstance(found.answer, Status) and not found.answer.is_rejected
+        if not is_error or found.usage != usage:
+            del self._found[name]
+        return found.answer if is_error or holds(found.answer, found.usage) else None
+
+    def own_answers(self, usage: int) -> Answers:
+        """Those to a question that only this pod has, from one cycle to the next."""
+        if self._own is None or self._own[0] != usage:
+            self._own = usage, Answers()
+        return self._own[1]
+
+    def is_about(self, claims: Sequence[ResourceClaim], versions: Versions) -> bool:
+        return (
+            versions == self.versions
+            and len(claims) == len(self.claims)
+            and all(one is other for one, other in zip(claims, self.claims, strict=True))
+        )
+
+
+class PostponedSearches:
+    """By pod; the oldest are dropped."""
+
+    def __init__(self) -> None:
+        self._by_pod: OrderedDict[str, PodSearches] = OrderedDict()
+
+    def of(self, uid: str, claims: Sequence[ResourceClaim], versions: Versions) -> PodSearches | None:
+        """None: nothing was postponed, or what is known is of no use any more."""
+        known = self._by_pod.get(uid)
+        if known is None:
+            return None
+        if known.is_about(claims, versions):
+            return known
+        del self._by_pod[uid]
+        return None
+
+    def begin(self, uid: str, claims: Sequence[ResourceClaim], versions: Versions) -> PodSearches:
+        known = self.of(uid, claims, versions)
+        if known is None:
+            known = self._by_pod[uid] = PodSearches(tuple(claims), versions)
+            if len(self._by_pod) > MOST_PODS:
+                self._by_pod.popitem(last=False)
+        return known
+
+    def forget(self, uid: str) -> None:
+        """The pod has its devices."""
+        self._by_pod.pop(uid, None)
