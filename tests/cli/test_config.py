@@ -86,7 +86,10 @@ def test_a_file_that_cannot_be_read_is_bad_input(tmp_path: Path) -> None:
     assert refused("config", "show", tmp_path / "missing").endswith("cannot be read: No such file or directory")
 
 
-SECRETIVE = "extenders:\n- {urlPrefix: 'http://me:hunter2@host', filterVerb: filter, weight: 1, tlsConfig: {keyData: c2VjcmV0}}\n"
+SECRETIVE = """
+extenders:
+- {urlPrefix: "http://me:hunter2@host", filterVerb: filter, weight: 1, tlsConfig: {keyData: c2VjcmV0}}
+"""
 
 
 def test_secrets_are_shown_only_to_those_who_ask_for_them(tmp_path: Path) -> None:
