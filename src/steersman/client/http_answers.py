@@ -23,7 +23,6 @@ _MOST_INTERIM_ANSWERS: Final = 16
 _WITHOUT_BODY: Final = (204, 304)
 _FIRST_FINAL_STATUS: Final = 200
 _STATUS_LINE: Final = re.compile(r"(HTTP/1\.[0-9]) ([1-9][0-9]{2})(?: |$)")
-_HEADER_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _CHUNK_SIZE: Final = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;.*)?", re.DOTALL)
 _LENGTH: Final = re.compile(r"[0-9]{1,19}")
 _SINGLE_HEADERS: Final = ("content-length", "transfer-encoding")
@@ -105,19 +104,15 @@ class AnswerParser:
         if start is None:
             raise ValueError(f"not an answer in HTTP/1.1: {first[:80]!r}")
         self._status = int(start[2])
+        headers = self._headers
         for line in lines:
-            self._read_header(line)
-        self.keeps_alive = start[1] == "HTTP/1.1" and self._headers.get("connection", "").lower() != "close"
-        self._expect_body(self._headers)
-
-    def _read_header(self, line: str) -> None:
-        name, colon, value = line.partition(":")
-        if not colon or not _HEADER_NAME.fullmatch(name):
-            raise ValueError(f"not a header: {line[:80]!r}")
-        name, value = name.lower(), value.strip()
-        if name in _SINGLE_HEADERS and self._headers.get(name, value) != value:
-            raise ValueError(f"{name} is given twice")
-        self._headers[name] = value
+            name, colon, value = line.partition(":")
+            name, value = name.lower(), value.strip()
+            if not colon or name in headers:
+                _require_header(line, name, headers.get(name, value), value)
+            headers[name] = value
+        self.keeps_alive = start[1] == "HTTP/1.1" and headers.get("connection", "").lower() != "close"
+        self._expect_body(headers)
 
     def _expect_body(self, headers: dict[str, str]) -> None:
         length, encoding = headers.get("content-length"), headers.get("transfer-encoding")
@@ -235,6 +230,14 @@ class ChunkedBody:
         self.content += taken
         self._left -= len(taken)
         return position + len(taken)
+
+
+def _require_header(line: str, name: str, first: str, second: str) -> None:
+    """Of a line without a colon, or a header that comes twice; of most headers the last counts."""
+    if ":" not in line:
+        raise ValueError(f"not a header: {line[:80]!r}")
+    if name in _SINGLE_HEADERS and first != second:
+        raise ValueError(f"{name} is given twice")
 
 
 def _require_room(size: int, longest: int) -> None:
