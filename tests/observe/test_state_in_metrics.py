@@ -44,6 +44,15 @@ def test_the_cache_has_a_size(cluster: MeasuredCluster) -> None:
     assert sizes == [1, 1, 0]
 
 
+def test_what_is_kept_for_users_words_is_counted_by_table(cluster: MeasuredCluster) -> None:
+    cluster.store.create(make_pod("apart").anti_affinity("zone", {"app": "web"}).req(cpu="1").obj())
+    cluster.run()
+    lines = cluster.text().splitlines()
+    for line in ("affinity_terms 1.0", "signatures 1.0", "label_keys 1.0"):
+        table, number = line.split()
+        assert f'steersman_kept_entries{{table="{table}"}} {number}' in lines
+
+
 def test_preemption_counts_attempts_and_victims(cluster: MeasuredCluster) -> None:
     for number in range(2):
         cluster.add_pod(f"low-{number}", cpu="2")

@@ -381,6 +381,7 @@ class NodeTable:
         self._nowhere = np.zeros(capacity, np.intp)
         self._topologies: SharedTable[str, TopologyColumn] = SharedTable(_SPARE_TOPOLOGIES)
         self._terms = TermTables(self.topology, self.label_keys)
+        self.counts.reset(self._spare)
 
     def _grow(self) -> None:
         """More rows: every array is replaced and filled again; rows keep their numbers."""
