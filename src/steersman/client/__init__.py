@@ -12,6 +12,7 @@ from steersman.client.dispatcher import Dispatcher
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.client.events import EventRecorder
 from steersman.client.extenders import HttpExtender, http_extenders
+from steersman.client.fence import FencedTransport, LeaseNotHeld, WriteFence
 from steersman.client.informers import Informers
 from steersman.client.kubeconfig import Choice, Target, connect
 from steersman.client.lease import ElectionSettings, LeaderElection, LeaseLost
@@ -34,12 +35,14 @@ __all__ = [
     "Dispatcher",
     "ElectionSettings",
     "EventRecorder",
+    "FencedTransport",
     "HttpExtender",
     "HttpLease",
     "HttpTransport",
     "Informers",
     "LeaderElection",
     "LeaseLost",
+    "LeaseNotHeld",
     "ListWatch",
     "Originals",
     "RateLimited",
@@ -51,6 +54,7 @@ __all__ = [
     "Timing",
     "TokenBucket",
     "Transport",
+    "WriteFence",
     "cluster_rights",
     "connect",
     "http_extenders",

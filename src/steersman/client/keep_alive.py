@@ -11,6 +11,7 @@ import asyncio
 import ssl
 from collections import deque
 from dataclasses import dataclass
+from time import monotonic
 from typing import Final, cast
 
 MOST_CONNECTIONS: Final = 32
@@ -271,12 +272,15 @@ class ChannelPool:
         self._queue: deque[asyncio.Future[Channel | None]] = deque()
 
     async def exchange(self, request: bytes, timeout: float, connect_timeout: float) -> Answer:
-        """NotSent when there is no connection; other OSErrors and TimeoutError when the request may have arrived."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + timeout
+        """NotSent when there is no connection in time; other OSErrors and TimeoutError when the request may have arrived."""
+        # Not the loop's clock, which may stand still while the loop does: nothing is written when the time is over.
+        end = monotonic() + timeout
         channel = await self._acquire(min(timeout, connect_timeout))
         try:
-            return await channel.exchange(request, max(0.0, end - loop.time()))
+            left = end - monotonic()
+            if left <= 0:
+                raise NotSent("no connection in time")
+            return await channel.exchange(request, left)
         finally:
             self._release(channel)
 
