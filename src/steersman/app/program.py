@@ -45,12 +45,13 @@ from steersman.observe import (
     MeasuredScheduler,
     Metrics,
     TimedIngest,
-    dump_cache,
-    dump_queue,
+    cache_text,
+    in_slices,
+    queue_text,
 )
 from steersman.observe.logs import Silence
 from steersman.rng import SeededRng
-from steersman.serving import Check, Endpoints, compare_with, scheduler_endpoints
+from steersman.serving import Check, Endpoints, beliefs_beside, scheduler_endpoints
 
 logger = logging.getLogger(__name__)
 
@@ -190,13 +191,14 @@ class Program:
         while True:
             await self._control.dump.wait()
             self._control.dump.clear()
-            logger.info("%s", dump_cache(self._scheduler.cache, self._scheduler.queue))
-            logger.info("%s", dump_queue(self._scheduler.queue))
-            found = compare_with(self._listers, self._scheduler)
-            if found.is_clean:
+            found = beliefs_beside(self._listers, self._scheduler)
+            logger.info("%s", "".join(await in_slices(cache_text(self._scheduler.cache, self._scheduler.queue))))
+            logger.info("%s", "".join(await in_slices(queue_text(self._scheduler.queue))))
+            compared = await found.compare()
+            if compared.is_clean:
                 logger.info("the cache agrees with the API server")
             else:
-                logger.warning("the cache differs from the API server: %s", found.text())
+                logger.warning("the cache differs from the API server: %s", compared.text())
 
     def _endpoints(self) -> Endpoints:
         healthz = self._leading_checks()

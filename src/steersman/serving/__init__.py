@@ -7,11 +7,12 @@
 
 from steersman.serving.access import Access, AccessControl, AccessOptions, AccessReviews, User
 from steersman.serving.api_reviews import ApiReviews
+from steersman.serving.asking import Ask, SchedulingLoopBusy, ask_here
 from steersman.serving.certificates import Certificate, self_signed
 from steersman.serving.client_certificates import CertificateUsers, ClientAuthorities, ProxyHeaders
 from steersman.serving.endpoints import Decisions, Endpoints
 from steersman.serving.health import HANDLERS_NOT_SYNCED, PING, SHUTTING_DOWN, Check, Health
-from steersman.serving.of_a_scheduler import Listers, compare_with, scheduler_endpoints
+from steersman.serving.of_a_scheduler import Listers, beliefs_beside, scheduler_endpoints
 from steersman.serving.server import DEFAULT_PORT, Listen, Server
 from steersman.serving.server_tls import ServerTls, TlsOptions
 
@@ -25,6 +26,7 @@ __all__ = [
     "AccessOptions",
     "AccessReviews",
     "ApiReviews",
+    "Ask",
     "Certificate",
     "CertificateUsers",
     "Check",
@@ -35,11 +37,13 @@ __all__ = [
     "Listen",
     "Listers",
     "ProxyHeaders",
+    "SchedulingLoopBusy",
     "Server",
     "ServerTls",
     "TlsOptions",
     "User",
-    "compare_with",
+    "ask_here",
+    "beliefs_beside",
     "scheduler_endpoints",
     "self_signed",
 ]
