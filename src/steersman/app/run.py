@@ -17,6 +17,7 @@ from steersman.app.bindings import Bindings
 from steersman.app.control import Control
 from steersman.app.effective import Effective, effective
 from steersman.app.event_loop import new_event_loop
+from steersman.app.open_files import raise_open_files
 from steersman.app.program import Program
 from steersman.app.settings import RunOptions
 from steersman.app.signals import ENDING, handled
@@ -36,6 +37,7 @@ def main(options: RunOptions) -> int:
     """Runs until a signal, or the loss of the lease, ends it. 0: ended in order; 1: the lease was lost, or a
     second signal came."""
     log = set_up(options.verbosity, options.log_format)
+    raise_open_files()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(until_signalled(options, log))
 
