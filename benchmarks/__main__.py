@@ -1,10 +1,10 @@
-"""`python -m benchmarks [hot-path|growth|memory|preemption] [workload…]`."""
+"""`python -m benchmarks [hot-path|growth|memory|preemption|pages] [workload…]`."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks import growth, hot_path, memory, preemption
+from benchmarks import growth, hot_path, memory, pages, preemption
 
 
 def main() -> None:
@@ -18,8 +18,10 @@ def main() -> None:
         growth.main(names or None)
     if what in ("all", "preemption"):
         preemption.main()
-    if what not in ("all", "hot-path", "growth", "memory", "preemption"):
-        sys.exit(f"unknown benchmark {what!r}; known: hot-path, growth, memory, preemption")
+    if what in ("all", "pages"):
+        pages.main()
+    if what not in ("all", "hot-path", "growth", "memory", "preemption", "pages"):
+        sys.exit(f"unknown benchmark {what!r}; known: hot-path, growth, memory, preemption, pages")
 
 
 if __name__ == "__main__":
