@@ -1,10 +1,10 @@
-"""`python -m benchmarks [hot-path|growth|memory|preemption|templates] [workload…]`."""
+"""`python -m benchmarks [hot-path|growth|memory|preemption|pages|templates] [workload…]`."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks import growth, growth_by_templates, hot_path, memory, preemption
+from benchmarks import growth, growth_by_templates, hot_path, memory, pages, preemption
 
 
 def main() -> None:
@@ -18,10 +18,12 @@ def main() -> None:
         growth.main(names or None)
     if what in ("all", "preemption"):
         preemption.main()
+    if what in ("all", "pages"):
+        pages.main()
     if what == "templates":
         growth_by_templates.main(names)
-    if what not in ("all", "hot-path", "growth", "memory", "preemption", "templates"):
-        sys.exit(f"unknown benchmark {what!r}; known: hot-path, growth, memory, preemption, templates")
+    if what not in ("all", "hot-path", "growth", "memory", "preemption", "pages", "templates"):
+        sys.exit(f"unknown benchmark {what!r}; known: hot-path, growth, memory, preemption, pages, templates")
 
 
 if __name__ == "__main__":

@@ -19,8 +19,8 @@ from steersman.testing import make_node
 ALONE = ElectionFlags(leader_elect=False)
 QUICK = ElectionFlags(
     leader_elect=True,
-    lease_duration=Duration.parse("1s"),
-    renew_deadline=Duration.parse("200ms"),
+    lease_duration=Duration.parse("15s"),
+    renew_deadline=Duration.parse("10s"),
     retry_period=Duration.parse("20ms"),
 )
 UNSERVED = ServingOptions(port=0)

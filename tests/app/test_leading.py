@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from pathlib import Path
 
 import msgspec
+import pytest
 from tests.app.running import QUICK, cluster, held_lease, running_program
 from tests.client.api_server import ApiServer
 from tests.client.dispatching import stored
@@ -12,6 +15,7 @@ from tests.client.following import until
 from tests.client.serving import run
 
 from steersman import api
+from steersman.app import heartbeat
 from steersman.client.lease_types import Lease, LeaseSpec
 from steersman.config import API_VERSION, CONFIGURATION_KIND
 from steersman.testing import make_pod
@@ -90,6 +94,27 @@ def test_the_second_of_two_goes_on_where_the_first_ends() -> None:
         assert sum(request.endswith("/binding") for request in server.requests) == 2
 
     run(scenario())
+
+
+def test_a_scheduling_loop_that_stands_still_for_long_gives_the_lease_up(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(heartbeat, "STANDSTILL_SECONDS", 1.0)
+    monkeypatch.setattr(heartbeat, "LOOK_SECONDS", 0.05)
+
+    async def scenario() -> None:
+        server = cluster()
+        async with running_program(server, QUICK) as program:
+            await until(lambda: held_lease(server))
+            time.sleep(2.0)
+            assert await program.task == 1
+        lease = held_lease(server)
+        assert lease is not None
+        assert lease.spec.holder_identity not in ("", "another"), "it is left to end by itself"
+
+    with caplog.at_level(logging.ERROR, "steersman.app"):
+        run(scenario())
+    assert any("has stood still" in message for message in caplog.messages)
 
 
 def test_a_lean_standby_reads_nothing_until_it_leads(tmp_path: Path) -> None:

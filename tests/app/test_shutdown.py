@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import threading
 
+import pytest
 from tests.app.running import ALONE, QUICK, UNSERVED, cluster, held_lease, running_program
 from tests.client.dispatching import events, stored
 from tests.client.following import until
 from tests.client.serving import run
 
 from steersman.app import RunOptions
+from steersman.app import program as program_module
 from steersman.app.bindings import Bindings
 from steersman.app.run import until_signalled
 from steersman.testing import make_pod
@@ -28,6 +31,21 @@ def test_a_binding_in_flight_is_finished_and_its_event_written() -> None:
             assert await program.stopped() == 0
         assert stored(server, "slow").spec.node_name
         assert [event.reason for event in events(server)] == ["Scheduled"]
+
+    run(scenario())
+
+
+def test_nothing_is_said_of_a_pod_whose_binding_is_cut_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program_module, "FINISH_SECONDS", 0.05)
+
+    async def scenario() -> None:
+        server = cluster()
+        server.faults.refuse(429, times=1, method="POST", part_of_path="binding", retry_after=30)
+        server.store.create(make_pod("slow").obj())
+        async with running_program(server) as running:
+            await until(lambda: any("binding" in request for request in server.requests))
+            assert await running.stopped() == 0
+        assert (stored(server, "slow").status.conditions, events(server)) == ((), [])
 
     run(scenario())
 
@@ -79,7 +97,7 @@ def test_the_lease_is_given_back() -> None:
     run(scenario())
 
 
-def test_no_task_is_left_behind() -> None:
+def test_no_task_or_thread_is_left_behind() -> None:
     async def scenario() -> None:
         server = cluster()
         async with server.serving():
@@ -88,6 +106,7 @@ def test_no_task_is_left_behind() -> None:
             await until(lambda: held_lease(server))
             assert await program.stopped() == 0
         assert asyncio.all_tasks() <= before
+        assert "control" not in [thread.name for thread in threading.enumerate()]
 
     run(scenario())
 

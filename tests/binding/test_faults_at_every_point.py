@@ -186,5 +186,6 @@ def test_a_host_that_shuts_down_before_the_first_step_gets_everything_back() -> 
     assert cluster.reserved == set()
     assert len(cluster.scheduler.waiting_pods) == 0
     assert cluster.scheduler.queue.get("default/a") is not None
+    assert cluster.writer.failures == [], "nobody is told, because nothing may be written any more"
     cluster.scheduler.cache.validate_state()
     cluster.scheduler.queue.validate_state()

@@ -9,7 +9,7 @@ import msgspec
 
 from steersman.client.errors import ApiError, ConnectionFailed
 from steersman.client.lease import ElectionSettings, LeaderElection, LeaseLost
-from steersman.client.lease_types import Lease
+from steersman.client.lease_types import Lease, LeaseSpec
 from steersman.client.timing import Timing
 from steersman.clock import ManualClock
 from steersman.rng import SeededRng
@@ -124,6 +124,12 @@ class World:
         while self.clock.monotonic() < end:
             self.tasks.advance(end)
             assert sum(candidate.leading for candidate in self.candidates) <= 1
+
+    def usurp(self, name: str) -> None:
+        """Somebody takes the lease, whoever holds it."""
+        lease = self.server.lease
+        assert lease is not None
+        self.server.store(Lease(metadata=lease.metadata, spec=LeaseSpec(name, 15)))
 
     def holder(self) -> str:
         return "" if self.server.lease is None else self.server.lease.spec.holder_identity

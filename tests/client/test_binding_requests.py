@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from tests.client.api_server import ApiServer
-from tests.client.dispatching import dispatching, stored
+from tests.client.dispatching import dispatching, events, stored
+from tests.client.following import until
 from tests.client.serving import run
 
 from steersman import api
-from steersman.assembly import ApiWriter
+from steersman.assembly import ApiWriter, Failure
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.framework.status import Code
 from steersman.testing import make_pod
@@ -84,6 +87,56 @@ def test_a_pod_that_is_gone_is_an_error() -> None:
             status = await dispatcher.bind(pod, "n1")
         assert status is not None
         assert status.message == 'pods "web" not found'
+
+    run(scenario())
+
+
+def test_no_failure_is_reported_while_nobody_knows_whether_the_pod_is_bound() -> None:
+    async def scenario() -> None:
+        server, pod = _with_pod()
+        server.faults.lose_answers = 1
+        server.faults.refuse(403, times=100, method="GET")
+        async with dispatching(server) as dispatcher:
+            status = await dispatcher.bind(pod, "n1")
+            assert status is not None, "the server refuses the second binding, and does not say where the pod is"
+            dispatcher.report_failure(Failure(pod.pod, "SchedulerError", status.message, None))
+            await dispatcher.drain()
+        assert stored(server, "web").spec.node_name == "n1"
+        assert [condition.status for condition in stored(server, "web").status.conditions] == ["True"]
+        assert (server.asked("PATCH"), events(server)) == (0, [])
+
+    run(scenario())
+
+
+def test_a_binding_that_is_broken_off_is_not_reported_as_a_failure() -> None:
+    async def scenario() -> None:
+        server, pod = _with_pod()
+        async with dispatching(server) as dispatcher:
+            server.faults.flowing.clear()
+            async with asyncio.TaskGroup() as group:
+                binding = group.create_task(dispatcher.bind(pod, "n1"))
+                await until(lambda: server.asked("POST"))
+                binding.cancel()
+            server.faults.flowing.set()
+            dispatcher.report_failure(Failure(pod.pod, "SchedulerError", "cancelled", None))
+            await dispatcher.drain()
+        assert (server.asked("PATCH"), events(server)) == (0, [])
+
+    run(scenario())
+
+
+def test_a_failure_is_reported_when_the_server_says_that_the_pod_is_not_bound() -> None:
+    async def scenario() -> None:
+        server, pod = _with_pod()
+        server.faults.refuse(500, times=100, method="POST", part_of_path="binding")
+        async with dispatching(server) as dispatcher:
+            status = await dispatcher.bind(pod, "n1")
+            assert status is not None
+            assert status.message == "a fault"
+            dispatcher.report_failure(Failure(pod.pod, "SchedulerError", status.message, None))
+            await dispatcher.drain()
+        (condition,) = stored(server, "web").status.conditions
+        assert condition.message == "a fault"
 
     run(scenario())
 

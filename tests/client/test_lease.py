@@ -92,9 +92,7 @@ def test_a_leader_that_sees_another_in_its_place_steps_down_at_once() -> None:
         second = world.candidate("second")
         first.client.down = True
         world.pass_time(1)
-        lease = world.server.lease
-        assert lease is not None
-        world.server.store(Lease(metadata=lease.metadata, spec=type(lease.spec)("usurper", 15)))
+        world.usurp("usurper")
         first.client.down = False
         world.pass_time(3)
         assert first.lost

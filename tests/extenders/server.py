@@ -14,7 +14,7 @@ from aiohttp import web
 
 from steersman import api, config
 from steersman.assembly import Failure, Scheduler, SchedulerOptions
-from steersman.client import Originals, http_extenders
+from steersman.client import Originals, WriteFence, http_extenders
 from steersman.clock import ManualClock
 from steersman.config import SchedulerConfiguration
 from steersman.embedded import ApiError, Pods, Store, feed
@@ -135,12 +135,13 @@ class World:
         self._configuration = configuration
         self._stack = stack
         self.clock = ManualClock()
+        self.fence = WriteFence.open(self.clock)
         self.store = Store(self.clock)
         self.writer = Writer(self.store)
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, *nodes: str | NodeBuilder, seed: int = 0, scalar: bool = False) -> None:
-        extenders = await self._stack.enter_async_context(http_extenders(self._configuration, Originals()))
+        extenders = await self._stack.enter_async_context(http_extenders(self._configuration, Originals(), self.fence))
         self._group = await self._stack.enter_async_context(asyncio.TaskGroup())
         options = SchedulerOptions(configuration=self._configuration, extenders=extenders, scalar=scalar)
         self.scheduler = Scheduler(self.clock, SeededRng(seed), self.writer, self._spawn, options)

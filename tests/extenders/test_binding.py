@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+import msgspec
 from tests.extenders.server import Json, Requests, serve, world
 
-from steersman.config import Extender
+from steersman.config import Duration, Extender
 from steersman.embedded import Pods
 from steersman.testing import make_pod
 
@@ -49,5 +50,35 @@ def test_one_that_is_ignorable_leaves_it_to_the_plugins() -> None:
             world(extender(url, ignorable=True)) as cluster,
         ):
             assert await cluster.place(make_pod("a")) != ""
+
+    asyncio.run(run())
+
+
+def test_without_the_lease_it_is_not_asked() -> None:
+    requests = Requests()
+
+    async def run() -> None:
+        async with serve(requests, bind=lambda args: {}) as url, world(extender(url)) as cluster:
+            cluster.fence.close()
+            assert await cluster.place(make_pod("a")) == ""
+            assert "the lease is not held" in cluster.message
+
+    asyncio.run(run())
+    assert requests.of("bind") == []
+
+
+def test_one_that_does_not_answer_may_have_bound_the_pod_and_nothing_is_said_of_a_failure() -> None:
+    async def never(args: Json) -> Json:
+        await asyncio.Event().wait()
+
+    async def run() -> None:
+        slow = Extender(url_prefix="", bind_verb="bind", http_timeout=Duration.parse("100ms"))
+        async with (
+            serve(bind=never) as url,
+            world(msgspec.structs.replace(slow, url_prefix=url)) as cluster,
+        ):
+            assert await cluster.place(make_pod("a")) == ""
+            assert cluster.writer.failures == []
+            assert cluster.scheduler.queue.statistics().error_backoff == 1
 
     asyncio.run(run())

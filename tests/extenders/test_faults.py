@@ -102,6 +102,7 @@ def test_a_scheduler_that_is_stopped_while_it_waits_keeps_the_pod() -> None:
                 await attempt
             assert cluster.scheduler.queue.get("default/a") is not None
             assert cluster.scheduler.queue.statistics().in_flight == 0
+            assert cluster.writer.failures == []
             cluster.scheduler.cache.validate_state()
 
     asyncio.run(run())

@@ -106,3 +106,18 @@ def test_one_that_is_ignorable_may_lie() -> None:
             assert await preempt(cluster) == "n1"
 
     asyncio.run(run())
+
+
+def test_without_the_lease_it_is_not_asked_for_victims() -> None:
+    requests = Requests()
+
+    async def run() -> None:
+        async with (
+            serve(requests, preempt=lambda args: args) as url,
+            world(extender(url), nodes=NODES) as cluster,
+        ):
+            cluster.fence.close()
+            assert await preempt(cluster) == ""
+
+    asyncio.run(run())
+    assert requests.of("preempt") == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable
 
 from steersman import api, config
@@ -62,4 +61,5 @@ class MeasuredCluster:
         return self.metrics.registry.get_sample_value(f"scheduler_{name}", labels)
 
     def text(self) -> str:
-        return asyncio.run(self.exposition.render()).decode()
+        self.exposition.refresh()
+        return b"".join(self.exposition.text()).decode()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 from tests.observe.measured_cluster import MeasuredCluster
 
 from steersman import api
-from steersman.observe import Comparison, Mismatch, compare
+from steersman.observe import Comparison, Mismatch, beliefs
 from steersman.observe.debugger import difference
 from steersman.testing import make_node, make_pod
 
@@ -14,7 +16,7 @@ from steersman.testing import make_node, make_pod
 def compared(cluster: MeasuredCluster) -> Comparison:
     scheduler = cluster.scheduler
     nodes, pods = cluster.store.objects(api.Node).values(), cluster.store.objects(api.Pod).values()
-    return compare(nodes, pods, scheduler.cache, scheduler.queue, scheduler.profiles)
+    return asyncio.run(beliefs(nodes, pods, scheduler.cache, scheduler.queue, scheduler.profiles).compare())
 
 
 @pytest.mark.parametrize(
@@ -51,7 +53,7 @@ def test_what_the_watch_did_not_deliver_is_missed(cluster: MeasuredCluster) -> N
     scheduler = cluster.scheduler
     nodes = [*cluster.store.objects(api.Node).values(), make_node("unseen").obj()]
     lost = make_pod("lost").node("n1").obj()
-    found = compare(nodes, [lost], scheduler.cache, scheduler.queue, scheduler.profiles)
+    found = asyncio.run(beliefs(nodes, [lost], scheduler.cache, scheduler.queue, scheduler.profiles).compare())
     assert found.nodes == Mismatch(missed=("unseen",))
     assert found.pods == Mismatch(missed=(lost.metadata.uid,))
     assert found.text().startswith("Cache mismatch: missedNodes=['unseen'] redundantNodes=[]\n")
@@ -61,5 +63,5 @@ def test_what_the_api_server_no_longer_has_is_redundant(cluster: MeasuredCluster
     pod = cluster.add_pod("web")
     cluster.run()
     scheduler = cluster.scheduler
-    found = compare([], [], scheduler.cache, scheduler.queue, scheduler.profiles)
+    found = asyncio.run(beliefs([], [], scheduler.cache, scheduler.queue, scheduler.profiles).compare())
     assert found == Comparison(Mismatch(redundant=("n1",)), Mismatch(redundant=(pod.metadata.uid,)))

@@ -36,7 +36,17 @@ UPSTREAM_LABELS = {
 }
 """Counters without the `_total` that Prometheus' client adds."""
 
-OWN_LABELS = {"steersman_kept_entries": ("table",)}
+OWN_LABELS = {
+    "steersman_background_failures": ("task",),
+    "steersman_internal_errors": ("where",),
+    "steersman_kept_entries": ("table",),
+    "steersman_objects_set_aside": ("kind",),
+    "steersman_scheduling_loop_delay_seconds": (),
+    "steersman_scheduling_loop_lag_seconds": (),
+    "steersman_unreadable_objects": ("kind",),
+    "steersman_writes_dropped": ("kind",),
+    "steersman_writes_without_lease": (),
+}
 LABELS = {**UPSTREAM_LABELS, **OWN_LABELS}
 
 

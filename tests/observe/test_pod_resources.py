@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.observe.pod_resources_twin import pod_resources_twin
 
 from steersman import api
 from steersman.observe import pod_resources
@@ -58,7 +61,40 @@ def test_pods_that_have_ended_and_amounts_of_nothing_are_left_out() -> None:
         make_pod("idle").req(cpu="0").obj(),
         make_pod("waits").req(cpu="2").priority(7).scheduler("night").obj(),
     ]
-    lines = [line for line in pod_resources(pods).decode().splitlines() if not line.startswith("#")]
+    lines = [line for line in "".join(pod_resources(pods)).splitlines() if not line.startswith("#")]
     (line,) = lines
     assert line.endswith("} 2.0")
     assert 'pod="waits",priority="7",resource="cpu",scheduler="night",unit="cores"' in line
+
+
+AMOUNTS = st.dictionaries(
+    st.sampled_from(["cpu", "memory", "ephemeral-storage", "hugepages-2Mi", 'example.com/"odd\\']),
+    st.sampled_from(["0", "1", "100m", "1500m", "256Mi", "3", "1e3", "1Ki", "7n"]),
+    max_size=3,
+)
+RESOURCES = st.builds(api.ResourceRequirements, requests=AMOUNTS, limits=AMOUNTS)
+CONTAINERS = st.lists(
+    st.builds(api.Container, name=st.just("c"), resources=RESOURCES, restart_policy=st.sampled_from([None, "Always"])),
+    max_size=2,
+).map(tuple)
+NAMES = st.sampled_from(["web", 'a"b', "back\\slash", "line\nend", "ü", ""])
+PODS = st.builds(
+    api.Pod,
+    metadata=st.builds(api.ObjectMeta, name=NAMES, namespace=NAMES),
+    spec=st.builds(
+        api.PodSpec,
+        containers=CONTAINERS,
+        init_containers=CONTAINERS,
+        overhead=AMOUNTS,
+        node_name=NAMES,
+        scheduler_name=NAMES,
+        priority=st.sampled_from([None, 0, 7, -3]),
+        resources=st.none() | RESOURCES,
+    ),
+    status=st.builds(api.PodStatus, phase=st.sampled_from(["Pending", "Running", "Succeeded", "Failed"])),
+)
+
+
+@given(st.lists(PODS, max_size=6))
+def test_the_text_is_what_the_client_of_prometheus_writes(pods: list[api.Pod]) -> None:
+    assert "".join(pod_resources(pods)).encode() == pod_resources_twin(pods)

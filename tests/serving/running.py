@@ -50,14 +50,20 @@ def endpoints() -> Endpoints:
     async def resources() -> bytes:
         return b"kube_pod_resource_request 1\n"
 
+    async def cache() -> str:
+        return "Node name: n1\n"
+
+    async def queue() -> str:
+        return "activeQ:0\n"
+
     return Endpoints(
         metrics=metrics,
         resources=resources,
         health=lambda: b"kubernetes_healthcheck 1\n",
         configuration=lambda: {"kind": "KubeSchedulerConfiguration"},
-        cache=lambda: "Node name: n1\n",
-        queue=lambda: "activeQ:0\n",
-        decisions=Decisions(_recent, lambda pod: [RECORD] if pod == RECORD.pod else [], _explain),
+        cache=cache,
+        queue=queue,
+        decisions=Decisions(_recent, _of, _explain),
         readyz=Health("readyz", [Check("sync", lambda: "not yet")]),
     )
 
@@ -111,9 +117,13 @@ async def _get(
             return Received(response.status, await response.text(), dict(response.headers))
 
 
-def _recent(count: int) -> list[DecisionRecord]:
+async def _recent(count: int) -> list[DecisionRecord]:
     return [RECORD][:count]
 
 
-def _explain(pod: str) -> Explanation | None:
+async def _of(pod: str) -> list[DecisionRecord]:
+    return [RECORD] if pod == RECORD.pod else []
+
+
+async def _explain(pod: str) -> Explanation | None:
     return without_cycle(pod, "default-scheduler", "held back") if pod == RECORD.pod else None

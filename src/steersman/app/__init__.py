@@ -3,8 +3,9 @@
     RunOptions ─► effective (configuration, gates, plugins) ─► run ─► exit code
 
 `program` connects the parts and lives through start, leading and shutdown; `scheduling_loop` drives the scheduler,
-`decision_lines` logs, `bindings` holds what is in flight, `endpoints` serves (`authorities`: to whom), `signals` listens to
-the operating system.
+`decision_lines` logs, `bindings` holds what is in flight, `signals` listens to the operating system. A thread of their own
+(`control_thread`) have the lease (`leadership` is the bridge), the endpoints (`authorities`: to whom) and the watchdog of the
+`heartbeat`. `supervision` begins again what fails.
 """
 
 from steersman.app.authorities import AuthenticationOptions

@@ -1,4 +1,7 @@
-"""The HTTPS server of a running scheduler, made from the options. Health checks as upstream has them."""
+"""The HTTPS server of a running scheduler, made from the options. Health checks as upstream has them.
+
+The server lives in the control loop. Health checks read what others publish: none of them asks the scheduling loop.
+"""
 
 from __future__ import annotations
 
@@ -13,9 +16,11 @@ from typing import Final, TypeVar
 from steersman import api
 from steersman.app.authorities import Authorities
 from steersman.app.settings import ServingOptions
-from steersman.app.transports import Transports
+from steersman.app.supervision import kept_going
+from steersman.app.transports import ControlTransports
 from steersman.client import Informers, LeaderElection, Timing
 from steersman.clock import Clock
+from steersman.observe import Metrics
 from steersman.serving import (
     HANDLERS_NOT_SYNCED,
     SHUTTING_DOWN,
@@ -43,7 +48,7 @@ NOT_SYNCED: Final = "{} informers not started yet: {}"
 
 @asynccontextmanager
 async def served(
-    options: ServingOptions, endpoints: Endpoints, channels: Transports, timing: Timing
+    options: ServingOptions, endpoints: Endpoints, channels: ControlTransports, timing: Timing, metrics: Metrics
 ) -> AsyncIterator[Server | None]:
     """None when nothing is to be served. Certificates are kept fresh meanwhile."""
     if options.port == 0:
@@ -57,11 +62,14 @@ async def served(
     listen = Listen(
         options.address, options.port, tls.context, options.share_port or None, options.share_address or None
     )
+    background = {
+        "certificate": lambda: tls.keep_fresh(timing.sleep),
+        "client authorities": lambda: authorities.keep_fresh(timing),
+    }
     async with Server(listen, endpoints, access, users) as server, asyncio.TaskGroup() as group:
         logger.info("serving on %s:%d", options.address, server.port)
         keeping = [
-            group.create_task(tls.keep_fresh(timing.sleep), name="certificate"),
-            group.create_task(authorities.keep_fresh(timing), name="client authorities"),
+            group.create_task(kept_going(name, work, timing, metrics), name=name) for name, work in background.items()
         ]
         try:
             yield server

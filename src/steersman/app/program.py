@@ -1,9 +1,10 @@
 """The life of a running scheduler, from following the cluster to the orderly end.
 
     informers synced ─► elected ─► scheduling ─► stop ─► bindings finish or are undone ─► all written ─► lease released
-                                       └─ lease lost ─► bindings undone ─► exit code 1
+                                       └─ lease lost ─► nothing is written any more, bindings undone ─► exit code 1
 
-Made by `run`, which opens and closes what it is given here.
+Made by `run`, which opens and closes what it is given here. All of it runs in the scheduling loop, but for what `Controlling`
+has: lease, endpoints and watchdog live in the control thread.
 """
 
 from __future__ import annotations
@@ -13,17 +14,24 @@ import logging
 import secrets
 import socket
 import uuid
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final
 
 from steersman.app import endpoints
 from steersman.app.bindings import Bindings
 from steersman.app.control import Control
+from steersman.app.control_thread import ControlThread, SchedulingLoopPort
 from steersman.app.decision_lines import DecisionLines
 from steersman.app.effective import Effective
+from steersman.app.garbage import leave_out_of_collections, take_back_into_collections
+from steersman.app.heartbeat import Heartbeat, Watchdog
+from steersman.app.leadership import Leadership
 from steersman.app.scheduling_loop import SchedulingLoop
 from steersman.app.settings import ServingOptions
-from steersman.app.transports import Transports
+from steersman.app.supervision import kept_going
+from steersman.app.transports import ControlTransports, Transports
 from steersman.app.waiting import ended_before
 from steersman.assembly import SchedulerOptions
 from steersman.client import (
@@ -33,9 +41,9 @@ from steersman.client import (
     HttpLease,
     Informers,
     LeaderElection,
-    LeaseLost,
     Originals,
     Timing,
+    WriteFence,
 )
 from steersman.framework.extender import Extender
 from steersman.internal_errors import InternalErrors
@@ -46,12 +54,13 @@ from steersman.observe import (
     MeasuredScheduler,
     Metrics,
     TimedIngest,
-    dump_cache,
-    dump_queue,
+    cache_text,
+    in_slices,
+    queue_text,
 )
 from steersman.observe.logs import Silence
 from steersman.rng import SeededRng
-from steersman.serving import Check, Endpoints, compare_with, scheduler_endpoints
+from steersman.serving import PING, Check, Endpoints, beliefs_beside, scheduler_endpoints
 
 logger = logging.getLogger(__name__)
 
@@ -62,15 +71,33 @@ FINISH_SECONDS: Final = 10.0
 DRAIN_SECONDS: Final = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """What the scheduling loop reads and writes. Everything is open, and fenced where it writes."""
+
+    channels: Transports
+    extenders: Sequence[Extender]
+    originals: Originals
+    fence: WriteFence
+
+
+@dataclass(frozen=True, slots=True)
+class Controlling:
+    """The control thread, which runs, and what is to live in it."""
+
+    thread: ControlThread
+    channels: ControlTransports
+    serving: ServingOptions
+
+
 class Program:
-    """One run. `extenders` and `bindings` are open."""
+    """One run. `bindings` are open."""
 
     def __init__(
         self,
         settings: Effective,
-        channels: Transports,
-        extenders: Sequence[Extender],
-        originals: Originals,
+        outside: Outside,
+        controlling: Controlling,
         bindings: Bindings,
         control: Control,
         timing: Timing,
@@ -79,13 +106,15 @@ class Program:
         internal_errors: InternalErrors,
     ) -> None:
         self._configuration = settings.configuration
-        self._channels = channels
+        self._controlling = controlling
+        self._fence = outside.fence
         self._bindings = bindings
         self._control = control
         self._timing = timing
         self._metrics = metrics
         self._internal_errors = internal_errors
         metrics.show_gates(settings.gates)
+        channels = outside.channels
         self._dispatcher = Dispatcher(
             channels.cluster,
             EventRecorder(channels.events, timing, socket.gethostname(), internal_errors=internal_errors),
@@ -102,7 +131,7 @@ class Program:
                 settings.configuration,
                 settings.gates,
                 settings.registry,
-                extenders,
+                outside.extenders,
                 settings.max_in_unschedulable,
                 internal_errors=internal_errors,
                 postpones=True,
@@ -112,7 +141,7 @@ class Program:
             channels.cluster,
             TimedIngest(self._scheduler, self._metrics),
             timing,
-            originals=originals,
+            originals=outside.originals,
             internal_errors=internal_errors,
         )
         self._listers = endpoints.listers_of(self._informers)
@@ -122,23 +151,26 @@ class Program:
         self._loop = SchedulingLoop(self._scheduler, (self._decisions.record, lines.tell), timing, internal_errors)
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._election = self._make_election() if self._configuration.leader_election.leader_elect else None
-        self._leads = False
+        self._heartbeat = Heartbeat(timing, metrics)
+        self._watchdog = Watchdog(self._heartbeat, timing, self._give_up)
         #: Following begins with leading only where the configuration wants a lean standby.
         self._may_follow = asyncio.Event()
 
-    async def run(self, serving: ServingOptions) -> int:
+    async def run(self) -> int:
         """The exit code."""
         async with asyncio.TaskGroup() as group:
             background = [
                 group.create_task(self._dispatcher.run(), name="dispatcher"),
                 group.create_task(self._follow(), name="informers"),
-                group.create_task(self._dump_on_demand(), name="dump"),
+                group.create_task(self._kept_going("dump", self._dump_on_demand), name="dump"),
+                group.create_task(self._heartbeat.run(), name="heartbeat"),
             ]
-            shown = self._endpoints()
-            async with endpoints.served(serving, shown, self._channels, self._timing):
+            shown = self._endpoints(SchedulingLoopPort(asyncio.get_running_loop()))
+            async with self._controlling.thread.entered(lambda: self._in_control_thread(shown)):
                 code = await self._serve_a_term()
             for task in background:
                 task.cancel()
+        take_back_into_collections()
         return code
 
     # -- phases ------------------------------------------------------------------------------------------------------
@@ -153,35 +185,19 @@ class Program:
             return ENDED
         if not self._configuration.delay_cache_until_active and not await self._synced():
             return ENDED
-        return await self._stand_for(self._election)
+        leadership = Leadership(self._election, self._controlling.thread)
+        return ENDED if await leadership.serve(self._control.stop, self._lead) else LEASE_LOST
 
     async def _synced(self) -> bool:
         """False: the end came first."""
         self._may_follow.set()
-        return await ended_before(self._control.stop, self._informers.wait_synced())
-
-    async def _stand_for(self, election: LeaderElection) -> int:
-        """A leader ends by itself when it is to stop; a candidate just gives up."""
-        async with asyncio.TaskGroup() as group:
-            elected = group.create_task(self._elected(election), name="leader election")
-            stopping = group.create_task(self._control.stop.wait())
-            await asyncio.wait((elected, stopping), return_when=asyncio.FIRST_COMPLETED)
-            stopping.cancel()
-            if not self._leads:
-                elected.cancel()
-        return ENDED if elected.cancelled() else elected.result()
-
-    async def _elected(self, election: LeaderElection) -> int:
-        try:
-            await election.run(self._lead)
-        except LeaseLost as loss:
-            logger.error("%s", loss)
-            return LEASE_LOST
-        return ENDED
+        if not await ended_before(self._control.stop, self._informers.wait_synced()):
+            return False
+        leave_out_of_collections()
+        return True
 
     async def _lead(self) -> None:
-        """Until the end is asked for. Whoever cancels this has lost the right to bind."""
-        self._leads = True
+        """Until the end is asked for. Whoever cancels this has lost the right to write, or has no time."""
         try:
             if await self._synced():
                 logger.info("scheduling begins")
@@ -190,6 +206,8 @@ class Program:
             await self._bindings.finish(FINISH_SECONDS)
             await self._drain()
         except asyncio.CancelledError:
+            self._dispatcher.close()
+            logger.info("%d conditions and %d events were dropped", *self._dispatcher.dropped)
             await self._bindings.undo()
             raise
 
@@ -200,37 +218,70 @@ class Program:
         except TimeoutError:
             logger.warning("some conditions and events could not be written within %g seconds", DRAIN_SECONDS)
 
+    # -- in the control thread ---------------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _in_control_thread(self, shown: Endpoints) -> AsyncGenerator[None, None]:
+        """Endpoints and watchdog, until the end of the block."""
+        served = endpoints.served(
+            self._controlling.serving, shown, self._controlling.channels, self._timing, self._metrics
+        )
+        async with served, asyncio.TaskGroup() as group:
+            watching = group.create_task(self._kept_going("watchdog", self._watchdog.run), name="watchdog")
+            try:
+                yield
+            finally:
+                watching.cancel()
+
+    def _give_up(self) -> None:
+        """The scheduling loop stands still: another replica is to lead."""
+        if self._election is not None:
+            self._election.give_up()
+
     # -- for operators -----------------------------------------------------------------------------------------------
+
+    async def _kept_going(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        await kept_going(name, work, self._timing, self._metrics)
 
     async def _dump_on_demand(self) -> None:
         while True:
             await self._control.dump.wait()
             self._control.dump.clear()
             try:
-                self._dump()
+                await self._dump()
             except Exception as error:
                 self._internal_errors.survived("dump", "cache and queue", error)
 
-    def _dump(self) -> None:
-        logger.info("%s", dump_cache(self._scheduler.cache, self._scheduler.queue, self._listers.set_aside()))
-        logger.info("%s", dump_queue(self._scheduler.queue))
-        found = compare_with(self._listers, self._scheduler)
-        if found.is_clean:
+    async def _dump(self) -> None:
+        found, scheduler = beliefs_beside(self._listers, self._scheduler), self._scheduler
+        text = cache_text(scheduler.cache, scheduler.queue, self._listers.set_aside())
+        logger.info("%s", "".join(await in_slices(text)))
+        logger.info("%s", "".join(await in_slices(queue_text(scheduler.queue))))
+        compared = await found.compare()
+        if compared.is_clean:
             logger.info("the cache agrees with the API server")
         else:
-            logger.warning("the cache differs from the API server: %s", found.text())
+            logger.warning("the cache differs from the API server: %s", compared.text())
 
-    def _endpoints(self) -> Endpoints:
+    def _endpoints(self, port: SchedulingLoopPort) -> Endpoints:
         healthz = self._leading_checks()
         stopping = endpoints.shutdown_check(self._control.stop.is_set)
         readyz = (*healthz, stopping, *self._synced_checks())
-        exposition = Exposition(self._metrics, self._scheduler, (self._show_leading, self._show_faults))
-        return scheduler_endpoints(self._scheduler, exposition, self._decisions, self._listers, healthz, readyz)
+        livez = (PING, self._watchdog.check())
+        exposition = Exposition(self._metrics, self._scheduler, (self._show_process, self._show_faults))
+        return scheduler_endpoints(
+            self._scheduler, exposition, self._decisions, self._listers, healthz, readyz, livez, port.ask
+        )
 
-    def _show_leading(self) -> None:
+    def _show_process(self) -> None:
+        metrics, (conditions, events) = self._metrics, self._dispatcher.dropped
+        metrics.loop_lag.set(self._heartbeat.lag)
+        metrics.writes_dropped[("condition",)].set(conditions)
+        metrics.writes_dropped[("event",)].set(events)
+        metrics.writes_refused.set(self._fence.refused)
         if self._election is not None:
             lease = self._configuration.leader_election.resource_name
-            self._metrics.leading[(lease,)].set(self._election.is_leading)
+            metrics.leading[(lease,)].set(self._election.is_leading)
 
     def _show_faults(self) -> None:
         self._metrics.show_faults(self._informers.set_aside, self._internal_errors)
@@ -254,8 +305,15 @@ class Program:
             chosen.retry_period.seconds,
         )
         lease = HttpLease(
-            self._channels.lease, chosen.resource_namespace, chosen.resource_name, settings.attempt_seconds
+            self._controlling.channels.lease,
+            chosen.resource_namespace,
+            chosen.resource_name,
+            settings.attempt_seconds,
         )
         return LeaderElection(
-            lease, settings, self._timing, lambda leader: logger.info("the leader is %s", leader or "nobody")
+            lease,
+            settings,
+            self._timing,
+            lambda leader: logger.info("the leader is %s", leader or "nobody"),
+            self._fence,
         )

@@ -1,6 +1,6 @@
 """Entrance: options in, exit code out. Opens what the program needs, and closes it.
 
-effective ─► connect ─► transports, extenders, bindings ─► Program.run
+effective ─► connect ─► control thread, transports, extenders, bindings ─► Program.run
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ from typing import Final
 
 from steersman.app.bindings import Bindings
 from steersman.app.control import Control
+from steersman.app.control_thread import ControlThread
 from steersman.app.effective import Effective, effective
 from steersman.app.event_loop import new_event_loop
-from steersman.app.program import Program
+from steersman.app.open_files import raise_open_files
+from steersman.app.program import Controlling, Outside, Program
 from steersman.app.settings import RunOptions
 from steersman.app.signals import ENDING, handled
-from steersman.app.transports import Connections, transports
-from steersman.client import Choice, Connection, Originals, Timing, connect, http_extenders
+from steersman.app.transports import ControlConnections, control_transports, transports
+from steersman.client import Choice, Connection, Originals, Timing, WriteFence, connect, http_extenders
 from steersman.config import dump_public_yaml
 from steersman.errors import InputError, SteersmanError
 from steersman.internal_errors import InternalErrors
@@ -37,6 +39,7 @@ def main(options: RunOptions) -> int:
     """Runs until a signal, or the loss of the lease, ends it. 0: ended in order; 1: the lease was lost, or a
     second signal came."""
     log = set_up(options.verbosity, options.log_format)
+    raise_open_files()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(until_signalled(options, log))
 
@@ -73,9 +76,9 @@ async def run(
         _write_configuration(settings, options.write_config_to)
         return 0
     timing = Timing()
-    connections = _connections(settings, options, os.environ if environment is None else environment, timing)
+    known = os.environ if environment is None else environment
     try:
-        return await _run(settings, options, control, connections, timing, log)
+        return await _run(settings, options, control, known, timing, log)
     except ExceptionGroup as group:
         raise _most_telling(group) from group
 
@@ -84,35 +87,46 @@ async def _run(
     settings: Effective,
     options: RunOptions,
     control: Control,
-    connections: Connections,
+    environment: Mapping[str, str],
     timing: Timing,
     log: Log | Silence,
 ) -> int:
     configuration, metrics, internal_errors = settings.configuration, Metrics(), InternalErrors()
-    requests = ClientMetrics(metrics.registry)
-    originals = Originals(configuration.extenders)
+    requests, originals = ClientMetrics(metrics.registry), Originals(configuration.extenders)
+    own = _own_connection(settings, options, environment, timing)
+    others = _control_connections(settings, options, environment, timing)
+    elects = configuration.leader_election.leader_elect
+    fence = WriteFence(timing.clock) if elects else WriteFence.open(timing.clock)
     async with (
-        transports(connections, configuration.client_connection, timing, requests) as channels,
-        http_extenders(configuration, originals) as extenders,
+        ControlThread() as thread,
+        thread.entered(lambda: control_transports(others, requests)) as control_channels,
+        transports(own, configuration.client_connection, timing, requests, fence) as channels,
+        http_extenders(configuration, originals, fence) as extenders,
         Bindings(internal_errors) as bindings,
     ):
-        program = Program(
-            settings, channels, extenders, originals, bindings, control, timing, log, metrics, internal_errors
-        )
-        return await program.run(options.serving)
+        outside = Outside(channels, extenders, originals, fence)
+        controlling = Controlling(thread, control_channels, options.serving)
+        program = Program(settings, outside, controlling, bindings, control, timing, log, metrics, internal_errors)
+        return await program.run()
 
 
-def _connections(
+def _own_connection(
     settings: Effective, options: RunOptions, environment: Mapping[str, str], timing: Timing
-) -> Connections:
+) -> Connection:
     kubeconfig = options.kubeconfig or settings.configuration.client_connection.kubeconfig
-    own = connect(Choice(kubeconfig, master=options.master), environment, timing).connection
+    return connect(Choice(kubeconfig, master=options.master), environment, timing).connection
+
+
+def _control_connections(
+    settings: Effective, options: RunOptions, environment: Mapping[str, str], timing: Timing
+) -> ControlConnections:
+    """Looked up anew: credentials belong to the loop that uses them."""
+    own, serving = _own_connection(settings, options, environment, timing), options.serving
 
     def other(file: str) -> Connection:
         return connect(Choice(file), environment, timing).connection if file else own
 
-    serving = options.serving
-    return Connections(own, other(serving.authentication.kubeconfig), other(serving.authorization_kubeconfig))
+    return ControlConnections(own, other(serving.authentication.kubeconfig), other(serving.authorization_kubeconfig))
 
 
 def _write_configuration(settings: Effective, file: str) -> None:

@@ -1,7 +1,9 @@
 """The connections of a running scheduler. What is urgent must not queue behind what is plentiful.
 
-Objects and bindings share the configured limits; events have limits of their own; the lease and access reviews have none.
-All requests count in the metrics.
+    scheduling loop   objects and bindings share the configured limits, events have limits of their own; both are fenced
+    control loop      the lease and access reviews have none
+
+All requests count in the metrics. Each loop has connections and credentials of its own: neither ever waits for the other.
 """
 
 from __future__ import annotations
@@ -10,24 +12,42 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
-from steersman.client import Connection, HttpTransport, RateLimited, Timing, TokenBucket, Transport, http_transport
+from steersman.client import (
+    Connection,
+    FencedTransport,
+    HttpTransport,
+    RateLimited,
+    Timing,
+    TokenBucket,
+    Transport,
+    WriteFence,
+    http_transport,
+)
 from steersman.config import ClientConnection
 from steersman.observe import ClientMetrics, MeasuredTransport
 
 
 @dataclass(frozen=True, slots=True)
-class Connections:
-    """Of the scheduler, and of those who ask on its behalf who a client is and what it may see."""
+class ControlConnections:
+    """Of the lease, and of those who ask on the scheduler's behalf who a client is and what it may see."""
 
-    cluster: Connection
+    lease: Connection
     authentication: Connection
     authorization: Connection
 
 
 @dataclass(frozen=True, slots=True)
 class Transports:
+    """Of the scheduling loop."""
+
     cluster: Transport
     events: Transport
+
+
+@dataclass(frozen=True, slots=True)
+class ControlTransports:
+    """Of the control loop."""
+
     lease: Transport
     authentication: Transport
     authorization: Transport
@@ -35,24 +55,32 @@ class Transports:
 
 @asynccontextmanager
 async def transports(
-    connections: Connections, limits: ClientConnection, timing: Timing, metrics: ClientMetrics
+    connection: Connection, limits: ClientConnection, timing: Timing, metrics: ClientMetrics, fence: WriteFence
 ) -> AsyncIterator[Transports]:
     """Closed at the end."""
+
+    def limited(transport: HttpTransport) -> Transport:
+        below = MeasuredTransport(transport, metrics, transport.server)
+        bucket = TokenBucket(limits.qps, limits.burst, timing)
+        # The fence is asked behind the bucket: a write may wait there for longer than the lease holds.
+        return RateLimited(FencedTransport(below, fence), bucket, below.waited)
+
+    async with http_transport(connection) as cluster, http_transport(connection) as events:
+        yield Transports(limited(cluster), limited(events))
+
+
+@asynccontextmanager
+async def control_transports(
+    connections: ControlConnections, metrics: ClientMetrics
+) -> AsyncIterator[ControlTransports]:
+    """Closed at the end. To be used in one loop, the control loop."""
 
     def measured(transport: HttpTransport) -> MeasuredTransport:
         return MeasuredTransport(transport, metrics, transport.server)
 
-    def limited(transport: HttpTransport) -> Transport:
-        below = measured(transport)
-        return RateLimited(below, TokenBucket(limits.qps, limits.burst, timing), below.waited)
-
     async with (
-        http_transport(connections.cluster) as cluster,
-        http_transport(connections.cluster) as events,
-        http_transport(connections.cluster) as lease,
+        http_transport(connections.lease) as lease,
         http_transport(connections.authentication) as authentication,
         http_transport(connections.authorization) as authorization,
     ):
-        yield Transports(
-            limited(cluster), limited(events), measured(lease), measured(authentication), measured(authorization)
-        )
+        yield ControlTransports(measured(lease), measured(authentication), measured(authorization))

@@ -190,7 +190,7 @@ class Scheduler:
         try:
             return await self._extended.schedule_one(pod, extenders, self.observer)
         except asyncio.CancelledError:
-            self._attempt_failed(queued, Failed(pod, pod.scheduler_name, error(CANCELLED)))
+            self._attempt_failed(queued, Failed(pod, pod.scheduler_name, error(CANCELLED), is_reported=False))
             raise
 
     def _next_pod(self) -> QueuedPodInfo | None:
@@ -252,7 +252,8 @@ class Scheduler:
             queued.replace_pod(current)
             self._requeue(queued)
         self.queue.add_nominated_pod(queued.pod, nomination.node if nomination is not None else None)
-        self._writer.report_failure(Failure(queued.pod, reason, decision.message, nomination))
+        if isinstance(decision, Unschedulable) or decision.is_reported:
+            self._writer.report_failure(Failure(queued.pod, reason, decision.message, nomination))
 
     def _requeue(self, queued: QueuedPodInfo) -> None:
         try:

@@ -52,6 +52,10 @@ OnFailure = Callable[[QueuedPodInfo, Failure], None]
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
+class BindingUnanswered(Exception):
+    """Nobody knows whether the pod is bound."""
+
+
 class Writer(Protocol):
     """The part of `assembly.ApiWriter` that binding needs."""
 
@@ -169,8 +173,12 @@ class BindingCycle:
             return _as_failure(decision, profile, refusal)
         self._queue.done(pod.uid)
         status = await self._pre_bind(decision, work) if work else None
-        if status is None:
-            status = await self._bind_in_turn(decision, profile, fitted)
+        try:
+            if status is None:
+                status = await self._bind_in_turn(decision, profile, fitted)
+        except BindingUnanswered as doubt:
+            logger.info("pod %s may have been bound, its failure is not reported: %s", pod.key, doubt)
+            return Failed(pod, profile.name, error(str(doubt)), is_reported=False)
         return None if status is None else Failed(pod, profile.name, status)
 
     async def _nominate_and_wait(self, decision: Scheduled, has_work: bool) -> Status | None:
@@ -228,6 +236,8 @@ class BindingCycle:
                 if extender.is_ignorable:
                     logger.info("extender %s cannot bind pod %s and is left out: %s", extender.name, pod.key, cause)
                     continue
+                if cause.may_have_acted:
+                    raise BindingUnanswered(str(cause)) from cause
                 return error(str(cause))
             return None
         return await plugin_calls.bind(decision, profile)
@@ -269,8 +279,10 @@ class BindingCycle:
         self._on_failure(queued, failure)
 
     def _cancelled(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
-        """The host ends the task: everything is given back, so that another scheduler finds the pod pending."""
-        self._fail(queued, decision, profile, Failed(decision.pod, profile.name, error(CANCELLED)))
+        """The host ends the task: everything is given back here. Nothing is written: the lease may be lost, and the server may
+        have bound the pod."""
+        failure = Failed(decision.pod, profile.name, error(CANCELLED), is_reported=False)
+        self._fail(queued, decision, profile, failure)
 
     def _broken(self, decision: Scheduled, profile: Profile, cause: Exception) -> Failed:
         """What becomes of the pod after a programming error; without a place to report it to, the error goes on."""

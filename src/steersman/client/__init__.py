@@ -12,6 +12,7 @@ from steersman.client.dispatcher import Dispatcher
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed, UnreadableAnswer
 from steersman.client.events import EventRecorder
 from steersman.client.extenders import HttpExtender, http_extenders
+from steersman.client.fence import FencedTransport, LeaseNotHeld, WriteFence
 from steersman.client.foreign_json import decode_foreign
 from steersman.client.informers import Informers
 from steersman.client.kubeconfig import Choice, Target, connect
@@ -36,12 +37,14 @@ __all__ = [
     "Dispatcher",
     "ElectionSettings",
     "EventRecorder",
+    "FencedTransport",
     "HttpExtender",
     "HttpLease",
     "HttpTransport",
     "Informers",
     "LeaderElection",
     "LeaseLost",
+    "LeaseNotHeld",
     "ListWatch",
     "Originals",
     "RateLimited",
@@ -56,6 +59,7 @@ __all__ = [
     "TokenBucket",
     "Transport",
     "UnreadableAnswer",
+    "WriteFence",
     "cluster_rights",
     "connect",
     "decode_foreign",

@@ -7,6 +7,7 @@ Implements `assembly.ApiWriter`. What somebody waits for is a coroutine; failure
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from typing import Any, Final, Protocol, TypeVar
 
@@ -15,7 +16,8 @@ import msgspec
 from steersman import api
 from steersman.api.meta import version_number
 from steersman.client import paths
-from steersman.client.errors import ApiError, ClientError
+from steersman.client.binding_requests import BindingRequests
+from steersman.client.errors import ApiError
 from steersman.client.events import NORMAL, WARNING, EventRecorder
 from steersman.client.foreign_json import decode_foreign
 from steersman.client.resource_claims import Change, ResourceClaims
@@ -26,8 +28,10 @@ from steersman.client.timing import Timing
 from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Response, Transport
 from steersman.cycle.decision import Nomination
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
-from steersman.framework.status import Status, error
+from steersman.framework.status import Status
 from steersman.internal_errors import InternalErrors
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T", bound=api.Object)
 
@@ -73,6 +77,7 @@ class Dispatcher:
         self._resource_claims = ResourceClaims(self._send)
         #: By uid, the latest of those whose status was written: the watch may be slower than the next attempt.
         self._written: OrderedDict[str, api.Pod] = OrderedDict()
+        self._bindings = BindingRequests(transport, timing, self._policy)
 
     async def run(self) -> None:
         """Writes what is queued, until it is cancelled."""
@@ -85,6 +90,16 @@ class Dispatcher:
         await self._updates.drain()
         await self._events.drain()
 
+    def close(self) -> None:
+        """Drops, and counts, what is queued and whatever is reported from now on: the lease is lost."""
+        self._updates.close()
+        self._events.close()
+
+    @property
+    def dropped(self) -> tuple[int, int]:
+        """Conditions and events that will never be written."""
+        return self._updates.dropped, self._events.dropped
+
     # -- what is waited for ------------------------------------------------------------------------------------------
 
     def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
@@ -93,26 +108,14 @@ class Dispatcher:
     async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
         """A pod is bound at most once, whatever becomes of the answer: the server refuses a second binding.
 
-        A failure that waits to be written is withdrawn, so that it cannot follow the binding.
+        A failure that waits to be written is withdrawn, so that it cannot follow the binding; and while it is not known
+        whether the server has bound the pod, no failure is reported.
         """
-        meta = pod.pod.metadata
-        await self._updates.withdraw(meta.uid)
-        body = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
-            "target": {"kind": "Node", "name": node_name},
-        }
-        try:
-            await self._send("POST", paths.of(pod.pod, "binding"), body)
-        except ApiError as refusal:
-            if refusal.is_conflict and await self._is_bound(pod.pod, node_name):
-                return None
-            return error(refusal.message)
-        except ClientError as failure:
-            return error(str(failure))
-        self._written.pop(meta.uid, None)
-        return None
+        await self._updates.withdraw(pod.uid)
+        status = await self._bindings.bind(pod.pod, node_name)
+        if status is None:
+            self._written.pop(pod.uid, None)
+        return status
 
     async def patch_pod_status(
         self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
@@ -153,6 +156,9 @@ class Dispatcher:
 
     def report_failure(self, failure: FailedAttempt) -> None:
         pod, nomination = failure.pod, failure.nomination
+        if self._bindings.take_open(pod.metadata.uid):
+            logger.info("pod %s may have been bound, its failure is not reported: %s", api.key(pod), failure.message)
+            return
         self._events.record(
             pod,
             controller=_scheduler_of(pod),
@@ -210,15 +216,6 @@ class Dispatcher:
         self._written.move_to_end(pod.metadata.uid)
         if len(self._written) > REMEMBERED_PODS:
             self._written.popitem(last=False)
-
-    async def _is_bound(self, pod: api.Pod, node_name: str) -> bool:
-        """Whether the pod is where it should be: the answer to an earlier attempt was lost."""
-        try:
-            answer = await self._send("GET", paths.of(pod))
-            found = decode_foreign(answer.body, api.Pod, f"pod {api.key(pod)}")
-        except ClientError:
-            return False
-        return (found.metadata.uid, found.spec.node_name) == (pod.metadata.uid, node_name)
 
     async def _update(self, obj: T, spec: dict[str, Any]) -> T:
         """A merge patch: the Structs hold only some fields of the object, and the others must stay."""

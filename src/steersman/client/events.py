@@ -61,6 +61,7 @@ class EventRecorder:
         self._last_number = 0
         #: Events that nobody will ever read.
         self.dropped = 0
+        self._is_closed = False
 
     def record(
         self,
@@ -97,6 +98,14 @@ class EventRecorder:
                 group.create_task(self._work())
             group.create_task(self._settle())
 
+    def close(self) -> None:
+        """Drops what waits and whatever is recorded from now on."""
+        self._is_closed = True
+        while not self._queue.empty():
+            self._queue.get_nowait()
+            self._queue.task_done()
+            self.dropped += 1
+
     async def drain(self) -> None:
         """Returns when everything that was recorded has been written or dropped."""
         await self._queue.join()
@@ -104,6 +113,9 @@ class EventRecorder:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _put(self, event: Event) -> None:
+        if self._is_closed:
+            self.dropped += 1
+            return
         try:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:

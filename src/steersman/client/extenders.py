@@ -17,6 +17,7 @@ from steersman.api import Container
 from steersman.client import extender_wire as wire
 from steersman.client.bounded_bodies import UNCOMPRESSED, read_body
 from steersman.client.extender_tls import context_for
+from steersman.client.fence import LeaseNotHeld, WriteFence
 from steersman.client.originals import Originals
 from steersman.config.extenders import in_call_order, timeout
 from steersman.framework.extender import ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn
@@ -37,9 +38,11 @@ _OK = 200
 class HttpExtender:
     """Implements `framework.extender.Extender`. Connects when it is first asked; `close` ends that."""
 
-    def __init__(self, settings: config.Extender, originals: Originals) -> None:
+    def __init__(self, settings: config.Extender, originals: Originals, fence: WriteFence | None = None) -> None:
+        """`fence` is asked before the extender may act on the cluster: bind, or choose victims."""
         self._settings = settings
         self._originals = originals
+        self._fence = fence
         self._managed = {resource.name for resource in settings.managed_resources}
         self._tls = context_for(settings) if settings.url_prefix.startswith("https:") else None
         self._server_name = settings.tls_config.server_name or None if settings.tls_config is not None else None
@@ -81,14 +84,14 @@ class HttpExtender:
         return wire.priorities(await self._send(self._settings.prioritize_verb, args))
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
-        answer = await self._send(self._settings.bind_verb, wire.binding_args(pod, node_name))
+        answer = await self._send(self._settings.bind_verb, wire.binding_args(pod, node_name), self._fence)
         _require_no_error(wire.fields(answer))
 
     async def process_preemption(
         self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
     ) -> Mapping[str, NodeVictims]:
         args = wire.preemption_args(pod, victims, self._settings.node_cache_capable, self._originals.shown)
-        answer = wire.fields(await self._send(self._settings.preempt_verb, args))
+        answer = wire.fields(await self._send(self._settings.preempt_verb, args, self._fence))
         chosen = wire.map_of(answer.get("nodenametometavictims"))
         return {node: self._victims(node, wire.fields_of(its), pods_on) for node, its in chosen.items()}
 
@@ -116,25 +119,36 @@ class HttpExtender:
             victims.append(by_uid[uid])
         return NodeVictims(tuple(victims), wire.number_of(its.get("numpdbviolations")))
 
-    async def _send(self, verb: str, body: bytes) -> bytes:
+    async def _send(self, verb: str, body: bytes, fence: WriteFence | None = None) -> bytes:
         shown = f"{self.name.rstrip('/')}/{verb}"
+        limits = aiohttp.ClientTimeout(total=self._seconds_for(shown, fence))
         try:
             async with self._connected().post(
-                f"{self._url}/{verb}", data=body, server_hostname=self._server_name
+                f"{self._url}/{verb}", data=body, server_hostname=self._server_name, timeout=limits
             ) as response:
                 if response.status != _OK:
                     raise ExtenderError(BAD_CODE.format(verb=verb, url=shown, code=response.status))
                 return await read_body(response, LONGEST_ANSWER + 4 * len(body))
         except TimeoutError as cause:
-            raise ExtenderError(f'Post "{shown}": no answer within {timeout(self._settings)}') from cause
+            message = f'Post "{shown}": no answer within {timeout(self._settings)}'
+            raise ExtenderError(message, may_have_acted=True) from cause
         except (aiohttp.ClientError, OSError, ValueError) as cause:
-            raise ExtenderError(f'Post "{shown}": {hide_passwords(str(cause))}') from cause
+            arrived = not isinstance(cause, aiohttp.ClientConnectorError)
+            raise ExtenderError(f'Post "{shown}": {hide_passwords(str(cause))}', may_have_acted=arrived) from cause
+
+    def _seconds_for(self, shown: str, fence: WriteFence | None) -> float:
+        configured = timeout(self._settings).seconds
+        if fence is None:
+            return configured
+        try:
+            return min(configured, fence.seconds_for(f'Post "{shown}"'))
+        except LeaseNotHeld as refusal:
+            raise ExtenderError(str(refusal)) from refusal
 
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(ssl=self._tls if self._tls is not None else True),
-                timeout=aiohttp.ClientTimeout(total=timeout(self._settings).seconds),
                 headers={"Content-Type": "application/json", **UNCOMPRESSED},
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
@@ -144,13 +158,13 @@ class HttpExtender:
 
 @asynccontextmanager
 async def http_extenders(
-    configuration: config.SchedulerConfiguration, originals: Originals
+    configuration: config.SchedulerConfiguration, originals: Originals, fence: WriteFence | None = None
 ) -> AsyncIterator[tuple[HttpExtender, ...]]:
     """The extenders of a configuration in the order in which they are called: those that may fail come last.
 
     They are shown the originals as far as there are any. ExtenderError when the certificates of one cannot be used.
     """
-    extenders = tuple(HttpExtender(settings, originals) for settings in in_call_order(configuration.extenders))
+    extenders = tuple(HttpExtender(settings, originals, fence) for settings in in_call_order(configuration.extenders))
     try:
         yield extenders
     finally:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
+from time import monotonic
 from typing import Final, cast
 
 from steersman.client.http_answers import LONGEST_BODY, Answer, AnswerParser
@@ -134,12 +135,15 @@ class ChannelPool:
     async def exchange(
         self, request: bytes, timeout: float, connect_timeout: float, longest_body: int = LONGEST_BODY
     ) -> Answer:
-        """NotSent when there is no connection; other OSErrors and TimeoutError when the request may have arrived."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + timeout
+        """NotSent when there is no connection in time; other OSErrors and TimeoutError when the request may have arrived."""
+        # Not the loop's clock, which may stand still while the loop does: nothing is written when the time is over.
+        end = monotonic() + timeout
         channel = await self._acquire(min(timeout, connect_timeout))
         try:
-            return await channel.exchange(request, max(0.0, end - loop.time()), longest_body)
+            left = end - monotonic()
+            if left <= 0:
+                raise NotSent("no connection in time")
+            return await channel.exchange(request, left, longest_body)
         finally:
             self._release(channel)
 

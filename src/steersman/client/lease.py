@@ -5,6 +5,7 @@
 
 Whether a lease has ended is judged by one's own monotonic clock since it last changed; the times in the lease are for people.
 The composition root gives `lead`, the work of a leader; it has ended when the lease is released or `LeaseLost` is raised.
+Until when the leader may write is published in a `fence.WriteFence`, which is shut before anybody else may lead.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import msgspec
 
 from steersman.api import timestamps
 from steersman.client.errors import ApiError, ClientError
+from steersman.client.fence import WriteFence
 from steersman.client.lease_api import LeaseApi
 from steersman.client.lease_types import Lease, LeaseSpec
 from steersman.client.timing import Timing
@@ -80,11 +82,16 @@ class LeaderElection:
         settings: ElectionSettings,
         timing: Timing,
         on_new_leader: Callable[[str], None] = _ignore,
+        fence: WriteFence | None = None,
     ) -> None:
         self._leases = leases
         self._settings = settings
         self._timing = timing
         self._on_new_leader = on_new_leader
+        #: Until when the leader may write: the renew deadline counted from before the last renewal was sent. The election
+        #: itself goes on for up to a retry period longer; a renewal in that time opens the fence again.
+        self.fence = fence or WriteFence(timing.clock)
+        self._gave_up = False
         #: As last seen; `_since` is when it was seen to change, monotonic.
         self._lease: Lease | None = None
         self._since = 0.0
@@ -105,6 +112,12 @@ class LeaderElection:
         """The lease is held and has not ended, even if this process was asleep."""
         return self.leader == self._settings.identity and self._is_valid()
 
+    def give_up(self) -> None:
+        """Nothing is written and the lease is not renewed any more: `run` ends with LeaseLost within a retry period. The lease
+        is left to end by itself, because nobody knows what the leader is in the middle of."""
+        self._gave_up = True
+        self.fence.close()
+
     async def run(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Waits for the lease, leads, and gives the lease back. LeaseLost when it is taken away.
 
@@ -115,8 +128,10 @@ class LeaderElection:
         try:
             lost = await self._lead(lead)
         except BaseException:
+            self.fence.close()
             await self._release()
             raise
+        self.fence.close()
         if lost:
             raise LeaseLost(LOST)
         await self._release()
@@ -132,6 +147,8 @@ class LeaderElection:
             renewing = group.create_task(self._renew(), name="renew the lease")
             await asyncio.wait((leading, renewing), return_when=asyncio.FIRST_COMPLETED)
             lost = renewing.done()
+            if lost:
+                self.fence.close()
             leading.cancel()
             renewing.cancel()
         return lost
@@ -142,7 +159,7 @@ class LeaderElection:
         """Returns when the lease is lost."""
         while True:
             await self._timing.sleep(self._settings.retry_period)
-            if not await self._renewed():
+            if self._gave_up or not await self._renewed():
                 return
 
     async def _renewed(self) -> bool:
@@ -208,10 +225,9 @@ class LeaderElection:
         began = self._timing.clock.monotonic()
         found = await self._leases.get()
         if found is None:
-            self._observe(await self._leases.create(Lease(spec=self._spec(None))), began)
-            return _Outcome.HELD
+            return self._hold(await self._leases.create(Lease(spec=self._spec(None))), began)
         if self._lease != found:
-            self._observe(found, self._timing.clock.monotonic())
+            self._lease, self._since = found, self._timing.clock.monotonic()
         if found.spec.holder_identity not in ("", self._settings.identity) and self._is_valid():
             return _Outcome.HELD_BY_ANOTHER
         return await self._write(found)
@@ -219,8 +235,7 @@ class LeaderElection:
     async def _write(self, lease: Lease) -> _Outcome:
         """The lease counts from before the request: others may see it as soon as it arrives."""
         began = self._timing.clock.monotonic()
-        self._observe(await self._leases.update(msgspec.structs.replace(lease, spec=self._spec(lease.spec))), began)
-        return _Outcome.HELD
+        return self._hold(await self._leases.update(msgspec.structs.replace(lease, spec=self._spec(lease.spec))), began)
 
     def _spec(self, old: LeaseSpec | None) -> LeaseSpec:
         """The lease as one's own; a new hand counts as a transition."""
@@ -238,8 +253,11 @@ class LeaderElection:
             return msgspec.structs.replace(own, acquire_time=old.acquire_time, lease_transitions=old.lease_transitions)
         return msgspec.structs.replace(own, lease_transitions=old.lease_transitions + 1)
 
-    def _observe(self, lease: Lease, since: float) -> None:
+    def _hold(self, lease: Lease, since: float) -> _Outcome:
+        """The lease is one's own, counted from `since`."""
         self._lease, self._since = lease, since
+        self.fence.extend(since + min(self._settings.renew_deadline, lease.spec.lease_duration_seconds))
+        return _Outcome.HELD
 
     def _is_valid(self) -> bool:
         if self._lease is None:

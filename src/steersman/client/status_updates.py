@@ -18,6 +18,7 @@ from steersman.internal_errors import InternalErrors
 logger = logging.getLogger(__name__)
 
 WORKERS: Final = 16
+NOT_UPDATED: Final = "the status of pod %s cannot be updated: %s"
 
 Send = Callable[[StatusUpdate], Awaitable[object]]
 
@@ -34,12 +35,18 @@ class StatusUpdates:
         self._in_flight: dict[str, asyncio.Event] = {}
         self._idle = asyncio.Event()
         self._idle.set()
+        self._is_closed = False
+        #: Updates that will never be written.
+        self.dropped = 0
 
     def __len__(self) -> int:
         """How many wait or are being sent."""
         return len(self._waiting) + len(self._in_flight)
 
     def put(self, update: StatusUpdate) -> None:
+        if self._is_closed:
+            self.dropped += 1
+            return
         uid = update.pod.metadata.uid
         earlier = self._waiting.get(uid)
         self._waiting[uid] = update if earlier is None else update.after(earlier)
@@ -53,6 +60,13 @@ class StatusUpdates:
         in_flight = self._in_flight.get(uid)
         if in_flight is not None:
             await in_flight.wait()
+        self._note_idle()
+
+    def close(self) -> None:
+        """Drops what waits and whatever is put in from now on."""
+        self._is_closed = True
+        self.dropped += len(self._waiting)
+        self._waiting.clear()
         self._note_idle()
 
     async def drain(self) -> None:
@@ -77,8 +91,10 @@ class StatusUpdates:
         try:
             await self._send(update)
         except SteersmanError as failure:
-            logger.warning("the status of pod %s cannot be updated: %s", api.key(update.pod), failure)
+            self.dropped += 1
+            logger.warning(NOT_UPDATED, api.key(update.pod), failure)
         except Exception as error:
+            self.dropped += 1
             self._internal_errors.survived("status update", f"Pod {api.key(update.pod)}", error)
         finally:
             del self._in_flight[uid]

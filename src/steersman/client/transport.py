@@ -8,12 +8,14 @@ the body of an answer (`http_answers`, `bounded_bodies`), a line of a stream (`l
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from time import monotonic
 from types import MappingProxyType
 from typing import Final, Protocol
 from urllib.parse import urlencode
@@ -50,6 +52,7 @@ PROBE_SECONDS: Final = 30
 UNANSWERED_SECONDS: Final = 45
 """The operating system gives a connection up whose other end is silent for so long on its probes."""
 BUFFER_BYTES: Final = 1 << 20
+TOO_LATE: Final = "its time was over before it could be sent"
 CUT_MID_LINE: Final = "the connection was cut in the middle of a line"
 LONGEST_REFUSAL: Final = 1 << 20
 """Of a refusal more is not read."""
@@ -79,7 +82,8 @@ class Transport(Protocol):
         content_type: str = JSON,
         timeout: float = REQUEST_SECONDS,
     ) -> Response:
-        """ApiError when the server refuses, ConnectionFailed when there is no answer within `timeout` seconds."""
+        """ApiError when the server refuses, ConnectionFailed when there is no answer within `timeout` seconds; what could
+        not be sent by then is not sent later."""
 
     def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
         """The lines of an answer that does not end soon. Ends when the server ends it; errors as for `request`.
@@ -93,9 +97,17 @@ class _Call:
     method: str
     path: str
     query: Query
-    limits: aiohttp.ClientTimeout
+    #: Monotonic; None: a stream, which lasts as long as it lasts.
+    end: float | None
     body: bytes | None = None
     content_type: str = JSON
+
+    def seconds_left(self) -> float:
+        """ConnectionFailed when the time is over before anything was sent."""
+        left = math.inf if self.end is None else self.end - monotonic()
+        if left <= 0:
+            raise ConnectionFailed(f"{self}: {TOO_LATE}", may_have_arrived=False)
+        return left
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -136,8 +148,7 @@ class HttpTransport:
         content_type: str = JSON,
         timeout: float = REQUEST_SECONDS,
     ) -> Response:
-        limits = aiohttp.ClientTimeout(total=timeout, sock_connect=CONNECT_SECONDS)
-        call = _Call(method, path, query, limits, body, content_type)
+        call = _Call(method, path, query, monotonic() + timeout, body, content_type)
         shown = await self._credential()
         try:
             return await self._granted(call, shown)
@@ -147,10 +158,9 @@ class HttpTransport:
         return await self._granted(call, await self._credential())
 
     async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
-        limits = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._idle)
         shown = await self._credential()
         assembler = LineAssembler()
-        async with self._answer(_Call("GET", path, query, limits), shown) as response:
+        async with self._answer(_Call("GET", path, query, None), shown) as response:
             await self._require_accepted(response, shown)
             _probe_when_silent(response)
             async for chunk in response.content.iter_any():
@@ -200,10 +210,9 @@ class HttpTransport:
         await self._keep_to(shown)
         if self._pool is None:
             self._pool = self._make_pool(shown)
-        timeout = call.limits.total or REQUEST_SECONDS
-        request = self._head(call, shown) + (call.body or b"")
+        request, left = self._head(call, shown) + (call.body or b""), call.seconds_left()
         try:
-            answer = await self._pool.exchange(request, timeout, CONNECT_SECONDS, call.longest_body)
+            answer = await self._pool.exchange(request, left, CONNECT_SECONDS, call.longest_body)
         except NotSent as cause:
             message = f"{call}: Cannot connect to {self._base.host}:{self._base.port}: {cause}"
             raise ConnectionFailed(message, may_have_arrived=False) from cause
@@ -257,7 +266,7 @@ class HttpTransport:
                 self._url(call.path, call.query),
                 data=call.body,
                 headers=headers,
-                timeout=call.limits,
+                timeout=self._limits(call),
                 proxy=self._connection.proxy or None,
                 server_hostname=self._connection.tls.server_name or None,
                 allow_redirects=False,
@@ -268,6 +277,11 @@ class HttpTransport:
         except (aiohttp.ClientError, OSError, ValueError) as cause:
             arrived = not isinstance(cause, aiohttp.ClientConnectorError)
             raise ConnectionFailed(f"{call}: {hide_passwords(str(cause))}", may_have_arrived=arrived) from cause
+
+    def _limits(self, call: _Call) -> aiohttp.ClientTimeout:
+        if call.end is None:
+            return aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._idle)
+        return aiohttp.ClientTimeout(total=call.seconds_left(), sock_connect=CONNECT_SECONDS)
 
     def _url(self, path: str, query: Query) -> URL:
         return self._base.joinpath(path.lstrip("/"), encoded=True).with_query(dict(query))

@@ -58,6 +58,8 @@ class Failed(msgspec.Struct, frozen=True):
     pod: PodInfo
     profile: str
     status: Status
+    #: False: the pod goes back without a word, because the attempt was broken off, or nobody knows how it ended.
+    is_reported: bool = True
 
     @property
     def message(self) -> str:

@@ -23,6 +23,11 @@ MAX_EXTENDER_PRIORITY = 10
 class ExtenderError(SteersmanError):
     """An extender does not answer, or not with anything usable."""
 
+    def __init__(self, message: str, *, may_have_acted: bool = False) -> None:
+        super().__init__(message)
+        #: It was asked and did not answer: it may have done what it was asked for.
+        self.may_have_acted = may_have_acted
+
 
 @dataclass(frozen=True, slots=True)
 class ExtenderFilterOutcome:

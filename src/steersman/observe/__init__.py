@@ -7,7 +7,7 @@ HTTPS.
 """
 
 from steersman.observe.client_metrics import ClientMetrics
-from steersman.observe.debugger import Comparison, Mismatch, compare, dump_cache, dump_queue
+from steersman.observe.debugger import Beliefs, Comparison, Mismatch, beliefs, cache_text, queue_text
 from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
 from steersman.observe.exposition import CONTENT_TYPE, Exposition
 from steersman.observe.health_metrics import HealthMetrics
@@ -16,11 +16,13 @@ from steersman.observe.measured_scheduler import MeasuredScheduler
 from steersman.observe.measured_transport import MeasuredTransport
 from steersman.observe.metrics import Metrics
 from steersman.observe.pod_resources import pod_resources
+from steersman.observe.slices import beside_scheduling, in_slices
 from steersman.observe.tasks import dump_tasks
 from steersman.observe.timed_ingest import TimedIngest
 
 __all__ = [
     "CONTENT_TYPE",
+    "Beliefs",
     "ClientMetrics",
     "Comparison",
     "DecisionLog",
@@ -35,11 +37,13 @@ __all__ = [
     "Mismatch",
     "ObjectRef",
     "TimedIngest",
-    "compare",
-    "dump_cache",
-    "dump_queue",
+    "beliefs",
+    "beside_scheduling",
+    "cache_text",
     "dump_tasks",
     "explain_now",
+    "in_slices",
     "pod_resources",
+    "queue_text",
     "set_up",
 ]

@@ -20,8 +20,8 @@ class Children(dict[tuple[str, ...], SeriesT], Generic[SeriesT]):
         self._make = make
 
     def __missing__(self, values: tuple[str, ...]) -> SeriesT:
-        series = self[values] = self._make(values)
-        return series
+        # In one step: another thread may be about to make the same series.
+        return self.setdefault(values, self._make(values))
 
 
 class CountedUp:

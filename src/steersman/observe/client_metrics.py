@@ -1,4 +1,4 @@
-"""Requests to the API server as metrics, under client-go's names. Written by `measured_transport`."""
+"""Requests to the API server as metrics, under client-go's names. Written by `measured_transport`, in both threads."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from steersman.observe.declaring import MetricSet
+from steersman.observe.histogram import SharedHistogram
 
 _SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _BYTES: Final = (64.0, 256.0, 512.0, 1024.0, *(4.0**power for power in range(6, 13)))
@@ -17,17 +18,27 @@ class ClientMetrics(MetricSet):
 
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)
-        by_host = "verb", "host"
+        by_host, kind = ("verb", "host"), SharedHistogram
         self.requests = self.counters(
             "rest_client_requests_total", "Requests by status code, method and host.", "code", "method", "host"
         )
         self.request_seconds = self.histograms(
-            "rest_client_request_duration_seconds", "From sending a request to its answer.", _SECONDS, *by_host
+            "rest_client_request_duration_seconds",
+            "From sending a request to its answer.",
+            _SECONDS,
+            *by_host,
+            kind=kind,
         )
         self.limiter_seconds = self.histograms(
-            "rest_client_rate_limiter_duration_seconds", "Waiting for the client's own limit.", _SECONDS, *by_host
+            "rest_client_rate_limiter_duration_seconds",
+            "Waiting for the client's own limit.",
+            _SECONDS,
+            *by_host,
+            kind=kind,
         )
         self.request_bytes = self.histograms(
-            "rest_client_request_size_bytes", "Sizes of what is sent.", _BYTES, *by_host
+            "rest_client_request_size_bytes", "Sizes of what is sent.", _BYTES, *by_host, kind=kind
         )
-        self.response_bytes = self.histograms("rest_client_response_size_bytes", "Sizes of answers.", _BYTES, *by_host)
+        self.response_bytes = self.histograms(
+            "rest_client_response_size_bytes", "Sizes of answers.", _BYTES, *by_host, kind=kind
+        )

@@ -1,20 +1,31 @@
 """What the scheduler believes, as text, and where that differs from what the API server shows. Pure functions.
 
-Hosts call them on SIGUSR2 and for `/debug/cache` and `/debug/queue`. Slow: every node and pod is looked at.
+Hosts call them on SIGUSR2 and for `/debug/cache` and `/debug/queue`. Every node and pod is looked at, which takes long: texts
+come in pieces, so that a host can do other things in between (`slices`). A piece is true at the time when it is made; the
+comparison is of one moment.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
+from typing import Protocol
 
 from steersman import api
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.pod_resources import node_allocatable
+from steersman.observe.slices import in_slices
 from steersman.queue import SchedulingQueue
-from steersman.state.cache import Cache
+from steersman.state.cache import Cache, PodRecord
+
+
+class Collect(Protocol):
+    """`slices.in_slices`, or one that suits another thread."""
+
+    async def __call__(self, parts: Iterable[str], /) -> list[str]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,35 +59,65 @@ class Comparison:
 
 def difference(actual: Iterable[str], cached: Iterable[str]) -> Mismatch:
     """A name that occurs several times has to occur as often on the other side."""
-    shown, believed = Counter(actual), Counter(cached)
-    return Mismatch(tuple(sorted((shown - believed).elements())), tuple(sorted((believed - shown).elements())))
+    shown, believed = list(actual), list(cached)
+    shown_once, believed_once = set(shown), set(believed)
+    if len(shown_once) == len(shown) and len(believed_once) == len(believed):
+        return Mismatch(tuple(sorted(shown_once - believed_once)), tuple(sorted(believed_once - shown_once)))
+    missed, redundant = Counter(shown) - Counter(believed), Counter(believed) - Counter(shown)
+    return Mismatch(tuple(sorted(missed.elements())), tuple(sorted(redundant.elements())))
 
 
-def compare(
+@dataclass(frozen=True, slots=True)
+class Beliefs:
+    """What the scheduler believed and the listers had at one moment. Taking it is quick, comparing takes longer and may be done
+    elsewhere."""
+
+    nodes: Sequence[api.Node]
+    pods: Sequence[api.Pod]
+    cached_nodes: Sequence[str]
+    cached_pods: Sequence[PodRecord]
+    queued_pods: Sequence[api.Pod]
+    scheduler_names: Collection[str]
+
+    async def compare(self, collect: Collect = in_slices) -> Comparison:
+        """Pods of other schedulers that have no node are nobody's business here; a pod whose attempt is under way is either in
+        flight or assumed already."""
+        names = self.scheduler_names
+        concerned = (pod.metadata.uid for pod in self.pods if pod.spec.node_name or _scheduler_of(pod) in names)
+        believed = chain(
+            (record.info.uid for record in self.cached_pods), (pod.metadata.uid for pod in self.queued_pods)
+        )
+        return Comparison(
+            nodes=difference((node.metadata.name for node in self.nodes), self.cached_nodes),
+            pods=difference(await collect(concerned), set(await collect(believed))),
+        )
+
+
+def beliefs(
     nodes: Iterable[api.Node],
     pods: Iterable[api.Pod],
     cache: Cache,
     queue: SchedulingQueue,
     scheduler_names: Collection[str],
-) -> Comparison:
-    """`nodes` and `pods` as the listers have them. Pods of other schedulers that have no node are nobody's business here;
-    a pod whose attempt is under way is either in flight or assumed already."""
-    concerned = [pod for pod in pods if pod.spec.node_name or _scheduler_of(pod) in scheduler_names]
-    believed = {record.info.uid for record in cache.pods()}
-    believed.update(pod.metadata.uid for pod in queue.pending_pods().pods)
-    believed.update(pod.metadata.uid for pod in queue.in_flight_pods())
-    return Comparison(
-        nodes=difference((node.metadata.name for node in nodes), (info.name for info in _node_infos(cache))),
-        pods=difference((pod.metadata.uid for pod in concerned), believed),
-    )
+) -> Beliefs:
+    """`nodes` and `pods` as the listers have them."""
+    queued = [*queue.pending_pods().pods, *queue.in_flight_pods()]
+    return Beliefs(list(nodes), list(pods), _node_names(cache), list(cache.pods()), queued, scheduler_names)
 
 
-def dump_cache(cache: Cache, queue: SchedulingQueue, set_aside: Iterable[object] = ()) -> str:
-    """Objects that cannot be used; then every node with its sums, its pods and the pods nominated to it, a blank line
-    apart."""
-    infos = sorted(_node_infos(cache), key=lambda info: info.name)
-    nodes = ("".join(_node_lines(info, queue.nominated_pods_for_node(info.name))) for info in infos)
-    return "\n".join((*_set_aside_section(list(set_aside)), *nodes))
+def cache_text(cache: Cache, queue: SchedulingQueue, set_aside: Iterable[object] = ()) -> Iterator[str]:
+    """Objects that cannot be used; then every node with its sums, its pods and the pods nominated to it; a blank line apart.
+    Nodes that go while this is read are left out, nodes that come are not shown."""
+    blank = ""
+    for section in _set_aside_section(list(set_aside)):
+        yield section
+        blank = "\n"
+    for name in sorted(_node_names(cache)):
+        row = cache.nodes.row_of(name)
+        if row is not None and cache.nodes.alive[row]:
+            info = cache.nodes.info(row)
+            yield blank + "".join(_node_lines(info, queue.nominated_pods_for_node(name)))
+            blank = "\n"
 
 
 def _set_aside_section(objects: Collection[object]) -> Iterator[str]:
@@ -84,10 +125,11 @@ def _set_aside_section(objects: Collection[object]) -> Iterator[str]:
         yield "".join((f"Objects set aside(number: {len(objects)}):\n", *(f"{one}\n" for one in objects)))
 
 
-def dump_queue(queue: SchedulingQueue) -> str:
-    """Where pods wait, and each of them."""
+def queue_text(queue: SchedulingQueue) -> Iterator[str]:
+    """Where pods wait, and each of them, as of the first piece."""
     pending = queue.pending_pods()
-    return "".join((f"{pending.summary}\n", *map(pod_line, pending.pods)))
+    yield f"{pending.summary}\n"
+    yield from map(pod_line, pending.pods)
 
 
 def pod_line(pod: api.Pod) -> str:
@@ -98,8 +140,9 @@ def pod_line(pod: api.Pod) -> str:
     )
 
 
-def _node_infos(cache: Cache) -> Iterator[NodeInfo]:
-    return (cache.nodes.info(row) for row in cache.nodes.live_rows())
+def _node_names(cache: Cache) -> list[str]:
+    names = cache.nodes.names
+    return [names[row] for row in cache.nodes.live_rows()]
 
 
 def _node_lines(info: NodeInfo, nominated: Collection[api.Pod]) -> Iterator[str]:

@@ -21,6 +21,9 @@ class MetricSet:
         counter = Counter(name, text, labels, registry=self.registry)
         return Children(name, labels, lambda values: counter.labels(*values))
 
+    def gauge(self, name: str, text: str) -> Gauge:
+        return Gauge(name, text, registry=self.registry)
+
     def gauges(self, name: str, text: str, *labels: str) -> Children[Gauge]:
         gauge = Gauge(name, text, labels, registry=self.registry)
         return Children(name, labels, lambda values: gauge.labels(*values))
@@ -28,7 +31,10 @@ class MetricSet:
     def histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
         return self.histograms(name, text, buckets)[()]
 
-    def histograms(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Children[Histogram]:
-        family = HistogramFamily(name, text, buckets, labels)
+    def histograms(
+        self, name: str, text: str, buckets: tuple[float, ...], *labels: str, kind: type[Histogram] = Histogram
+    ) -> Children[Histogram]:
+        """`kind`: `SharedHistogram` where more than one thread observes."""
+        family = HistogramFamily(name, text, buckets, labels, kind)
         self.registry.register(family)
         return family.children

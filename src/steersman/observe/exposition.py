@@ -1,12 +1,11 @@
 """The metrics as text for Prometheus.
 
-In the event loop, what can be read off the scheduler's state is copied into the metrics: sizes of queue and cache, counts
-that the queue keeps anyway. That is quick. The text is made in a thread: with hundreds of histograms it takes too long.
+In the loop that schedules, what can be read off the scheduler's state is copied into the metrics: sizes of queue and cache,
+counts that the queue keeps anyway. That is quick. The text is made afterwards, family by family, and may be made elsewhere.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter as Counts
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -38,10 +37,10 @@ class Exposition:
         self._incoming = CountedUp(metrics.incoming_pods)
         self._rendered = WithoutCreationTimes(metrics.registry)
 
-    async def render(self) -> bytes:
-        """To be awaited in the scheduler's own event loop."""
-        self.refresh()
-        return await asyncio.to_thread(generate_latest, self._rendered)
+    def text(self) -> Iterator[bytes]:
+        """What was last refreshed, a family at a time. Any thread may do this."""
+        for family in self._rendered.collect():
+            yield generate_latest(_OneFamily(family))
 
     def refresh(self) -> None:
         """Copies sizes and counts. Only where nobody changes the scheduler at the same time."""
@@ -84,6 +83,14 @@ class Exposition:
 
 def _label(entry: QueuedPodInfo | RecordedEvent) -> str:
     return POPPED if isinstance(entry, QueuedPodInfo) else entry.event.label
+
+
+class _OneFamily(Collector):
+    def __init__(self, family: Metric) -> None:
+        self._family = family
+
+    def collect(self) -> Iterator[Metric]:
+        yield self._family
 
 
 class WithoutCreationTimes(Collector):

@@ -1,7 +1,7 @@
 """Histograms that cost next to nothing to write, unlike those of Prometheus' client: no locks, one search by bisection.
 
-Written by the scheduler's event loop alone; another thread may read them to render, and may see an observation whose sum is
-not there yet. `metrics` declares them; to Prometheus' registry each family is a collector.
+Written by one thread, in most cases the one that schedules; another may read them to render, and may see an observation whose
+sum is not there yet. `metrics` declares them; to Prometheus' registry each family is a collector.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
+from threading import Lock
 
 from prometheus_client.metrics_core import HistogramMetricFamily
 from prometheus_client.registry import Collector
@@ -34,14 +35,35 @@ class Histogram:
         self.total += value
 
 
+class SharedHistogram(Histogram):
+    """One series that several threads write: requests to the API server are sent by both."""
+
+    __slots__ = ("_lock",)
+
+    def __init__(self, bounds: Sequence[float]) -> None:
+        super().__init__(bounds)
+        self._lock = Lock()
+
+    def observe(self, value: float) -> None:
+        with self._lock:
+            super().observe(value)
+
+
 class HistogramFamily(Collector):
     """All series of one name."""
 
-    def __init__(self, name: str, text: str, bounds: Sequence[float], labels: Sequence[str]) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        bounds: Sequence[float],
+        labels: Sequence[str],
+        kind: type[Histogram] = Histogram,
+    ) -> None:
         self._name = name
         self._text = text
         self._shown_bounds = [*map(_shown, bounds), "+Inf"]
-        self.children = Children(name, labels, lambda values: Histogram(bounds))
+        self.children = Children(name, labels, lambda values: kind(bounds))
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
         family = HistogramMetricFamily(self._name, self._text, labels=self.children.labels)

@@ -36,6 +36,7 @@ _ATTEMPT_SECONDS: Final = exponential(0.001, 2, 15)
 _POINT_SECONDS: Final = exponential(0.0001, 2, 12)
 _PLUGIN_SECONDS: Final = exponential(0.00001, 1.5, 20)
 _LONG_SECONDS: Final = exponential(0.01, 2, 20)
+_DELAY_SECONDS: Final = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 
 
 class Metrics(MetricSet):
@@ -50,6 +51,7 @@ class Metrics(MetricSet):
         self._preemption_metrics()
         self._state_metrics()
         self._fault_metrics()
+        self._process_metrics()
         ProcessCollector(registry=self.registry)
 
     def _attempt_metrics(self) -> None:
@@ -190,6 +192,26 @@ class Metrics(MetricSet):
             self.objects_set_aside[(kind,)].set(number)
         self._unreadable_shown.to(((kind,), number) for kind, number in set_aside.counts.items())
         self._errors_shown.to(((where,), number) for where, number in internal_errors.counts.items())
+
+    def _process_metrics(self) -> None:
+        """Steersman's own: whether its loops and its work in the background are well, and what was not written."""
+        self.loop_lag = self.gauge(
+            "steersman_scheduling_loop_lag_seconds", "By how much the scheduling loop's last heartbeat was late."
+        )
+        self.loop_delay_seconds = self.histogram(
+            "steersman_scheduling_loop_delay_seconds",
+            "By how much heartbeats of the scheduling loop were late, four a second.",
+            _DELAY_SECONDS,
+        )
+        self.background_failures = self.counters(
+            "steersman_background_failures_total", "Work in the background that failed and was begun again.", "task"
+        )
+        self.writes_dropped = self.gauges(
+            "steersman_writes_dropped", "Conditions and events that will never be written.", "kind"
+        )
+        self.writes_refused = self.gauge(
+            "steersman_writes_without_lease", "Writes that were not sent because the lease did not hold."
+        )
 
     def show_gates(self, gates: FeatureGates) -> None:
         """Which features are on, with their stages; upstream leaves the stage of a settled feature empty."""

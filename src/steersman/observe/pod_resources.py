@@ -1,76 +1,157 @@
 """What every pod asks for, and may use at most: `/metrics/resources`, one series per pod and resource.
 
-Made of the listers when somebody looks, and of nothing else; upstream counts the same way.
+Made of the listers when somebody looks, and of nothing else; upstream counts the same way. Written pod by pod, without
+Prometheus' client: with 50,000 pods its objects alone keep everybody waiting for the garbage collector.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
-from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.metrics_core import GaugeMetricFamily
-from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from steersman import api
 from steersman.api import quantity
 from steersman.framework.pod_resources import request_amounts
 
-LABELS: Final = ("namespace", "pod", "node", "scheduler", "priority", "resource", "unit")
 REQUEST: Final = "kube_pod_resource_request"
+REQUEST_TEXT: Final = "What a pod asks for, by resource."
 LIMIT: Final = "kube_pod_resource_limit"
+LIMIT_TEXT: Final = "What a pod may use at most, by resource."
 _FINISHED: Final = ("Succeeded", "Failed")
 _BYTES: Final = frozenset({"memory", "storage", "ephemeral-storage"})
+_SPECIAL: Final = re.compile(r'[\\\n"]')
+_MOST_KNOWN: Final = 4096
+_ESCAPES: Final = str.maketrans({"\\": r"\\", "\n": r"\n", '"': r"\""})
 _replace = msgspec.structs.replace
 
 Amounts = Mapping[str, quantity.Amount]
+Part = tuple[Hashable, ...]
 
 
-def pod_resources(pods: Sequence[api.Pod]) -> bytes:
-    """The text for Prometheus. Slow with many pods; may run in a thread, since they are frozen."""
-    registry = CollectorRegistry()
-    registry.register(PodResources(pods))
-    return generate_latest(registry)
+def pod_resources(pods: Sequence[api.Pod]) -> Iterator[str]:
+    """The text for Prometheus, in pieces of one pod each. Pods are frozen: any thread may do this."""
+    yield from _family(REQUEST, REQUEST_TEXT, Ends(requests, _requests_key), pods)
+    yield from _family(LIMIT, LIMIT_TEXT, Ends(limits, _limits_key), pods)
 
 
-class PodResources(Collector):
-    """Requests and limits of some pods."""
-
-    def __init__(self, pods: Iterable[api.Pod]) -> None:
-        self._pods = [pod for pod in pods if not (pod.spec.node_name and pod.status.phase in _FINISHED)]
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        yield self._family(REQUEST, "What a pod asks for, by resource.", _requests)
-        yield self._family(LIMIT, "What a pod may use at most, by resource.", limits)
-
-    def _family(self, name: str, text: str, amounts_of: Callable[[api.Pod], Amounts]) -> GaugeMetricFamily:
-        family = GaugeMetricFamily(name, text, labels=LABELS)
-        for pod in self._pods:
-            owner = _owner(pod)
-            for resource, amount in amounts_of(pod).items():
-                if amount.unscaled:
-                    family.add_metric((*owner, resource, unit(resource)), amount.unscaled * 10.0**amount.scale)
-        return family
+def is_shown(pod: api.Pod) -> bool:
+    """Pods that have ended on a node hold nothing."""
+    return not (pod.spec.node_name and pod.status.phase in _FINISHED)
 
 
-def _owner(pod: api.Pod) -> tuple[str, ...]:
-    meta, spec = pod.metadata, pod.spec
-    priority = "" if spec.priority is None else str(spec.priority)
-    return meta.namespace, meta.name, spec.node_name, spec.scheduler_name, priority
-
-
-def _requests(pod: api.Pod) -> Amounts:
+def requests(pod: api.Pod) -> Amounts:
     return request_amounts(pod, status=False)
 
 
 def limits(pod: api.Pod) -> Amounts:
     """Summed up like requests; overhead is added only to what has a limit."""
+    if not _has_limits(pod):
+        return {}
     total = dict(request_amounts(_asking_for_its_limits(pod), status=False))
     for resource, amount in pod.spec.overhead.items():
         if resource in total and total[resource].unscaled:
             total[resource] = quantity.add(total[resource], quantity.parse(amount))
     return total
+
+
+def unit(resource: str) -> str:
+    if resource == "cpu":
+        return "cores"
+    if resource in _BYTES or resource.startswith("hugepages-"):
+        return "bytes"
+    return "integer" if resource.startswith("attachable-volumes-") else ""
+
+
+# -- writing -------------------------------------------------------------------------------------------------------------
+
+
+def _family(name: str, text: str, ends: Ends, pods: Iterable[api.Pod]) -> Iterator[str]:
+    yield f"# HELP {name} {text}\n# TYPE {name} gauge\n"
+    for pod in pods:
+        found = ends.of(pod) if is_shown(pod) else ()
+        # Nothing too, so that whoever does this in slices may stop after every pod.
+        yield _lines(name, pod, found) if found else ""
+
+
+def _lines(name: str, pod: api.Pod, ends: Sequence[tuple[str, str]]) -> str:
+    """Labels in the order of their names, as Prometheus' client writes them."""
+    meta, spec = pod.metadata, pod.spec
+    namespace, node, pod_name, scheduler = meta.namespace, spec.node_name, meta.name, spec.scheduler_name
+    if _SPECIAL.search(f"{namespace}{node}{pod_name}{scheduler}"):
+        namespace, node, pod_name, scheduler = map(_escaped, (namespace, node, pod_name, scheduler))
+    priority = "" if spec.priority is None else spec.priority
+    begin = f'{name}{{namespace="{namespace}",node="{node}",pod="{pod_name}",priority="{priority}",resource="'
+    return "".join([f"{begin}{resource}{scheduler}{rest}" for resource, rest in ends])
+
+
+class Ends:
+    """What differs between the lines of a pod: text before and after the scheduler's name, one pair per resource. Pods of one
+    template ask for the same, so that it is made once."""
+
+    def __init__(self, amounts_of: Callable[[api.Pod], Amounts], key_of: Callable[[api.Pod], Hashable]) -> None:
+        """Pods with equal keys have equal amounts."""
+        self._amounts_of = amounts_of
+        self._key_of = key_of
+        self._known: dict[Hashable, Sequence[tuple[str, str]]] = {}
+
+    def of(self, pod: api.Pod) -> Sequence[tuple[str, str]]:
+        key = self._key_of(pod)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _MOST_KNOWN:
+                self._known.clear()
+            amounts = self._amounts_of(pod)
+            found = self._known[key] = [_end(name, amount) for name, amount in amounts.items() if amount.unscaled]
+        return found
+
+
+def _end(resource: str, amount: quantity.Amount) -> tuple[str, str]:
+    number: str = floatToGoString(amount.unscaled * 10.0**amount.scale)  # type: ignore[no-untyped-call]
+    return f'{_escaped(resource)}",scheduler="', f'",unit="{unit(resource)}"}} {number}\n'
+
+
+def _escaped(text: str) -> str:
+    return text.translate(_ESCAPES)
+
+
+def _requests_key(pod: api.Pod) -> Hashable:
+    return _key(pod.spec, [container.resources.requests for container in pod.spec.containers], _asked)
+
+
+def _limits_key(pod: api.Pod) -> Hashable:
+    return _key(pod.spec, [container.resources.limits for container in pod.spec.containers], _allowed)
+
+
+def _key(spec: api.PodSpec, containers: list[api.ResourceList], of: Callable[[api.ResourceRequirements], Part]) -> Part:
+    """Everything that the sums depend on."""
+    own = tuple([tuple(amounts.items()) for amounts in containers])
+    if not spec.init_containers and not spec.overhead and spec.resources is None:
+        return own
+    initial = tuple([(container.restart_policy, of(container.resources)) for container in spec.init_containers])
+    whole = None if spec.resources is None else of(spec.resources)
+    return own, initial, tuple(spec.overhead.items()), whole
+
+
+def _asked(resources: api.ResourceRequirements) -> Part:
+    return tuple(resources.requests.items())
+
+
+def _allowed(resources: api.ResourceRequirements) -> Part:
+    return tuple(resources.limits.items())
+
+
+# -- limits --------------------------------------------------------------------------------------------------------------
+
+
+def _has_limits(pod: api.Pod) -> bool:
+    spec = pod.spec
+    if spec.resources is not None and spec.resources.limits:
+        return True
+    return any(container.resources.limits for container in (*spec.containers, *spec.init_containers))
 
 
 def _asking_for_its_limits(pod: api.Pod) -> api.Pod:
@@ -93,11 +174,3 @@ def _limited(container: api.Container) -> api.Container:
 
 def _swapped(resources: api.ResourceRequirements) -> api.ResourceRequirements:
     return _replace(resources, requests=resources.limits)
-
-
-def unit(resource: str) -> str:
-    if resource == "cpu":
-        return "cores"
-    if resource in _BYTES or resource.startswith("hugepages-"):
-        return "bytes"
-    return "integer" if resource.startswith("attachable-volumes-") else ""

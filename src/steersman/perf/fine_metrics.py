@@ -19,5 +19,7 @@ BOUNDS: Final = exponential(1e-6, 1.1, 190)
 class FineMetrics(Metrics):
     """Names and labels are the same; histograms of durations have `BOUNDS`."""
 
-    def histograms(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Children[Histogram]:
-        return super().histograms(name, text, BOUNDS if name.endswith("_seconds") else buckets, *labels)
+    def histograms(
+        self, name: str, text: str, buckets: tuple[float, ...], *labels: str, kind: type[Histogram] = Histogram
+    ) -> Children[Histogram]:
+        return super().histograms(name, text, BOUNDS if name.endswith("_seconds") else buckets, *labels, kind=kind)

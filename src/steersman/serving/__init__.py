@@ -1,18 +1,22 @@
 """The HTTPS server of a running scheduler: health, metrics and debugging, with delegated access control.
 
-`Server` serves `Endpoints`, which `scheduler_endpoints` fills from `observe`. Health is open to all; everything else asks
-`AccessControl`, which asks the API server through `AccessReviews` (`ApiReviews`). `ServerTls` keeps the certificate fresh,
-`CertificateUsers` knows clients by theirs.
+`Server` serves `Endpoints`, which `scheduler_endpoints` fills from `observe`; `listener` and `connections` bound what clients
+may hold. Health is open to all; everything else asks `AccessControl`, which asks the API server through `AccessReviews`
+(`ApiReviews`). `ServerTls` keeps the certificate fresh, `CertificateUsers` knows clients by theirs. What belongs to the
+scheduling loop is asked for (`Ask`).
 """
 
 from steersman.serving.access import Access, AccessControl, AccessOptions, AccessReviews, User
 from steersman.serving.api_reviews import ApiReviews
+from steersman.serving.asking import Ask, SchedulingLoopBusy, ask_here
 from steersman.serving.certificates import Certificate, self_signed
 from steersman.serving.client_certificates import CertificateUsers, ClientAuthorities, ProxyHeaders
+from steersman.serving.connections import ConnectionLimits
 from steersman.serving.endpoints import Decisions, Endpoints
 from steersman.serving.health import HANDLERS_NOT_SYNCED, PING, SHUTTING_DOWN, Check, Health
-from steersman.serving.of_a_scheduler import Listers, compare_with, scheduler_endpoints
-from steersman.serving.server import DEFAULT_PORT, Listen, Server
+from steersman.serving.listener import DEFAULT_PORT, Listen
+from steersman.serving.of_a_scheduler import Listers, beliefs_beside, scheduler_endpoints
+from steersman.serving.server import Server
 from steersman.serving.server_tls import ServerTls, TlsOptions
 
 __all__ = [
@@ -25,21 +29,25 @@ __all__ = [
     "AccessOptions",
     "AccessReviews",
     "ApiReviews",
+    "Ask",
     "Certificate",
     "CertificateUsers",
     "Check",
     "ClientAuthorities",
+    "ConnectionLimits",
     "Decisions",
     "Endpoints",
     "Health",
     "Listen",
     "Listers",
     "ProxyHeaders",
+    "SchedulingLoopBusy",
     "Server",
     "ServerTls",
     "TlsOptions",
     "User",
-    "compare_with",
+    "ask_here",
+    "beliefs_beside",
     "scheduler_endpoints",
     "self_signed",
 ]

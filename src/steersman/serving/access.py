@@ -1,7 +1,8 @@
 """Who may see what: delegated to the API server by TokenReview and SubjectAccessReview, with answers kept for a while.
 
 `server` asks `AccessControl` before every request. `AccessReviews` is implemented by the client. A request without a token
-or client certificate is nobody's: there is no anonymous access beyond the open paths.
+or client certificate is nobody's: there is no anonymous access beyond the open paths. Equal questions that come together are
+asked once, and no more of them than the `ReviewBudget` allows.
 """
 
 from __future__ import annotations
@@ -9,18 +10,22 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
-from collections.abc import Hashable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
 
 from steersman.clock import Clock
 from steersman.errors import InputError
+from steersman.serving.review_budget import ReviewBudget, ReviewRates, ReviewsExhausted
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_OPEN_PATHS: Final = ("/healthz", "/readyz", "/livez")
 #: Members may do everything; the API server need not be asked.
 PRIVILEGED_GROUPS: Final = frozenset({"system:masters"})
+LONGEST_TOKEN: Final = 16 * 1024
+"""A longer one is nobody's, and is not sent on."""
+RETRY_SECONDS: Final = 1
 _MOST_KEPT: Final = 4096
 T = TypeVar("T")
 
@@ -67,6 +72,8 @@ class AccessOptions:
     denied_seconds: float = 10.0
     #: The API server's time for one answer.
     review_seconds: float = 10.0
+    #: For tokens and for rights alike, each by itself.
+    rates: ReviewRates = field(default_factory=ReviewRates)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +104,14 @@ class Undecided:
     cause: str
 
 
-Verdict = Granted | Unauthenticated | Forbidden | Undecided
+@dataclass(frozen=True, slots=True)
+class TooManyReviews:
+    """The API server was not asked: the client, or all together, had too many questions."""
+
+    retry_after: int = RETRY_SECONDS
+
+
+Verdict = Granted | Unauthenticated | Forbidden | Undecided | TooManyReviews
 
 
 class AccessControl:
@@ -107,20 +121,25 @@ class AccessControl:
         self._reviews = reviews
         self._options = options or AccessOptions()
         self._open = OpenPaths(self._options.open_paths)
-        self._users: Kept[User | None] = Kept(clock)
-        self._access: Kept[Access] = Kept(clock)
+        self._users: Reviewed[User | None] = Reviewed(clock, self._options)
+        self._access: Reviewed[Access] = Reviewed(clock, self._options)
 
-    async def decide(self, method: str, path: str, authorization: str, known: User | None = None) -> Verdict:
-        """`authorization` is the header, "" when there is none; `known` who it is by a client certificate."""
+    async def decide(
+        self, method: str, path: str, authorization: str, known: User | None = None, peer: str = ""
+    ) -> Verdict:
+        """`authorization` is the header, "" when there is none; `known` who it is by a client certificate; `peer` the address
+        that the request comes from."""
         if path in self._open:
             return Granted()
         if known is not None:
             return await self._authorise(known, method.lower(), path)
         token = bearer_token(authorization)
-        if not token:
+        if not token or len(token) > LONGEST_TOKEN:
             return Unauthenticated()
         try:
-            user = await self._user(token)
+            user = await self._user(token, peer)
+        except ReviewsExhausted:
+            return TooManyReviews()
         except Exception as cause:
             logger.error("cannot authenticate a request for %s: %s", path, cause or type(cause).__name__)
             return Unauthenticated()
@@ -133,28 +152,64 @@ class AccessControl:
             return Granted(user)
         try:
             access = await self._may(user, verb, path)
+        except ReviewsExhausted:
+            return TooManyReviews()
         except Exception as cause:
             return Undecided(str(cause) or type(cause).__name__)
         return Granted(user) if access.is_allowed else Forbidden(user, verb, path, access.reason)
 
-    async def _user(self, token: str) -> User | None:
+    async def _user(self, token: str, peer: str) -> User | None:
         key = hashlib.sha256(token.encode()).digest()
-        if key in self._users:
-            return self._users[key]
-        async with asyncio.timeout(self._options.review_seconds):
-            user = await self._reviews.review_token(token)
-        self._users.keep(key, user, self._options.token_seconds)
-        return user
+        seconds = self._options.token_seconds
+        return await self._users.get(key, peer, lambda: self._reviews.review_token(token), lambda _: seconds)
 
     async def _may(self, user: User, verb: str, path: str) -> Access:
-        key = user, verb, path
-        if key in self._access:
-            return self._access[key]
-        async with asyncio.timeout(self._options.review_seconds):
-            access = await self._reviews.review_access(user, verb, path)
         options = self._options
-        self._access.keep(key, access, options.allowed_seconds if access.is_allowed else options.denied_seconds)
-        return access
+        return await self._access.get(
+            (user, verb, path),
+            user.name,
+            lambda: self._reviews.review_access(user, verb, path),
+            lambda access: options.allowed_seconds if access.is_allowed else options.denied_seconds,
+        )
+
+
+class Reviewed(Generic[T]):
+    """Answers of one kind of review: kept for a while, asked for once by all who want to know the same at the same time."""
+
+    def __init__(self, clock: Clock, options: AccessOptions) -> None:
+        self._kept: Kept[T] = Kept(clock)
+        self._budget = ReviewBudget(clock, options.rates)
+        self._seconds = options.review_seconds
+        self._under_way: dict[Hashable, asyncio.Future[T]] = {}
+
+    async def get(
+        self, key: Hashable, client: str, review: Callable[[], Awaitable[T]], good_for: Callable[[T], float]
+    ) -> T:
+        """ReviewsExhausted for a client with too many questions; else whatever the review raises. `good_for`: the seconds for
+        which an answer is kept."""
+        if key in self._kept:
+            return self._kept[key]
+        under_way = self._under_way.get(key)
+        if under_way is not None:
+            return await asyncio.shield(under_way)
+        with self._budget.spent_by(client):
+            answer = await self._ask(key, review)
+        self._kept.keep(key, answer, good_for(answer))
+        return answer
+
+    async def _ask(self, key: Hashable, review: Callable[[], Awaitable[T]]) -> T:
+        future = self._under_way[key] = asyncio.get_running_loop().create_future()
+        try:
+            async with asyncio.timeout(self._seconds):
+                answer = await review()
+        except BaseException as failure:
+            future.set_exception(failure if isinstance(failure, Exception) else TimeoutError())
+            future.exception()  # nobody need have waited
+            raise
+        finally:
+            del self._under_way[key]
+        future.set_result(answer)
+        return answer
 
 
 class OpenPaths:

@@ -25,16 +25,16 @@ BAD_LIMIT: Final = "limit must be a number from 1 to {}\n"
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Usually the methods of an `observe.DecisionLog`."""
+    """Of an `observe.DecisionLog`, asked for."""
 
-    recent: Callable[[int], Sequence[DecisionRecord]]
-    of: Callable[[str], Sequence[DecisionRecord]]
-    explain: Callable[[str], Explanation | None]
+    recent: Callable[[int], Awaitable[Sequence[DecisionRecord]]]
+    of: Callable[[str], Awaitable[Sequence[DecisionRecord]]]
+    explain: Callable[[str], Awaitable[Explanation | None]]
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Callables are called in the event loop when somebody looks."""
+    """Callables are called in the server's event loop when somebody looks; `SchedulingLoopBusy` is answered with 503."""
 
     metrics: Callable[[], Awaitable[bytes]]
     #: `/metrics/resources`: what pods ask for.
@@ -43,11 +43,11 @@ class Endpoints:
     health: Callable[[], bytes]
     #: The configuration in use, as a v1 document.
     configuration: Callable[[], Mapping[str, Any]]
-    cache: Callable[[], str]
-    queue: Callable[[], str]
+    cache: Callable[[], Awaitable[str]]
+    queue: Callable[[], Awaitable[str]]
     decisions: Decisions
     #: `/debug/tasks`; None: there is no such path.
-    tasks: Callable[[], str] | None = None
+    tasks: Callable[[], Awaitable[str]] | None = None
     healthz: Health = field(default_factory=lambda: Health("healthz"))
     livez: Health = field(default_factory=lambda: Health("livez"))
     readyz: Health = field(default_factory=lambda: Health("readyz"))
@@ -92,26 +92,26 @@ class Handlers:
         return web.json_response({"componentconfig": self._endpoints.configuration()})
 
     async def cache(self, request: web.Request) -> web.Response:
-        return web.Response(text=printable_lines(self._endpoints.cache()))
+        return web.Response(text=printable_lines(await self._endpoints.cache()))
 
     async def queue(self, request: web.Request) -> web.Response:
-        return web.Response(text=printable_lines(self._endpoints.queue()))
+        return web.Response(text=printable_lines(await self._endpoints.queue()))
 
     async def recent_decisions(self, request: web.Request) -> web.Response:
         """`?limit=`: how many, latest first."""
         given = request.query.get("limit", str(_RECENT))
         if not _LIMIT.fullmatch(given) or not 1 <= int(given) <= _LONGEST_LIST:
             return web.Response(status=400, text=BAD_LIMIT.format(_LONGEST_LIST))
-        recent = self._endpoints.decisions.recent(int(given))
+        recent = await self._endpoints.decisions.recent(int(given))
         return web.json_response({"decisions": [record.to_dict() for record in recent]})
 
     async def decisions_on_a_pod(self, request: web.Request) -> web.Response:
         """`?explain` adds what every node and plugin say of the pod now; `?explain=table` gives that as text."""
         decisions, pod = self._endpoints.decisions, "{namespace}/{name}".format(**request.match_info)
-        explanation = decisions.explain(pod) if "explain" in request.query else None
+        explanation = await decisions.explain(pod) if "explain" in request.query else None
         if explanation is not None and request.query["explain"] == "table":
             return web.Response(text=printable_lines(f"{explanation.table()}\n"))
-        records = decisions.of(pod)
+        records = await decisions.of(pod)
         if not records and explanation is None:
             return web.Response(status=404, text=f"nothing is known of pod {printable(pod)}\n")
         body: dict[str, Any] = {"decisions": [record.to_dict() for record in records]}
@@ -120,12 +120,12 @@ class Handlers:
         return web.json_response(body)
 
 
-def _task_routes(tasks: Callable[[], str] | None) -> list[web.RouteDef]:
+def _task_routes(tasks: Callable[[], Awaitable[str]] | None) -> list[web.RouteDef]:
     if tasks is None:
         return []
 
     async def show(request: web.Request) -> web.Response:
-        return web.Response(text=printable_lines(tasks()))
+        return web.Response(text=printable_lines(await tasks()))
 
     return [web.get("/debug/tasks", show)]
 

@@ -1,25 +1,32 @@
-"""The endpoints of a running scheduler: fills `Endpoints` from `observe`. Hosts add their health checks."""
+"""The endpoints of a running scheduler: fills `Endpoints` from `observe`. Hosts add their health checks.
+
+Handlers may run beside the loop that schedules: what belongs to it they ask for (`Ask`), what is frozen they write themselves.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from steersman import api
 from steersman.assembly import Scheduler
 from steersman.config import public_document
+from steersman.explain import Explanation
 from steersman.observe import (
-    Comparison,
+    Beliefs,
     DecisionLog,
+    DecisionRecord,
     Exposition,
     HealthMetrics,
-    compare,
-    dump_cache,
-    dump_queue,
+    beliefs,
+    beside_scheduling,
+    cache_text,
     dump_tasks,
+    in_slices,
     pod_resources,
+    queue_text,
 )
+from steersman.serving.asking import Ask, ask_here
 from steersman.serving.endpoints import Decisions, Endpoints
 from steersman.serving.health import Check, Health
 
@@ -36,8 +43,9 @@ class Listers:
     set_aside: Callable[[], Iterable[object]] = tuple
 
 
-def compare_with(listers: Listers, scheduler: Scheduler) -> Comparison:
-    return compare(listers.nodes(), listers.pods(), scheduler.cache, scheduler.queue, scheduler.profiles)
+def beliefs_beside(listers: Listers, scheduler: Scheduler) -> Beliefs:
+    """To be compared: what the scheduler believes, and the listers have."""
+    return beliefs(listers.nodes(), listers.pods(), scheduler.cache, scheduler.queue, scheduler.profiles)
 
 
 def scheduler_endpoints(
@@ -47,23 +55,85 @@ def scheduler_endpoints(
     listers: Listers,
     healthz: Iterable[Check] = (),
     readyz: Iterable[Check] = (),
+    livez: Iterable[Check] = (),
+    ask: Ask = ask_here,
 ) -> Endpoints:
-    checks = HealthMetrics()
+    checks, pages = HealthMetrics(), _Pages(scheduler, exposition, decisions, listers, ask)
     return Endpoints(
-        metrics=exposition.render,
-        resources=lambda: asyncio.to_thread(pod_resources, list(listers.pods())),
+        metrics=pages.metrics,
+        resources=pages.resources,
         health=checks.render,
         configuration=lambda: public_document(scheduler.options.configuration),
-        cache=lambda: _cache_text(scheduler, listers),
-        queue=lambda: dump_queue(scheduler.queue),
-        decisions=Decisions(decisions.recent, decisions.of, decisions.explain),
-        tasks=dump_tasks if scheduler.options.configuration.enable_profiling else None,
+        cache=pages.cache,
+        queue=pages.queue,
+        decisions=Decisions(pages.recent_decisions, pages.decisions_on, pages.explanation),
+        tasks=pages.tasks if scheduler.options.configuration.enable_profiling else None,
         healthz=Health("healthz", healthz, checks.checked),
-        livez=Health("livez", (), checks.checked),
+        livez=Health("livez", livez, checks.checked),
         readyz=Health("readyz", readyz, checks.checked),
     )
 
 
-def _cache_text(scheduler: Scheduler, listers: Listers) -> str:
-    found = compare_with(listers, scheduler)
-    return f"{found.text() or CLEAN}\n{dump_cache(scheduler.cache, scheduler.queue, listers.set_aside())}"
+@dataclass(frozen=True, slots=True)
+class _Pages:
+    """What is shown of one scheduler. Nested functions run in the loop that schedules."""
+
+    scheduler: Scheduler
+    exposition: Exposition
+    log: DecisionLog
+    listers: Listers
+    ask: Ask
+
+    async def metrics(self) -> bytes:
+        async def refresh() -> None:
+            self.exposition.refresh()
+
+        await self.ask(refresh)
+        return b"".join(await beside_scheduling(self.exposition.text()))
+
+    async def resources(self) -> bytes:
+        async def pods() -> Sequence[api.Pod]:
+            return list(self.listers.pods())
+
+        return "".join(await beside_scheduling(pod_resources(await self.ask(pods)))).encode()
+
+    async def cache(self) -> str:
+        async def believed() -> tuple[Beliefs, list[str]]:
+            found = beliefs_beside(self.listers, self.scheduler)
+            return found, await in_slices(
+                cache_text(self.scheduler.cache, self.scheduler.queue, self.listers.set_aside())
+            )
+
+        found, text = await self.ask(believed)
+        compared = await found.compare(beside_scheduling)
+        return "".join((compared.text() or CLEAN, "\n", *text))
+
+    async def queue(self) -> str:
+        async def text() -> list[str]:
+            return await in_slices(queue_text(self.scheduler.queue))
+
+        return "".join(await self.ask(text))
+
+    async def tasks(self) -> str:
+        async def text() -> str:
+            return dump_tasks()
+
+        return await self.ask(text)
+
+    async def recent_decisions(self, count: int) -> Sequence[DecisionRecord]:
+        async def records() -> Sequence[DecisionRecord]:
+            return self.log.recent(count)
+
+        return await self.ask(records)
+
+    async def decisions_on(self, pod: str) -> Sequence[DecisionRecord]:
+        async def records() -> Sequence[DecisionRecord]:
+            return self.log.of(pod)
+
+        return await self.ask(records)
+
+    async def explanation(self, pod: str) -> Explanation | None:
+        async def explained() -> Explanation | None:
+            return self.log.explain(pod)
+
+        return await self.ask(explained)

@@ -8,6 +8,7 @@ from typing import Any, Final
 from steersman.serving.access import Forbidden
 
 UNAUTHORIZED: Final = "Unauthorized"
+TOO_MANY_REVIEWS: Final = "too many requests that the API server would have to be asked about, please try again later"
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
@@ -17,6 +18,11 @@ def unauthorized() -> dict[str, Any]:
 
 def forbidden(refusal: Forbidden) -> dict[str, Any]:
     return _status(403, "Forbidden", f"forbidden: {_who_cannot_what(refusal)}", details={})
+
+
+def too_many_requests(retry_after: int) -> dict[str, Any]:
+    details = {"retryAfterSeconds": retry_after}
+    return _status(429, "TooManyRequests", TOO_MANY_REVIEWS, details=details)
 
 
 def internal_error(path: str, cause: str) -> str:

@@ -1,14 +1,14 @@
 """The HTTPS server of a scheduler, usually on port 10259.
 
-    request ─► access control ─► handler ─► answer          401, 403 and 500 as Kubernetes words them
+    connection ─► gate ─► request ─► access control ─► handler ─► answer      401, 403, 429 and 500 as Kubernetes words them
 
-Hosts use it as an async context manager.
+Hosts use it as an async context manager. `listener` accepts, `connections` bounds what clients may hold, aiohttp speaks HTTP.
 """
 
 from __future__ import annotations
 
-import ssl
-from dataclasses import dataclass
+import asyncio
+import logging
 from types import TracebackType
 from typing import Final, Self
 
@@ -16,85 +16,120 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from steersman.serving import refusals
-from steersman.serving.access import AccessControl, Forbidden, Granted, Unauthenticated, User
+from steersman.serving.access import AccessControl, Forbidden, Granted, TooManyReviews, Unauthenticated, User
+from steersman.serving.asking import SchedulingLoopBusy
 from steersman.serving.client_certificates import CertificateUsers
+from steersman.serving.connections import ConnectionLimits, ConnectionTable
 from steersman.serving.endpoints import Endpoints, routes
+from steersman.serving.listener import Listen, Listener
 
-DEFAULT_PORT: Final = 10259
+logger = logging.getLogger(__name__)
+
 SHUTDOWN_SECONDS: Final = 5.0
+WRITE_SECONDS: Final = 60.0
+"""What a client may take to read an answer."""
+PIECE_BYTES: Final = 1 << 16
 _HEADERS: Final = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
-
-
-@dataclass(frozen=True, slots=True)
-class Listen:
-    """Where, and with which certificate."""
-
-    #: --bind-address
-    address: str = "0.0.0.0"
-    #: --secure-port; 0 takes any free one.
-    port: int = DEFAULT_PORT
-    #: None: plain HTTP, for a proxy in the same pod.
-    tls: ssl.SSLContext | None = None
-    #: --permit-port-sharing, --permit-address-sharing; None: as the operating system has it.
-    share_port: bool | None = None
-    share_address: bool | None = None
+_BODY_REFUSED: Final = "no request here has a body\n"
 
 
 class Server:
     """Serves between `__aenter__` and `__aexit__`; `port` is then known."""
 
     def __init__(
-        self, listen: Listen, endpoints: Endpoints, access: AccessControl, users: CertificateUsers | None = None
+        self,
+        listen: Listen,
+        endpoints: Endpoints,
+        access: AccessControl,
+        users: CertificateUsers | None = None,
+        limits: ConnectionLimits | None = None,
     ) -> None:
         """`users` are told by client certificates."""
         self._listen = listen
-        app = application(endpoints, access, users or CertificateUsers())
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
+        self._limits = limits or ConnectionLimits()
+        guard = Guard(access, users or CertificateUsers())
+        app = web.Application(middlewares=[guard.middleware()])
+        app.add_routes(routes(endpoints))
+        self._guard = guard
+        # A body that nobody has read is not waited for.
+        self._runner = web.AppRunner(
+            app,
+            access_log=None,
+            shutdown_timeout=SHUTDOWN_SECONDS,
+            lingering_time=0,
+            max_line_size=self._limits.head_bytes,
+            max_field_size=self._limits.head_bytes,
+        )
         self.port = 0
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
+        server = self._runner.server
+        assert server is not None, "a runner that was set up has a server"
+        self.connections = self._guard.table = ConnectionTable(self._limits, server)
         try:
-            await self._site().start()
+            self._listener = Listener(self._listen, self.connections)
         except BaseException:
             await self._runner.cleanup()
             raise
-        self.port = self._runner.addresses[0][1]
+        self.port = self._listener.port
+        self._accepting = asyncio.ensure_future(self._listener.run())
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Requests under way have a few seconds to end."""
+        self._accepting.cancel()
+        await asyncio.wait((self._accepting,))
+        self._listener.close()
         await self._runner.cleanup()
-
-    def _site(self) -> web.TCPSite:
-        listen = self._listen
-        return web.TCPSite(
-            self._runner,
-            listen.address,
-            listen.port,
-            ssl_context=listen.tls,
-            reuse_port=listen.share_port,
-            reuse_address=listen.share_address,
-        )
+        self.connections.cut_all()
 
 
-def application(endpoints: Endpoints, access: AccessControl, users: CertificateUsers) -> web.Application:
-    app = web.Application(middlewares=[_guard(access, users)])
-    app.add_routes(routes(endpoints))
-    return app
+class Guard:
+    """Before and after every handler: who asks, and that the answer arrives or is given up."""
 
+    def __init__(self, access: AccessControl, users: CertificateUsers) -> None:
+        self._access = access
+        self._users = users
+        #: None: nobody serves yet.
+        self.table: ConnectionTable | None = None
 
-def _guard(access: AccessControl, users: CertificateUsers) -> Middleware:
-    @web.middleware
-    async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
-        refusal = await _refusal(access, request, _by_certificate(users, request))
-        response = await _answer(request, handler) if refusal is None else refusal
-        response.headers.update(_HEADERS)
-        return response
+    def middleware(self) -> Middleware:
+        @web.middleware
+        async def guard(request: web.Request, handler: Handler) -> web.StreamResponse:
+            response = await self._response(request, handler)
+            response.headers.update(_HEADERS)
+            written = await _written(request, response)
+            gate = None if self.table is None else self.table.gate_of(request.protocol)
+            if gate is not None and written.keep_alive:
+                gate.answered()
+            return written
 
-    return guard
+        return guard
+
+    async def _response(self, request: web.Request, handler: Handler) -> web.Response:
+        if request.can_read_body:
+            refusal = web.Response(status=413, text=_BODY_REFUSED)
+            refusal.force_close()
+            return refusal
+        return await self._refusal(request) or await _answer(request, handler)
+
+    async def _refusal(self, request: web.Request) -> web.Response | None:
+        """None: go on."""
+        header, known = request.headers.get("Authorization", ""), _by_certificate(self._users, request)
+        verdict = await self._access.decide(request.method, request.path, header, known, request.remote or "")
+        if isinstance(verdict, Granted):
+            return None
+        if isinstance(verdict, Unauthenticated):
+            return web.json_response(refusals.unauthorized(), status=401)
+        if isinstance(verdict, Forbidden):
+            return web.json_response(refusals.forbidden(verdict), status=403)
+        if isinstance(verdict, TooManyReviews):
+            headers = {"Retry-After": str(verdict.retry_after)}
+            return web.json_response(refusals.too_many_requests(verdict.retry_after), status=429, headers=headers)
+        return web.Response(status=500, text=refusals.internal_error(request.path, verdict.cause))
 
 
 def _by_certificate(users: CertificateUsers, request: web.Request) -> User | None:
@@ -103,22 +138,46 @@ def _by_certificate(users: CertificateUsers, request: web.Request) -> User | Non
     return None if certificate is None else users.identify(certificate, request.headers)
 
 
-async def _refusal(access: AccessControl, request: web.Request, known: User | None) -> web.Response | None:
-    """None: go on."""
-    verdict = await access.decide(request.method, request.path, request.headers.get("Authorization", ""), known)
-    if isinstance(verdict, Granted):
-        return None
-    if isinstance(verdict, Unauthenticated):
-        return web.json_response(refusals.unauthorized(), status=401)
-    if isinstance(verdict, Forbidden):
-        return web.json_response(refusals.forbidden(verdict), status=403)
-    return web.Response(status=500, text=refusals.internal_error(request.path, verdict.cause))
-
-
-async def _answer(request: web.Request, handler: Handler) -> web.StreamResponse:
+async def _answer(request: web.Request, handler: Handler) -> web.Response:
     try:
-        return await handler(request)
+        response = await handler(request)
     except web.HTTPNotFound:
         return web.Response(status=404, text="404 page not found\n")
     except web.HTTPMethodNotAllowed:
         return web.Response(status=405, text="Method Not Allowed\n")
+    except SchedulingLoopBusy as busy:
+        return web.Response(status=503, text=str(busy), headers={"Retry-After": "10"})
+    except Exception:
+        logger.exception("%s cannot be shown", request.path)
+        return web.Response(status=500, text="Internal Server Error\n")
+    assert isinstance(response, web.Response), "handlers answer with everything they have to say"
+    return response
+
+
+async def _written(request: web.Request, response: web.Response) -> web.StreamResponse:
+    """Writes the answer, a long one in pieces, no faster than the client reads. Who does not read is cut off; who has gone
+    is none of our business."""
+    try:
+        async with asyncio.timeout(WRITE_SECONDS):
+            body = response.body
+            if request.method == "HEAD" or not isinstance(body, bytes) or len(body) <= PIECE_BYTES:
+                await response.prepare(request)
+                await response.write_eof()
+                return response
+            return await _in_pieces(request, response, body)
+    except TimeoutError:
+        if request.transport is not None:
+            request.transport.abort()
+    except ConnectionError:
+        pass
+    return response
+
+
+async def _in_pieces(request: web.Request, response: web.Response, body: bytes) -> web.StreamResponse:
+    stream = web.StreamResponse(status=response.status, headers=response.headers)
+    stream.content_length = len(body)
+    await stream.prepare(request)
+    for start in range(0, len(body), PIECE_BYTES):
+        await stream.write(body[start : start + PIECE_BYTES])
+    await stream.write_eof()
+    return stream

@@ -1,0 +1,124 @@
+"""The second thread of a running scheduler: lease, probes, TLS, reviews and pages have a loop of their own there.
+
+    scheduling loop (main thread)                    control loop (this thread)
+      watches, cycles, bindings                        lease, HTTPS server, watchdog
+      await thread.entered(…) ────────────────────────► opens, and closes, what lives there
+      await thread.begin(…)   ────────────────────────► runs it there
+      answers                 ◄──────────────────────── SchedulingLoopPort.ask
+
+However long the scheduling loop computes, probes are answered and the lease is renewed. What holds Python's global lock, an
+extension module in C for example, stops both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import logging
+import threading
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import Any, Final, Self, TypeVar
+
+from steersman.app.event_loop import new_event_loop
+from steersman.serving import SchedulingLoopBusy
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+NAME: Final = "control"
+JOIN_SECONDS: Final = 5.0
+ANSWER_SECONDS: Final = 10.0
+"""What a page or a scrape may wait for the scheduling loop; Prometheus gives up after as long."""
+MOST_QUESTIONS: Final = 8
+"""More at once would only wait for each other."""
+BUSY: Final = "the scheduling loop has not answered within {:g} seconds; /livez says whether it stands still\n"
+
+
+class ControlThread:
+    """Runs between `__aenter__` and `__aexit__`, both in the scheduling loop."""
+
+    def __init__(self) -> None:
+        self.loop = new_event_loop()
+        # A daemon: when the main thread is to end in spite of everything, it must be able to.
+        self._thread = threading.Thread(target=self._run, name=NAME, daemon=True)
+
+    async def __aenter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        await asyncio.to_thread(self._thread.join, JOIN_SECONDS)
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        """Begins the work there. Cancelling the future cancels the work, without waiting for its end."""
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+
+    @asynccontextmanager
+    async def entered(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> AsyncGenerator[T, None]:
+        """A context manager that is made, entered and left there, by one task of that loop."""
+        value: concurrent.futures.Future[T] = concurrent.futures.Future()
+        leave = asyncio.Event()
+
+        async def live() -> None:
+            async with make() as entered:
+                value.set_result(entered)
+                await leave.wait()
+
+        living = self.begin(live())
+        try:
+            arrived = asyncio.wrap_future(value)
+            await asyncio.wait((living, arrived), return_when=asyncio.FIRST_COMPLETED)
+            if living.done():
+                living.result()
+            yield await arrived
+        finally:
+            self.loop.call_soon_threadsafe(leave.set)
+            await _ended(living)
+        living.result()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        try:
+            self.loop.run_forever()
+        finally:
+            self.loop.run_until_complete(_cancel_rest())
+            self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+            self.loop.run_until_complete(self.loop.shutdown_default_executor())
+            self.loop.close()
+
+
+async def _cancel_rest() -> None:
+    """What nobody waits for any more, such as handlers of connections that are gone."""
+    rest = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in rest:
+        task.cancel()
+    if rest:
+        await asyncio.wait(rest)
+
+
+async def _ended(work: asyncio.Future[Any]) -> None:
+    """However it ended."""
+    if not work.done():
+        await asyncio.wait((work,))
+
+
+class SchedulingLoopPort:
+    """Questions from the control loop to the scheduling loop: `serving.Ask`. SchedulingLoopBusy without an answer in time."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float = ANSWER_SECONDS) -> None:
+        self._loop = loop
+        self._seconds = seconds
+        self._turns = asyncio.Semaphore(MOST_QUESTIONS)
+
+    async def ask(self, question: Callable[[], Coroutine[Any, Any, T]], /) -> T:
+        try:
+            async with asyncio.timeout(self._seconds), self._turns:
+                return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(question(), self._loop))
+        except TimeoutError:
+            raise SchedulingLoopBusy(BUSY.format(self._seconds)) from None

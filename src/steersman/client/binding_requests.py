@@ -1,0 +1,107 @@
+"""Bindings as requests: each pod is bound at most once, and it is remembered when nobody knows whether it was.
+
+Used by `dispatcher`. A request without an answer may have been carried out; what is said of the pod then could be said of one
+that is bound. The server is asked once more, and if it does not say either, the question stays open.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Final
+
+import msgspec
+
+from steersman import api
+from steersman.api import codec
+from steersman.client import paths
+from steersman.client.errors import ApiError, ClientError, ConnectionFailed
+from steersman.client.retry import RetryPolicy, retrying
+from steersman.client.timing import Timing
+from steersman.client.transport import Response, Transport
+from steersman.framework.status import Status, error
+
+MOST_OPEN: Final = 4096
+ONE_LOOK: Final = RetryPolicy(attempts=1, deadline=10.0)
+"""For a question that only decides what is said of a failure."""
+
+
+class BindingRequests:
+    """See the module's text."""
+
+    def __init__(self, transport: Transport, timing: Timing, policy: RetryPolicy) -> None:
+        self._transport = transport
+        self._timing = timing
+        self._policy = policy
+        #: Pods by uid that the server may have bound without saying so, oldest first.
+        self._open: OrderedDict[str, None] = OrderedDict()
+
+    def take_open(self, uid: str) -> bool:
+        """Whether the last binding of the pod got no answer; asked once."""
+        return self._open.pop(uid, self) is None
+
+    async def bind(self, pod: api.Pod, node_name: str) -> Status | None:
+        """None: the pod is bound to the node."""
+        meta = pod.metadata
+        self._open.pop(meta.uid, None)
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
+            "target": {"kind": "Node", "name": node_name},
+        }
+        try:
+            await self._send(pod, msgspec.json.encode(body))
+        except ClientError as failure:
+            return None if await self._is_bound_nevertheless(failure, pod, node_name) else error(str(failure))
+        return None
+
+    async def _send(self, pod: api.Pod, body: bytes) -> None:
+        """Whatever ends this, cancellation too: it is open if some attempt got no answer."""
+        uid, path = pod.metadata.uid, paths.of(pod, "binding")
+
+        async def call(left: float) -> None:
+            was_open = uid in self._open
+            self._open[uid] = None
+            try:
+                await self._transport.request("POST", path, body=body, timeout=left)
+            except ClientError as failure:
+                if not was_open and not _leaves_open(failure):
+                    self._open.pop(uid, None)
+                raise
+            self._open.pop(uid, None)
+
+        if len(self._open) >= MOST_OPEN:
+            self._open.popitem(last=False)
+        await retrying(call, self._timing, self._policy, idempotent=True)
+
+    async def _is_bound_nevertheless(self, failure: ClientError, pod: api.Pod, node_name: str) -> bool:
+        """The answer to an earlier attempt was lost, and the pod is where it should be."""
+        uid, is_conflict = pod.metadata.uid, isinstance(failure, ApiError) and failure.is_conflict
+        if not is_conflict and uid not in self._open:
+            return False
+        bound = await self._is_bound(pod, node_name, self._policy if is_conflict else ONE_LOOK)
+        if bound is None:
+            self._open[uid] = None
+        else:
+            self._open.pop(uid, None)
+        return bool(bound)
+
+    async def _is_bound(self, pod: api.Pod, node_name: str, policy: RetryPolicy) -> bool | None:
+        """None: nobody knows."""
+
+        async def call(left: float) -> Response:
+            return await self._transport.request("GET", paths.of(pod), timeout=left)
+
+        try:
+            answer = await retrying(call, self._timing, policy, idempotent=True)
+        except ClientError as failure:
+            return False if isinstance(failure, ApiError) and failure.is_not_found else None
+        found = codec.decode(answer.body, api.Pod)
+        return (found.metadata.uid, found.spec.node_name) == (pod.metadata.uid, node_name)
+
+
+def _leaves_open(failure: ClientError) -> bool:
+    """Whether the server may have done what it was asked for."""
+    if isinstance(failure, ConnectionFailed):
+        return failure.may_have_arrived
+    return isinstance(failure, ApiError) and failure.is_server_fault and not failure.is_overload

@@ -1,0 +1,238 @@
+"""Connections to the server, with a limit for everything that a client may make it wait for or keep.
+
+    accepted ─► handshake ─► head of a request ─► answer ─► head of the next ─► …
+                  10 s            10 s               120 s      90 s until it begins
+
+`Gate` stands between a connection and aiohttp: it hands over whole heads, one at a time, and cuts whoever takes too long.
+`ConnectionTable` bounds their number, in all and for each address. When there are too many, those go first that have been
+waiting for their client the longest, so that a probe always gets through.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from socket import SHUT_RDWR, socket
+from typing import Final, cast
+
+from aiohttp.web_protocol import RequestHandler
+
+_HEAD_END: Final = b"\r\n\r\n"
+_TOO_LONG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """In seconds, bytes, and numbers of connections."""
+
+    handshake: float = 10.0
+    #: From the end of the handshake, or the first byte of a further request, to the end of its head.
+    head: float = 10.0
+    #: Between two requests, as Kubernetes' servers have it.
+    idle: float = 90.0
+    #: From the end of a head to the last byte of its answer.
+    answer: float = 120.0
+    head_bytes: int = 32 * 1024
+    connections: int = 256
+    connections_of_one_address: int = 64
+
+
+class Phase(Enum):
+    """What a connection waits for."""
+
+    HANDSHAKE = auto()
+    HEAD = auto()
+    IDLE = auto()
+    ANSWER = auto()
+
+
+class Gate(asyncio.Protocol):
+    """One connection. `handler` is aiohttp's; it never sees more than one request at a time, and no body."""
+
+    def __init__(self, table: ConnectionTable, peer: str, channel: socket, handler: RequestHandler) -> None:
+        self._table = table
+        self.peer = peer
+        self._channel = channel
+        self.handler = handler
+        self._transport: asyncio.Transport | None = None
+        self._buffer = bytearray()
+        self._is_paused = False
+        #: The client does not read what is written.
+        self._is_deaf = False
+        self._timer: asyncio.TimerHandle | None = None
+        self.phase = Phase.HANDSHAKE
+
+    @property
+    def waits_for_client(self) -> bool:
+        """Nothing happens before the client does something: it may be cut off without harm to anybody else."""
+        if self.phase is not Phase.ANSWER or self._is_deaf:
+            return True
+        return self._transport is not None and self._transport.is_closing()
+
+    def begin(self) -> None:
+        self._enter(Phase.HANDSHAKE)
+
+    def abort(self) -> None:
+        """At once, without a farewell that would have to be waited for."""
+        if self._transport is not None:
+            self._transport.abort()
+            return
+        try:
+            self._channel.shutdown(SHUT_RDWR)
+        except OSError:
+            return  # it has gone already
+
+    def answered(self) -> None:
+        """The answer has been written; the next request may begin."""
+        if self._transport is None or self._transport.is_closing() or self not in self._table:
+            return
+        self._enter(Phase.HEAD if self._buffer else Phase.IDLE)
+        if self._is_paused:
+            self._is_paused = False
+            self._transport.resume_reading()
+        self._take_head()
+
+    def forget(self) -> None:
+        """The connection has ended."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._table.remove(self)
+
+    # -- called by the event loop ------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # Not isinstance: uvloop's transports are none of asyncio's classes.
+        self._transport = cast(asyncio.Transport, transport)
+        if self not in self._table:
+            self.abort()  # another one got its place while it was shaking hands
+            return
+        self._enter(Phase.HEAD)
+        self.handler.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self not in self._table:
+            return
+        self._buffer += data
+        if self.phase is Phase.IDLE:
+            self._enter(Phase.HEAD)
+        if self.phase is Phase.HEAD:
+            self._take_head()
+        elif len(self._buffer) > self._table.limits.head_bytes and self._transport is not None and not self._is_paused:
+            self._is_paused = True
+            self._transport.pause_reading()
+
+    def eof_received(self) -> None:
+        self.handler.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.forget()
+        self.handler.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._is_deaf = True
+        self.handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._is_deaf = False
+        self.handler.resume_writing()
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _take_head(self) -> None:
+        end = self._buffer.find(_HEAD_END, 0, self._table.limits.head_bytes)
+        if end >= 0:
+            head = bytes(self._buffer[: end + len(_HEAD_END)])
+            del self._buffer[: len(head)]
+            self._enter(Phase.ANSWER)
+            self.handler.data_received(head)
+        elif len(self._buffer) >= self._table.limits.head_bytes:
+            self._refuse()
+
+    def _refuse(self) -> None:
+        if self._transport is not None:
+            self._transport.write(_TOO_LONG)
+            self._transport.close()
+            self._enter(Phase.ANSWER)
+
+    def _enter(self, phase: Phase) -> None:
+        self.phase = phase
+        self._table.moved(self)
+        if self._timer is not None:
+            self._timer.cancel()
+        seconds = self._table.seconds_for(phase)
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.abort)
+
+
+class ConnectionTable:
+    """All connections of a server."""
+
+    def __init__(self, limits: ConnectionLimits, make_handler: Callable[[], RequestHandler]) -> None:
+        self.limits = limits
+        self._make_handler = make_handler
+        self._seconds = {
+            Phase.HANDSHAKE: limits.handshake,
+            Phase.HEAD: limits.head,
+            Phase.IDLE: limits.idle,
+            Phase.ANSWER: limits.answer,
+        }
+        #: By aiohttp's handler; who has been in the same phase the longest comes first.
+        self._gates: OrderedDict[RequestHandler, Gate] = OrderedDict()
+        self._of_address: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return len(self._gates)
+
+    @property
+    def busy(self) -> int:
+        """How many are being answered."""
+        return sum(not gate.waits_for_client for gate in self._gates.values())
+
+    def __contains__(self, gate: Gate) -> bool:
+        return gate.handler in self._gates
+
+    def admit(self, channel: socket, peer: str) -> Gate | None:
+        """None: there are too many, and every one of them is being answered."""
+        if self._of_address[peer] >= self.limits.connections_of_one_address and not self.cut_oldest(peer):
+            return None
+        if len(self._gates) >= self.limits.connections and not self.cut_oldest():
+            return None
+        gate = Gate(self, peer, channel, self._make_handler())
+        self._gates[gate.handler] = gate
+        self._of_address[peer] += 1
+        gate.begin()
+        return gate
+
+    def cut_oldest(self, peer: str | None = None) -> bool:
+        """Ends the connection, of that address or of any, that has been waiting for its client the longest."""
+        gates = (gate for gate in self._gates.values() if peer in (None, gate.peer))
+        found = next((gate for gate in gates if gate.waits_for_client), None)
+        if found is None:
+            return False
+        found.abort()
+        # Its place is free at once; that it has ended is heard of later.
+        found.forget()
+        return True
+
+    def gate_of(self, handler: object) -> Gate | None:
+        return self._gates.get(cast(RequestHandler, handler))
+
+    def cut_all(self) -> None:
+        for gate in list(self._gates.values()):
+            gate.abort()
+
+    # -- for gates ---------------------------------------------------------------------------------------------------
+
+    def seconds_for(self, phase: Phase) -> float:
+        return self._seconds[phase]
+
+    def moved(self, gate: Gate) -> None:
+        self._gates.move_to_end(gate.handler)
+
+    def remove(self, gate: Gate) -> None:
+        if self._gates.pop(gate.handler, None) is not None:
+            self._of_address[gate.peer] -= 1
+            if not self._of_address[gate.peer]:
+                del self._of_address[gate.peer]
