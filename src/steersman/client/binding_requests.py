@@ -12,9 +12,9 @@ from typing import Final
 import msgspec
 
 from steersman import api
-from steersman.api import codec
 from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
+from steersman.client.foreign_json import decode_foreign
 from steersman.client.retry import RetryPolicy, retrying
 from steersman.client.timing import Timing
 from steersman.client.transport import Response, Transport
@@ -94,9 +94,9 @@ class BindingRequests:
 
         try:
             answer = await retrying(call, self._timing, policy, idempotent=True)
+            found = decode_foreign(answer.body, api.Pod, f"pod {api.key(pod)}")
         except ClientError as failure:
             return False if isinstance(failure, ApiError) and failure.is_not_found else None
-        found = codec.decode(answer.body, api.Pod)
         return (found.metadata.uid, found.spec.node_name) == (pod.metadata.uid, node_name)
 
 
