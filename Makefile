@@ -6,7 +6,7 @@ BUNDLES := $(or $(wildcard ../shared/golden/*.jsonl.gz),$(wildcard tests/golden/
 # FILES=… runs some of them.
 FILES ?= $(BUNDLES)
 
-.PHONY: run test check bench race conformance e2e install clean
+.PHONY: run test check bench race conformance e2e chaos install clean
 
 install: $(STAMP)
 
@@ -38,6 +38,11 @@ conformance: $(STAMP)
 
 e2e: $(STAMP)
 	@sh scripts/control_plane/test.sh $(PY) $(TESTS)
+
+# Random faults over two replicas on a real control plane: make chaos MINUTES=30 SEED=7 CHAOS="--scheduler steersman"
+chaos: $(STAMP)
+	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh) $(PY) -m tests.chaos \
+		--minutes $(or $(MINUTES),5) --seed $(or $(SEED),1) $(CHAOS)
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -74,7 +74,6 @@ class RunRecord:
     #: Of those that were asked to end after the judgement.
     last_exit_codes: dict[str, int | str] = field(default_factory=dict)
     created: int = 0
-    victims: int = 0
     orphans: int = 0
     #: Nodes that had more CPU given away than they have, at the moment of a binding; with both amounts.
     overcommitted: list[str] = field(default_factory=list)
@@ -203,7 +202,7 @@ class ChaosRun:
             record.logs[replica.name] = replica.process.log_text()
         record.nodes_seen = dict(follower.nodes)
         record.created = self._tenants.created
-        record.victims, record.orphans = self._kubelets.victims, self._kubelets.orphans
+        record.orphans = self._kubelets.orphans
         record.overcommitted = self._kubelets.overcommitted
 
 

@@ -153,7 +153,7 @@ def _fill(
     end: float,
     chance: random.Random,
 ) -> None:
-    """Faults between `begin` and `end`: severe ones whenever the cluster has recovered from the last of them, else mild ones."""
+    """Faults between `begin` and `end`: severe ones when the cluster has recovered from the last of them, else mild ones."""
     decks = [FaultDeck(severe, chance), FaultDeck(mild, chance)]
     now = begin
     while now < end:

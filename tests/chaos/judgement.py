@@ -258,6 +258,7 @@ def _expected_end(life: ProcessLife) -> bool:
 def _figures(record: RunRecord, terms: Sequence[LeaseTerm], unfenced: Sequence[UnfencedWrite]) -> dict[str, Any]:
     seconds = record.load_ended - record.began
     bound = len(bindings(record))
+    granted_to_replicas = [request for request in record.requests if request.sender is not None and request.granted]
     all_latencies = _latency([waited for _, waited in latencies(record)])
     first, last = quiet_latencies(record)
     ends = Counter(str(life.exit_code) for life in record.lives if life.exit_code is not None)
@@ -268,7 +269,7 @@ def _figures(record: RunRecord, terms: Sequence[LeaseTerm], unfenced: Sequence[U
         "pods created": record.created,
         "pods bound": bound,
         "pods bound per second": round(bound / seconds, 2),
-        "victims of preemption": record.victims,
+        "victims of preemption": sum(one.resource == "pods" and one.verb == "delete" for one in granted_to_replicas),
         "pods of deleted nodes": record.orphans,
         "processes": len(record.lives),
         "exit codes": dict(sorted(ends.items())),

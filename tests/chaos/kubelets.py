@@ -27,7 +27,6 @@ class Kubelets:
         self._bound: dict[tuple[str, str], tuple[str, int]] = {}
         self.overcommitted: list[str] = []
         self._ending: set[tuple[str, str]] = set()
-        self.victims = 0
         self.orphans = 0
 
     def run(self) -> None:
@@ -66,7 +65,6 @@ class Kubelets:
             self._bound[_key(pod)] = bound_to(pod), _cpu_request(pod)
             self._weigh(bound_to(pod))
         if pod["metadata"].get("deletionTimestamp") and _key(pod) not in self._ending:
-            self.victims += 1
             self._end(_key(pod))
 
     def _weigh(self, node: str) -> None:
