@@ -10,16 +10,18 @@ from typing import Any, Final
 import msgspec
 from tests.chaos.chaos_run import RunRecord
 from tests.chaos.fault_schedule import FaultSchedule
-from tests.chaos.judgement import Findings
+from tests.chaos.judgement import Findings, Stall
 
 _WIDTH: Final = 100
 _LABEL: Final = 36
-_HIDDEN: Final = frozenset({"memory"})
+#: Too long for a column; in the JSON.
+_HIDDEN: Final = frozenset({"memory", "stalls"})
 
 
 def report_lines(findings: Sequence[Findings]) -> Iterator[str]:
     for found in findings:
         yield from _verdict_lines(found)
+        yield from _stall_lines(found)
     yield from _figure_lines(findings)
 
 
@@ -30,6 +32,14 @@ def _verdict_lines(found: Findings) -> Iterator[str]:
         first, *rest = textwrap.wrap(verdict.text, _WIDTH - 34) or [""]
         yield f"  {mark}  {verdict.rule:24} {first}"
         yield from (f"{'':34}{line}" for line in rest)
+
+
+def _stall_lines(found: Findings) -> Iterator[str]:
+    """The three longest."""
+    stopped: list[Stall] = sorted(found.figures["stalls"], key=lambda stall: -stall.seconds)[:3]
+    for stall in stopped:
+        line = f"nothing bound for {stall.seconds:.0f} s from {stall.begin:.0f} s on: {', '.join(stall.faults) or 'no fault'}"
+        yield f"         {textwrap.shorten(line, _WIDTH - 9, placeholder=' …')}"
     yield ""
 
 

@@ -15,6 +15,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from statistics import median, quantiles
 from typing import Any, Final
 
@@ -37,6 +38,7 @@ SLOWER_P50, SLOWER_P50_SECONDS = 2.0, 0.1
 SLOWER_P99, SLOWER_P99_SECONDS = 3.0, 1.0
 _ENDED_BY_FAULT: Final = {"SIGKILL": {-9}, "SIGTERM": {0, 1}}
 LEASE_LOST: Final = 1
+STALL_SECONDS: Final = 5.0
 _PROGRAM_ERRORS: Final = re.compile(
     r"^(?:Traceback \(most recent call last\)|panic: |fatal error: |.*internal error).*", re.M
 )
@@ -73,6 +75,15 @@ class Latency:
     probes: int
     p50: float
     p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """`begin` is counted from the start of the run, in seconds."""
+
+    begin: float
+    seconds: float
+    faults: list[str]
 
 
 @dataclass(slots=True)
@@ -210,6 +221,22 @@ def _latency(seconds: Sequence[float]) -> Latency:
     return Latency(len(seconds), median(seconds), quantiles(seconds, n=100, method="inclusive")[98])
 
 
+def stalls(record: RunRecord) -> list[Stall]:
+    """Stretches of the load without any binding, although probes come all the time, and the faults of that time."""
+    bound = [request.received for request in record.requests if request.resource == "pods/binding" and request.granted]
+    moments = [record.began, *(time for time in bound if record.began < time < record.load_ended), record.load_ended]
+    return [
+        Stall(begin - record.began, end - begin, _faults_between(record, begin, end))
+        for begin, end in pairwise(moments)
+        if end - begin >= STALL_SECONDS
+    ]
+
+
+def _faults_between(record: RunRecord, begin: float, end: float) -> list[str]:
+    touching = (one for one in record.faults if one.began < end and (one.ended or record.load_ended) > begin)
+    return [fault.kind for fault in touching]
+
+
 def judge_room(record: RunRecord) -> Verdict:
     """Rule 6: at the moment of every binding for CPU, and at the end for everything."""
     at_the_end = overcommitted(record.final.pods, record.final.nodes)
@@ -261,6 +288,7 @@ def _figures(record: RunRecord, terms: Sequence[LeaseTerm], unfenced: Sequence[U
     granted_to_replicas = [request for request in record.requests if request.sender is not None and request.granted]
     all_latencies = _latency([waited for _, waited in latencies(record)])
     first, last = quiet_latencies(record)
+    stopped = stalls(record)
     ends = Counter(str(life.exit_code) for life in record.lives if life.exit_code is not None)
     followed = followed_lives(record.lives, seconds, record.load_ended)
     return {
@@ -275,6 +303,8 @@ def _figures(record: RunRecord, terms: Sequence[LeaseTerm], unfenced: Sequence[U
         "exit codes": dict(sorted(ends.items())),
         "leases": len(terms),
         "seconds without a leader": round(leaderless_seconds(terms, record.began, record.load_ended), 1),
+        "longest time without a binding s": round(max((stall.seconds for stall in stopped), default=0.0), 1),
+        "stalls": stopped,
         "writes without the lease": len(unfenced),
         "of them while another held it": sum(one.held_by is not None for one in unfenced),
         "probes of /livez without an answer": {name: len(times) for name, times in record.unanswered_probes.items()},

@@ -8,9 +8,10 @@ import pytest
 from tests.chaos.audit_trail import AuditedRequest, LifeKey
 from tests.chaos.chaos_report import report_lines
 from tests.chaos.chaos_run import ChaosOptions, RunRecord
+from tests.chaos.fault_injection import FaultRecord
 from tests.chaos.fault_schedule import plan_faults
 from tests.chaos.final_state import FinalState
-from tests.chaos.judgement import judge
+from tests.chaos.judgement import judge, stalls
 from tests.chaos.replicas import STEERSMAN, ProcessLife
 
 from steersman.testing import make_node, make_pod
@@ -132,6 +133,16 @@ def test_an_end_by_a_fault_or_a_lost_lease_is_in_order(record: RunRecord, code: 
 def test_an_error_of_the_program_in_its_log_fails(record: RunRecord, line: str) -> None:
     record.logs["a"] = f"all is well\n{line}\n"
     assert failing(record) == ["exit codes and logs"]
+
+
+def test_a_time_without_bindings_is_shown_with_the_faults_in_it(record: RunRecord) -> None:
+    record.faults = [
+        FaultRecord(1, "etcd-asleep", "server", 100.0, 110.0),
+        FaultRecord(2, "clock-jump", "a", 200.0, 200.0),
+    ]
+    record.requests = [one for one in record.requests if not 100 < one.received < 120 or one.resource != "pods/binding"]
+    [stall] = stalls(record)
+    assert (round(stall.begin), round(stall.seconds), stall.faults) == (100, 21, ["etcd-asleep"])
 
 
 def test_the_report_fits_a_terminal(record: RunRecord) -> None:
