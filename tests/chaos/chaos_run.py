@@ -73,7 +73,6 @@ class RunRecord:
     logs: dict[str, str] = field(default_factory=dict)
     #: Of those that were asked to end after the judgement.
     last_exit_codes: dict[str, int | str] = field(default_factory=dict)
-    created: int = 0
     orphans: int = 0
     #: Nodes that had more CPU given away than they have, at the moment of a binding; with both amounts.
     overcommitted: list[str] = field(default_factory=list)
@@ -201,7 +200,6 @@ class ChaosRun:
             record.unanswered_probes[replica.name] = replica.unanswered_probes
             record.logs[replica.name] = replica.process.log_text()
         record.nodes_seen = dict(follower.nodes)
-        record.created = self._tenants.created
         record.orphans = self._kubelets.orphans
         record.overcommitted = self._kubelets.overcommitted
 

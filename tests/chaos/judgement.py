@@ -294,7 +294,7 @@ def _figures(record: RunRecord, terms: Sequence[LeaseTerm], unfenced: Sequence[U
     return {
         "minutes": round(seconds / 60, 1),
         "faults": len(record.faults),
-        "pods created": record.created,
+        "pods created": sum(one.resource == "pods" and one.sender is None and one.granted for one in record.requests),
         "pods bound": bound,
         "pods bound per second": round(bound / seconds, 2),
         "victims of preemption": sum(one.resource == "pods" and one.verb == "delete" for one in granted_to_replicas),
