@@ -48,6 +48,8 @@ _PROBE_SECONDS: Final = 2.0
 #: As long as a kubelet would wait; and as long as a process may take until it listens.
 _PROBE_TIMEOUT_SECONDS: Final = 5.0
 _START_SECONDS: Final = 15.0
+#: Connections of a process that ends break before its end is noticed.
+_END_SECONDS: Final = 0.5
 
 
 @dataclass(slots=True)
@@ -172,8 +174,10 @@ class Replica:
         while not ended.wait(_PROBE_SECONDS):
             life = self.life
             has_started = self.alive and time.time() - life.begin > _START_SECONDS
-            if has_started and not self._answers() and self.alive and self.life is life:
-                self.unanswered_probes.append(time.time())
+            if has_started and not self._answers():
+                ended.wait(_END_SECONDS)
+                if self.alive and self.life is life:
+                    self.unanswered_probes.append(time.time())
 
     def _answers(self) -> bool:
         """Whatever it says: a leader that cannot renew its lease is right not to call itself healthy."""
