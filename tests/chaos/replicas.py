@@ -24,7 +24,7 @@ from tests.e2e.faults import shifted_clock
 from tests.e2e.faults.faults import Request
 from tests.e2e.faults.proxy import FaultProxy
 
-from steersman.testing.control_plane import ControlPlane, JsonObject, KubeScheduler, SchedulerProcess
+from steersman.testing.control_plane import ComponentError, ControlPlane, JsonObject, KubeScheduler, SchedulerProcess
 
 STEERSMAN, KUBE_SCHEDULER = "steersman", "kube-scheduler"
 LEASE_NAME: Final = "kube-scheduler"
@@ -136,7 +136,7 @@ class Replica:
     def _sample(self, now: float) -> None:
         try:
             self.life.memory.append((now, self.process.rss()))
-        except (OSError, RuntimeError):
+        except (OSError, ComponentError):
             return  # it has ended meanwhile: the next tick notices
 
     # What chaos does to it.
