@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import msgspec
 from tests.chaos.chaos_run import RunRecord
-from tests.chaos.fault_schedule import FaultSchedule
-from tests.chaos.judgement import Findings, Stall
+from tests.chaos.fault_schedule import LEADER, STANDBY, FaultSchedule
+from tests.chaos.judgement import Findings
+from tests.chaos.run_measures import Stall
 
 _WIDTH: Final = 100
 _LABEL: Final = 36
@@ -48,7 +49,8 @@ def _figure_lines(findings: Sequence[Findings]) -> Iterator[str]:
     for name in findings[0].figures:
         if name not in _HIDDEN:
             yield f"{name:{_LABEL}}" + "".join(f"{_cell(found.figures[name]):>24}" for found in findings)
-    yield f"{'memory of long-lived processes MB':{_LABEL}}" + "".join(f"{_memory(found):>24}" for found in findings)
+    for role in (LEADER, STANDBY):
+        yield f"{f'memory of a {role} MB':{_LABEL}}" + "".join(f"{_memory(found, role):>24}" for found in findings)
 
 
 def _cell(value: object) -> str:
@@ -59,9 +61,9 @@ def _cell(value: object) -> str:
     return str(value)
 
 
-def _memory(found: Findings) -> str:
+def _memory(found: Findings, role: str) -> str:
     """Of the process that was followed for longest."""
-    lives: list[dict[str, Any]] = found.figures["memory"]
+    lives: list[dict[str, Any]] = [one for one in found.figures["memory"] if one["role"] == role]
     if not lives:
         return "-"
     longest = max(lives, key=lambda life: float(life["minutes"]))

@@ -20,7 +20,7 @@ LEADER, STANDBY, SERVER, BOTH = "leader", "standby", "server", "both"
 MOST_AT_ONCE: Final = 3
 """So many faults may be in force at the same time."""
 _SECONDS_PER_FAULT: Final = 7.0
-_LASTING_SHARE: Final = 0.5
+_LASTING_SHARE: Final = 0.6
 _RECOVERY_SECONDS: Final = LEASE_SECONDS + 2 * RETRY_SECONDS
 """Between two faults that may cost the lease: a cluster that never has a leader shows nothing."""
 

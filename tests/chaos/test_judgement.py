@@ -11,8 +11,9 @@ from tests.chaos.chaos_run import ChaosOptions, RunRecord
 from tests.chaos.fault_injection import FaultRecord
 from tests.chaos.fault_schedule import plan_faults
 from tests.chaos.final_state import FinalState
-from tests.chaos.judgement import judge, stalls
+from tests.chaos.judgement import judge
 from tests.chaos.replicas import STEERSMAN, ProcessLife
+from tests.chaos.run_measures import stalls
 
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import manifest
@@ -94,6 +95,14 @@ def test_memory_that_is_not_where_it_was_fails(record: RunRecord, factor: float)
 def test_memory_of_a_process_that_ended_early_shows_nothing(record: RunRecord) -> None:
     record.lives[0].memory = record.lives[0].memory[:200]
     assert failing(record) == ["flat memory"]
+
+
+def test_a_standby_that_is_elected_may_take_more_memory(record: RunRecord) -> None:
+    grown = [(float(second), (100 if second < END / 2 else 150) * MB) for second in range(int(END))]
+    record.lives.append(ProcessLife("b", 1, 0.0, END, 0, "SIGTERM", grown))
+    assert failing(record) == ["flat memory"]
+    record.requests += [request("update", "leases", "kube-scheduler", END / 2 + 0.1, sender=LifeKey("b", 1))]
+    assert "flat memory" not in failing(record)
 
 
 def test_a_slow_end_fails(record: RunRecord) -> None:
