@@ -27,6 +27,7 @@ from tests.chaos.persistence import HarnessThread, Persistent
 from tests.chaos.pod_templates import PRIORITIES
 from tests.chaos.replicas import ProcessLife, Replica, scheduler_rights
 from tests.chaos.tenants import Tenants
+from tests.e2e.faults.arena import OBSERVER
 from tests.e2e.faults.conftest import observer_token
 from tests.e2e.faults.following import PodFollower
 from tests.e2e.objects import priority_class
@@ -107,14 +108,14 @@ class ChaosRun:
         self._plane = plane
         self._ended = threading.Event()
         stack.callback(self._ended.set)
-        self._token = observer_token(plane)
+        token = observer_token(plane)
         seed = options.schedule.seed
         self._nodes = NodeOperator(self._persistent(stack), options.nodes, seed)
         self._tenants = Tenants(self._persistent(stack), self._nodes, options.rate, options.lifetime, seed)
         self._kubelets = Kubelets(stack.enter_context(plane.client("admin")), self._persistent(stack), self._nodes)
         self._replicas = [Replica(name, plane, options.scheduler) for name in REPLICAS]
         self._injector = FaultInjector(
-            plane, self._replicas, self._tenants, self._nodes, self._persistent(stack), self._token
+            plane, self._replicas, self._tenants, self._nodes, self._persistent(stack), token
         )
         stack.callback(self._injector.close)
         self._threads: list[HarnessThread] = []
@@ -135,7 +136,9 @@ class ChaosRun:
         self._follow_schedule(record)
         self._stop_load()
         record.load_ended = time.time()
-        record.final = wait_for_final_state(self._plane, self._injector, self._token, self._tick)
+        # A new one: tokens hold for an hour.
+        token = self._persistent(self._stack)(partial(self._plane.admin.token, OBSERVER)) or ""
+        record.final = wait_for_final_state(self._plane, self._injector, token, self._tick)
         self._write_down(record, follower)
         return record
 
