@@ -36,7 +36,7 @@ from steersman.testing.control_plane import bound_to
 
 FLAT_MEMORY: Final = 0.10
 #: The end may be slower than the beginning by this factor, or by so many seconds: small times vary more.
-SLOWER_P50, SLOWER_P50_SECONDS = 2.0, 0.1
+SLOWER_P50, SLOWER_P50_SECONDS = 2.0, 0.25
 SLOWER_P99, SLOWER_P99_SECONDS = 3.0, 1.0
 _ENDED_BY_FAULT: Final = {"SIGKILL": {-9}, "SIGTERM": {0, 1}}
 LEASE_LOST: Final = 1
