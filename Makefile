@@ -9,7 +9,7 @@ FILES ?= $(BUNDLES)
 TOOLS := .venv-tools
 TOOLS_STAMP := $(TOOLS)/.installed
 
-.PHONY: run test check bench race conformance e2e matrix lowest lock sbom release spdx install clean
+.PHONY: run test check bench race conformance e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
@@ -45,6 +45,11 @@ conformance: $(STAMP)
 
 e2e: $(STAMP)
 	@sh scripts/control_plane/test.sh $(PY) $(TESTS)
+
+# Random faults over two replicas on a real control plane: make chaos MINUTES=30 SEED=7 CHAOS="--scheduler steersman"
+chaos: $(STAMP)
+	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh) $(PY) -m tests.chaos \
+		--minutes $(or $(MINUTES),5) --seed $(or $(SEED),1) $(CHAOS)
 
 # `make test` with every supported Python that is found here; TESTS="tests/api tests/client" runs a part of it.
 matrix:

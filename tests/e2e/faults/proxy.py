@@ -13,11 +13,11 @@ import asyncio
 import ssl
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self, TypeVar
+from typing import Final, Self, TypeAlias, TypeVar
 
 import aiohttp
 from aiohttp import web
@@ -46,13 +46,15 @@ GONE: Final = (
     b'"message":"too old resource version","reason":"Expired","code":410}}\n'
 )
 FaultT = TypeVar("FaultT", bound=Fault)
+Stamp: TypeAlias = Callable[[Request], Mapping[str, str]]
 
 
 class FaultProxy:
     """Between `with` and its end it listens at `url`; `kubeconfig` leads there."""
 
-    def __init__(self, plane: ControlPlane, user: str = SCHEDULER_USER) -> None:
-        """Without a user it shows no certificate: then only tokens count."""
+    def __init__(self, plane: ControlPlane, user: str = SCHEDULER_USER, stamp: Stamp = lambda request: {}) -> None:
+        """Without a user it shows no certificate: then only tokens count. `stamp` gives further headers for the server."""
+        self._stamp = stamp
         self._server = plane.url
         self._to_server = _client_tls(plane, user)
         self._to_client = _server_tls(plane)
@@ -135,6 +137,7 @@ class FaultProxy:
 
     async def _forward(self, request: web.Request, seen: Request, hits: list[Fault]) -> web.StreamResponse:
         headers = {name: value for name, value in request.headers.items() if name.lower() not in NOT_FORWARDED}
+        headers.update(self._stamp(seen))
         url = URL(self._server + request.raw_path, encoded=True)
         limits = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
         body = await request.read()
