@@ -233,7 +233,6 @@ class Scheduler:
                 self.options.max_in_unschedulable,
             ),
             pod_lookup=self.pods.get,
-            namespace_labels=self.cache.namespace_labels,
             metrics=self._queue_metrics(),
         )
 

@@ -1,4 +1,4 @@
-"""What the queue needs to know of a scheduling profile: who may gate its pods, and which events may wake them."""
+"""Settings of the queue: durations, and of each scheduling profile who may gate its pods and which events may wake them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,21 @@ from typing import Final, Protocol
 from steersman import api
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """Durations in seconds."""
+
+    initial_backoff: float = 1.0
+    """After the first failure; every further failure doubles it."""
+    max_backoff: float = 10.0
+    """Where the doubling ends; 0 switches backoff off."""
+    max_in_unschedulable: float = 300.0
+    """A pod that has been unschedulable for longer is tried again without a reason."""
+
+
+DEFAULT_QUEUE_SETTINGS = QueueSettings()
 
 
 class PreEnqueue(Protocol):

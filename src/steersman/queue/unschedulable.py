@@ -27,8 +27,8 @@ class UnschedulablePods:
         #: All pods here; first comes the one that will have waited too long first.
         self.pods = QueuedPodHeap(lambda queued: (self._deadline(queued),))
         #: Plugin → pods here that it rejected, by key. No empty values.
-        self._rejected_by: dict[str, dict[str, QueuedPodInfo]] = {}
-        #: Pod key → where `_rejected_by` lists it. Same keys as `pods`.
+        self._by_rejector: dict[str, dict[str, QueuedPodInfo]] = {}
+        #: Pod key → where `_by_rejector` lists it. Same keys as `pods`.
         self._listed_under: dict[str, frozenset[str]] = {}
         #: Keys of the pods here that have a gating plugin.
         self.gated: set[str] = set()
@@ -74,11 +74,11 @@ class UnschedulablePods:
         first = self.pods.peek()
         return None if first is None else self._deadline(first) + 1
 
-    def concerned(self, plugins: Iterable[str]) -> list[QueuedPodInfo]:
+    def rejected_by(self, plugins: Iterable[str]) -> list[QueuedPodInfo]:
         """The pods that an event may wake in which only these plugins are interested."""
         found: dict[str, QueuedPodInfo] = {}
         for plugin in (*plugins, _ANY_EVENT):
-            found.update(self._rejected_by.get(plugin, {}))
+            found.update(self._by_rejector.get(plugin, {}))
         return list(found.values())
 
     def _list(self, queued: QueuedPodInfo) -> None:
@@ -91,14 +91,14 @@ class UnschedulablePods:
             self._unlist(key)
         self._listed_under[key] = names
         for name in names:
-            self._rejected_by.setdefault(name, {})[key] = queued
+            self._by_rejector.setdefault(name, {})[key] = queued
 
     def _unlist(self, key: str) -> None:
         for name in self._listed_under.pop(key):
-            listed = self._rejected_by[name]
+            listed = self._by_rejector[name]
             del listed[key]
             if not listed:
-                del self._rejected_by[name]
+                del self._by_rejector[name]
 
     def problems(self) -> Iterator[str]:
         yield from self.pods.problems()
@@ -111,7 +111,7 @@ class UnschedulablePods:
                 yield f"{queued} waits although nothing rejected it"
             if self._listed_under.get(queued.key, frozenset()) - {_ANY_EVENT} != queued.rejectors:
                 yield f"{queued} is not listed under what rejected it, {sorted(queued.rejectors)}"
-        listed = {(name, key) for name, pods in self._rejected_by.items() for key in pods}
+        listed = {(name, key) for name, pods in self._by_rejector.items() for key in pods}
         if listed != {(name, key) for key, names in self._listed_under.items() for name in names}:
             yield "the index by plugin does not agree with the list of its entries"
         if not self._listed_under.keys() == {queued.key for queued in self.pods} >= self.gated:

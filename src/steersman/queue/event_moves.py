@@ -15,11 +15,11 @@ from steersman.queue.queued_pod import QueuedPodInfo
 from steersman.queue.requeue import Requeuer
 from steersman.queue.sub_queues import SubQueues
 
-Preselection = Callable[[QueuedPodInfo], bool]
+PreCheck = Callable[[api.Pod], bool]
 """Whether a waiting pod is to be considered at all."""
 
 
-class Waker:
+class EventMoves:
     """Moves waiting pods, and keeps events for the pods in flight."""
 
     def __init__(
@@ -32,9 +32,10 @@ class Waker:
 
     @property
     def hears_events(self) -> bool:
+        """Whether an event could matter: a pod waits for one, or is in flight and must not miss it."""
         return bool(self._queues.unschedulable.pods) or bool(self._queues.in_flight.pods)
 
-    def event(self, event: ClusterEvent, old: object, new: object, admits: Preselection | None) -> bool:
+    def event(self, event: ClusterEvent, old: object, new: object, pre_check: PreCheck | None) -> bool:
         """Move the pods that an event may help. An event that nobody registered for is not even remembered."""
         if not self.hears_events:
             return False
@@ -42,8 +43,10 @@ class Waker:
         if not interest:
             return False
         waiting = self._queues.unschedulable
-        concerned = list(waiting.pods) if interest.is_wildcard else waiting.concerned(interest.plugins)
-        return self._wake(concerned if admits is None else filter(admits, concerned), interest, old, new)
+        pods = list(waiting.pods) if interest.is_wildcard else waiting.rejected_by(interest.plugins)
+        if pre_check is not None:
+            pods = [queued for queued in pods if pre_check(queued.pod)]
+        return self._move(pods, interest, old, new)
 
     def update(self, queued: QueuedPodInfo, old: api.Pod, new: api.Pod) -> bool:
         """The pod itself, which waits, has changed: try the reasons in turn until one moves it."""
@@ -61,9 +64,9 @@ class Waker:
         for queued in overdue:
             queued.was_flushed = True
             queued.flushed_at = now
-        return bool(overdue) and self._wake(overdue, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None)
+        return bool(overdue) and self._move(overdue, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None)
 
-    def _wake(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: object, new: object) -> bool:
+    def _move(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: object, new: object) -> bool:
         now = self._current_time()
         ready = False
         for queued in pods:
