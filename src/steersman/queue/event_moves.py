@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from steersman import api
 from steersman.framework.events import UNSCHEDULABLE_TIMEOUT, ClusterEvent, pod_update_events
 from steersman.queue.hints import HintTable, Interest, Strategy
+from steersman.queue.profile import TellingGate
 from steersman.queue.queued_pod import QueuedPodInfo
 from steersman.queue.requeue import Requeuer
 from steersman.queue.sub_queues import SubQueues
@@ -23,11 +24,17 @@ class EventMoves:
     """Moves waiting pods, and keeps events for the pods in flight."""
 
     def __init__(
-        self, queues: SubQueues, hints: HintTable, requeuer: Requeuer, current_time: Callable[[], int]
+        self,
+        queues: SubQueues,
+        hints: HintTable,
+        requeuer: Requeuer,
+        telling_gates: Iterable[TellingGate],
+        current_time: Callable[[], int],
     ) -> None:
         self._queues = queues
         self._hints = hints
         self._requeuer = requeuer
+        self._telling_gates = tuple(telling_gates)
         self._current_time = current_time
 
     @property
@@ -44,6 +51,8 @@ class EventMoves:
             return False
         waiting = self._queues.unschedulable
         pods = list(waiting.pods) if interest.is_wildcard else waiting.rejected_by(interest.plugins)
+        if not interest.is_wildcard:
+            pods += self._released(interest, old, new)
         if pre_check is not None:
             pods = [queued for queued in pods if pre_check(queued.pod)]
         return self._move(pods, interest, old, new)
@@ -65,6 +74,14 @@ class EventMoves:
             queued.was_flushed = True
             queued.flushed_at = now
         return bool(overdue) and self._move(overdue, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None)
+
+    def _released(self, interest: Interest, old: object, new: object) -> list[QueuedPodInfo]:
+        """The pods that gates which tell whom an event releases may let pass now."""
+        released: list[QueuedPodInfo] = []
+        for gate in self._telling_gates:
+            if gate.name in interest.plugins:
+                released += self._queues.unschedulable.gated_by(gate.name, gate.released_by(interest.event, old, new))
+        return released
 
     def _move(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: object, new: object) -> bool:
         now = self._current_time()

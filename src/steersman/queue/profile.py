@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from steersman import api
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
@@ -36,6 +36,13 @@ class PreEnqueue(Protocol):
         """None or Success lets the pod in; everything else gates it until an event that the plugin registered for."""
 
 
+@runtime_checkable
+class TellingGate(PreEnqueue, Protocol):
+    """A PreEnqueue plugin that tells whom an event releases; see `framework.plugin.TellsReleasedPods`."""
+
+    def released_by(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]: ...
+
+
 HintRow = tuple[str, ClusterEventWithHint]
 """A plugin's name with one of its registrations."""
 
@@ -46,6 +53,10 @@ class QueueProfile:
 
     pre_enqueue: Sequence[PreEnqueue] = ()
     hints: Sequence[HintRow] = ()
+
+    @property
+    def telling_gates(self) -> list[TellingGate]:
+        return [plugin for plugin in self.pre_enqueue if isinstance(plugin, TellingGate)]
 
 
 _EVERYTHING: Final = tuple(

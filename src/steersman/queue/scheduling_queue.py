@@ -71,15 +71,22 @@ class SchedulingQueue:
         self._monotonic = clock.monotonic
         self._serials = count(1)
         initial, maximum = _microseconds(settings.initial_backoff), _microseconds(settings.max_backoff)
+        # Two profiles may each have a plugin of one name: then both are asked, and tell of their own pods.
+        telling_gates = [gate for profile in profiles.values() for gate in profile.telling_gates]
         self._queues = SubQueues(
             ActiveQueue(sort_key, self.metrics),
             BackoffQueue(initial, maximum, sort_key, self.metrics),
-            UnschedulablePods(_microseconds(settings.max_in_unschedulable), profiles.keys(), self.metrics),
+            UnschedulablePods(
+                _microseconds(settings.max_in_unschedulable),
+                profiles.keys(),
+                {gate.name for gate in telling_gates},
+                self.metrics,
+            ),
         )
         hints = HintTable(profiles, self.metrics)
         self._attempts = Attempts(self._queues, hints, self.metrics, self._serials)
         self._requeuer = Requeuer(self._queues, PreEnqueueGate(profiles, self.metrics), self.nominator)
-        self._event_moves = EventMoves(self._queues, hints, self._requeuer, self._now)
+        self._event_moves = EventMoves(self._queues, hints, self._requeuer, telling_gates, self._now)
 
     @property
     def scheduling_cycle(self) -> int:
