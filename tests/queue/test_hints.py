@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 import pytest
-from tests.queue.queues import NODE_ADD, NODE_LABEL, POD_LABEL, PROFILE, START, QueueUnderTest, row
+from tests.queue.queues import NODE_ADD, NODE_LABEL, POD_LABEL, PROFILE, QueueUnderTest, row
 
 from steersman import api
 from steersman.framework.events import (
@@ -138,37 +138,6 @@ def test_the_caller_may_admit_only_some_pods() -> None:
     test.queue.move_all(NODE_ADD, pre_check=lambda pod: (pod.spec.priority or 0) > 5)
 
     assert (low.place, high.place) == (Place.UNSCHEDULABLE, Place.BACKOFF)
-
-
-def test_an_assigned_pod_wakes_only_pods_that_want_to_be_near_it_or_are_spread() -> None:
-    interested = ClusterEvent(EventResource.POD, ActionType.ADD)
-    test = QueueUnderTest(row("InterPodAffinity", interested), row("PodTopologySpread", interested))
-    near = make_pod("near").pod_affinity("zone", {"app": "db"}).obj()
-    far = make_pod("far").pod_affinity("zone", {"app": "web"}).obj()
-    waiting = [
-        test.add_rejected(near, "InterPodAffinity"),
-        test.add_rejected(make_pod("spread").obj(), "PodTopologySpread"),
-        test.add_rejected(far, "InterPodAffinity"),
-        test.add_rejected(make_pod("elsewhere").namespace("other").obj(), "PodTopologySpread"),
-    ]
-    test.clock.set(START + 60)
-    test.queue.assigned_pod_added(make_pod("db-0").label("app", "db").node("n1").obj())
-
-    places = [queued.place for queued in waiting]
-    assert places == [Place.ACTIVE, Place.ACTIVE, Place.UNSCHEDULABLE, Place.UNSCHEDULABLE]
-
-
-def test_freed_resources_of_an_assigned_pod_may_wake_anybody() -> None:
-    scale_down = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_SCALE_DOWN)
-    label = ClusterEvent(EventResource.ASSIGNED_POD, ActionType.UPDATE_POD_LABEL)
-    test = QueueUnderTest(row("Fit", ClusterEvent(EventResource.POD, ActionType.UPDATE)))
-    test.add_rejected(make_pod("waiting").obj(), "Fit")
-    old, new = make_pod("db-0").node("n1").obj(), make_pod("db-0").node("n1").obj()
-    test.queue.assigned_pod_updated(old, new, label)
-    assert test.place("waiting") is Place.UNSCHEDULABLE
-
-    test.queue.assigned_pod_updated(old, new, scale_down)
-    assert test.place("waiting") is Place.BACKOFF
 
 
 def test_a_registration_for_pods_covers_assigned_pods() -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,9 @@ from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.schedule_one import Observer, SchedulingCycle
+from steersman.framework.events import ClusterEvent
 from steersman.framework.extender import EXTENDER_PLUGIN, Extender
+from steersman.framework.plugin import TellsReleasedPods
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo, PodShapes
 from steersman.framework.status import Status, error
 from steersman.ingest import Ingest
@@ -46,7 +48,7 @@ from steersman.rng import Rng
 from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.handle import ProfileHandle, TableNodes
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
-from steersman.runtime.profile import Profile
+from steersman.runtime.profile import Profile, StatusCall
 from steersman.runtime.profiles import build_profiles
 from steersman.runtime.registry import Registry
 from steersman.runtime.waiting_pods import WaitingPods
@@ -317,7 +319,6 @@ class Scheduler:
                 self.options.max_in_unschedulable,
             ),
             pod_lookup=self.pods.get,
-            namespace_labels=self.cache.namespace_labels,
             metrics=self._queue_metrics(),
             internal_errors=self.options.internal_errors,
         )
@@ -339,7 +340,7 @@ class Scheduler:
         )
 
     def _queue_profile(self, profile: Profile) -> QueueProfile:
-        gates = [PreEnqueueStep(call.name, call.run, self._infos.get) for call in profile.pre_enqueue]
+        gates = [_pre_enqueue_step(call, self._infos.get) for call in profile.pre_enqueue]
         # An extender cannot say what would help: after its refusal, everything might.
         hints = hint_rows(EXTENDER_PLUGIN, None) if self.options.extenders else ()
         return QueueProfile(gates, (*hints, *profile.hints))
@@ -373,6 +374,19 @@ class PreEnqueueStep:
 
     def pre_enqueue(self, pod: api.Pod, /) -> Status | None:
         return self.run(self.info(pod))
+
+
+@dataclass(frozen=True, slots=True)
+class TellingPreEnqueueStep(PreEnqueueStep):
+    """A PreEnqueue plugin that tells whom an event releases, as the queue calls it."""
+
+    released_by: Callable[[ClusterEvent, object, object], Collection[str]]
+
+
+def _pre_enqueue_step(call: StatusCall, info: Callable[[api.Pod], PodInfo]) -> PreEnqueueStep:
+    if isinstance(call.plugin, TellsReleasedPods):
+        return TellingPreEnqueueStep(call.name, call.run, info, call.plugin.released_by)
+    return PreEnqueueStep(call.name, call.run, info)
 
 
 class PendingInfos:

@@ -15,6 +15,7 @@ import msgspec
 from steersman import api
 from steersman.clock import ManualClock
 from steersman.conformance.difference import Difference
+from steersman.conformance.prefiltered_moves import assigned_pod_added, assigned_pod_updated
 from steersman.conformance.queue_trace_profiles import ACTIONS, TraceGates, build_profile
 from steersman.framework.events import ASSIGNED_POD_ADD, ClusterEvent, node_update_events, pod_update_events
 from steersman.plugins.priority_sort import PrioritySort
@@ -79,6 +80,7 @@ class _Replay:
         self._done: dict[str, QueuedPodInfo] = {}
         #: A pod that is queued was put back once more: its rejectors changed behind the queue's back.
         self._tampered = False
+        self._namespaces: Mapping[str, Mapping[str, str] | None] = config["namespaces"]
         self._queue = SchedulingQueue(
             {name: build_profile(profile, self._gates) for name, profile in config["profiles"].items()},
             PrioritySort().sort_key,
@@ -89,7 +91,6 @@ class _Replay:
                 max_in_unschedulable=config["maxUnschedulableMs"] / _MILLISECONDS,
             ),
             pod_lookup=self._store.get,
-            namespace_labels=lambda name: config["namespaces"].get(name) or {},
             metrics=self._metrics,
         )
 
@@ -101,6 +102,9 @@ class _Replay:
         if not self._tampered:
             self._queue.validate_state()
         return result
+
+    def _namespace_labels(self, namespace: str) -> Mapping[str, str]:
+        return self._namespaces.get(namespace) or {}
 
     def _do_add(self, operation: Json) -> None:
         pod = _pod(operation["pod"])
@@ -197,13 +201,13 @@ class _Replay:
         return _labels(events)
 
     def _do_assigned_pod_added_prefiltered(self, operation: Json) -> None:
-        self._queue.assigned_pod_added(_pod(operation["pod"]))
+        assigned_pod_added(self._queue, _pod(operation["pod"]), self._namespace_labels)
 
     def _do_assigned_pod_updated_prefiltered(self, operation: Json) -> Json:
         old, new = _pod(operation["oldPod"]), _pod(operation["pod"])
         events = pod_update_events(old, new)
         for event in events:
-            self._queue.assigned_pod_updated(old, new, event)
+            assigned_pod_updated(self._queue, old, new, event, self._namespace_labels)
         return _labels(events)
 
     def _do_flush_backoff(self, operation: Json) -> None:

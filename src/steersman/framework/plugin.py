@@ -35,7 +35,7 @@ and `score(self, state, pod, node)` are both fine.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar, Protocol, runtime_checkable
 
 import msgspec
@@ -43,7 +43,7 @@ import msgspec
 from steersman.framework.status import Code, Status
 
 if TYPE_CHECKING:
-    from steersman.framework.events import ClusterEventWithHint
+    from steersman.framework.events import ClusterEvent, ClusterEventWithHint
     from steersman.framework.pod_info import PodInfo
 
 MAX_NODE_SCORE = 100
@@ -69,6 +69,18 @@ class ConcernsSomePods(Protocol):
 
 class PreEnqueuePlugin(Plugin):
     """Decides whether a pod may enter the active queue."""
+
+
+@runtime_checkable
+class TellsReleasedPods(Protocol):
+    """May be implemented by a PreEnqueue plugin that holds many pods back at once and knows whom an event sets free.
+
+    `released_by(event, old, new)` names, by uid, the pods that it would let pass now and that its gate may have held back
+    until this event or before; uids of pods that it does not hold back do no harm. Others that it gates stay where they are:
+    neither it nor the hints of other plugins are asked about them. Only events that the plugin registers for are told.
+    """
+
+    def released_by(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]: ...
 
 
 class QueueSortPlugin(Plugin):

@@ -6,7 +6,7 @@ that is under way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from steersman import api
 from steersman.config import DefaultPreemptionArgs
@@ -61,7 +61,12 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         if self._holds_back and self.executor.holds_back(pod.uid):
             return unresolvable(REASON_UNDER_WAY)
+        self.executor.let_pass(pod.uid)
         return None
+
+    def released_by(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]:
+        """`TellsReleasedPods`: of a thousand preemptors, the one whose last victim has just gone, and those that are done."""
+        return self.executor.released_by(api.key(old) if isinstance(old, api.Pod) else "")
 
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
         if not self._holds_back:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from steersman.api import Condition, Pod, key
 from steersman.framework.handle import PostFilterHandle
@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 
 #: No preemption takes longer: by then something is wrong, and the preemptor had better look again.
 DEADLINE_SECONDS = 60.0
+
+#: Fewer ended preemptions than this are not worth looking through for preemptors that have gone.
+LEAST_ENDED = 256
 
 PREEMPTED = "preempted"
 CANCELLED = "preempted by {plugin}"
@@ -40,6 +43,12 @@ class Executor:
         self._under_way: set[str] = set()
         #: By preemptor: the key of its last victim, once only that one is left.
         self._last_victims: dict[str, str] = {}
+        #: By key of a last victim: its preemptors. The other view of `_last_victims`; no empty values.
+        self._preemptors_of: dict[str, set[str]] = {}
+        #: Preemptors by uid, with their keys, whose preemption has ended and who may not have been tried again since.
+        self._ended: dict[str, str] = {}
+        #: When so many have ended, those that got a node or have gone are forgotten.
+        self._most_ended = LEAST_ENDED
         #: Told of every preemption that has ended: whether it succeeded, and the seconds it took.
         self.on_end: Callable[[bool, float], None] | None = None
 
@@ -52,6 +61,7 @@ class Executor:
         victims = candidate.victims_to_delete
         if victims:
             self._under_way.add(preemptor.uid)
+            self._ended.pop(preemptor.uid, None)
             self._handle.spawn(self._run(preemptor, candidate.node, victims))
 
     def holds_back(self, uid: str) -> bool:
@@ -64,6 +74,26 @@ class Executor:
         victim = self._handle.pods.get(last)
         return victim is not None and victim.metadata.deletion_timestamp is None
 
+    def released_by(self, departed: str) -> Collection[str]:
+        """Preemptors, by uid, that are not held back any more now that the pod of that key has gone, or were not before.
+        One whose last victim is being deleted is found when that victim goes, not before."""
+        if len(self._ended) > self._most_ended:
+            self._forget_placed_preemptors()
+        preemptors = self._preemptors_of.get(departed)
+        return self._ended.keys() if preemptors is None else self._ended.keys() | preemptors
+
+    def let_pass(self, uid: str) -> None:
+        """The pod has passed the gate: it need not be thought of any more."""
+        self._ended.pop(uid, None)
+
+    def _forget_placed_preemptors(self) -> None:
+        self._ended = {uid: key for uid, key in self._ended.items() if self._is_waiting(uid, key)}
+        self._most_ended = max(LEAST_ENDED, 2 * len(self._ended))
+
+    def _is_waiting(self, uid: str, key: str) -> bool:
+        pod = self._handle.pods.get(key)
+        return pod is not None and pod.metadata.uid == uid and not pod.spec.node_name
+
     async def _run(self, preemptor: PodInfo, node: str, victims: Sequence[PodInfo]) -> None:
         succeeded, began = False, self._handle.clock.monotonic()
         try:
@@ -75,11 +105,21 @@ class Executor:
             logger.error("preemption for pod %s on node %s failed: %s", preemptor.key, node, _reason(cause))
         finally:
             self._under_way.discard(preemptor.uid)
-            self._last_victims.pop(preemptor.uid, None)
+            self._ended[preemptor.uid] = preemptor.key
+            self._forget_last_victim(preemptor.uid)
             if self.on_end is not None:
                 self.on_end(succeeded, self._handle.clock.monotonic() - began)
         if not succeeded:
             self._handle.pods.activate([preemptor.pod])
+
+    def _forget_last_victim(self, preemptor: str) -> None:
+        victim = self._last_victims.pop(preemptor, None)
+        if victim is None:
+            return
+        preemptors = self._preemptors_of[victim]
+        preemptors.discard(preemptor)
+        if not preemptors:
+            del self._preemptors_of[victim]
 
     async def _clear_nominations(self, preemptor: PodInfo, node: str) -> bool:
         """False when one could not be cleared; that alone does not stop the preemption."""
@@ -101,6 +141,7 @@ class Executor:
                 for victim in others:
                     group.create_task(self._preempt(preemptor, node, victim))
         self._last_victims[preemptor.uid] = last.key
+        self._preemptors_of.setdefault(last.key, set()).add(preemptor.uid)
         await self._preempt(preemptor, node, last)
 
     async def _preempt(self, preemptor: PodInfo, node: str, victim: PodInfo) -> None:

@@ -4,24 +4,20 @@ Between `ingest`, which tells it of pods and cluster events, and `cycle`, which 
 `SchedulingQueue` is the way in; the other names are what it takes and what it hands out.
 """
 
-from steersman.queue.contents import PendingPods, QueueContents, QueueStatistics
-from steersman.queue.heap import SortKey
-from steersman.queue.in_flight import RecordedEvent
+from steersman.queue.heap import SortKey, sort_key_of
+from steersman.queue.hints import RecordedEvent
 from steersman.queue.metrics import CountingQueueMetrics, QueueMetrics
 from steersman.queue.nominator import Nominator, PodLookup, PodRef
-from steersman.queue.order import sort_key_of
-from steersman.queue.profile import PreEnqueue, QueueProfile, hint_rows
+from steersman.queue.profile import PreEnqueue, QueueProfile, QueueSettings, hint_rows
 from steersman.queue.queued_pod import MICROSECONDS, NEVER, IllegalMoveError, Place, QueuedPodInfo
-from steersman.queue.scheduling_queue import NamespaceLabels, QueueInvariantError, SchedulingQueue
-from steersman.queue.settings import QueueSettings
-from steersman.queue.sub_queues import PodAlreadyQueuedError
+from steersman.queue.scheduling_queue import QueueInvariantError, SchedulingQueue
+from steersman.queue.sub_queues import PendingPods, PodAlreadyQueuedError, QueueContents, QueueStatistics
 
 __all__ = [
     "MICROSECONDS",
     "NEVER",
     "CountingQueueMetrics",
     "IllegalMoveError",
-    "NamespaceLabels",
     "Nominator",
     "PendingPods",
     "Place",

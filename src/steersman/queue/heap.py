@@ -6,16 +6,21 @@ heap. Where pods do arrive out of order, the latecomers go into the heap themsel
 addition or a pop costs about the same with ten pods as with a hundred thousand.
 
 Deleting or repositioning a pod leaves its old entry behind; it is recognised and dropped when it comes to the top.
+
+A QueueSort plugin gives the order either as `sort_key(queued)`, a tuple, or, like its Go counterpart, as `less(a, b)`; the
+heap works with tuples, and `sort_key_of` makes one out of either.
 """
 
 from __future__ import annotations
 
+import copy
+import functools
 import logging
 from collections import deque
 from collections.abc import Callable, Iterator
 from heapq import heappop, heappush, heapreplace
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Protocol, runtime_checkable
 
 from steersman.queue.queued_pod import QueuedPodInfo
 
@@ -202,3 +207,37 @@ class QueuedPodHeap:
 def _level(entry: Entry) -> object:
     """The first part of the sort key, if it has several: entries that share it share a run."""
     return entry[0] if len(entry) > _LENGTH_WITHOUT_LEVEL else None
+
+
+@runtime_checkable
+class KeyedQueueSort(Protocol):
+    """A QueueSort plugin in its fast form."""
+
+    def sort_key(self, queued: QueuedPodInfo, /) -> tuple[Any, ...]: ...
+
+
+class ComparingQueueSort(Protocol):
+    """A QueueSort plugin in the form of the Go framework."""
+
+    def less(self, first: QueuedPodInfo, second: QueuedPodInfo, /) -> bool: ...
+
+
+def sort_key_of(plugin: KeyedQueueSort | ComparingQueueSort) -> SortKey:
+    """The plugin's order as a sort key, whichever form the plugin has."""
+    return plugin.sort_key if isinstance(plugin, KeyedQueueSort) else _key_from_less(plugin)
+
+
+def _key_from_less(plugin: ComparingQueueSort) -> SortKey:
+    def compare(first: QueuedPodInfo, second: QueuedPodInfo) -> int:
+        """Pods that the plugin cannot compare are equal: an exception would tear the heap apart."""
+        try:
+            if plugin.less(first, second):
+                return -1
+            return 1 if plugin.less(second, first) else 0
+        except Exception:
+            logger.exception("the order of pods %s and %s cannot be told", first.key, second.key)
+            return 0
+
+    comparable = functools.cmp_to_key(compare)
+    # A copy, because an entry of the heap must keep its place even when the pod it was made for changes.
+    return lambda queued: (comparable(copy.copy(queued)),)

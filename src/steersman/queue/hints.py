@@ -10,15 +10,23 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from steersman import api
 from steersman.framework.events import ClusterEvent, HintFn, QueueingHint
-from steersman.queue.in_flight import RecordedEvent
 from steersman.queue.metrics import QueueMetrics
 from steersman.queue.profile import QueueProfile
 from steersman.queue.queued_pod import QueuedPodInfo
 
 logger = logging.getLogger(__name__)
+
+
+class RecordedEvent(NamedTuple):
+    """An event with the objects it was about."""
+
+    event: ClusterEvent
+    old: object
+    new: object
 
 
 class Strategy(IntEnum):

@@ -10,18 +10,10 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Iterable, Iterator
 from itertools import islice
-from typing import NamedTuple
 
 from steersman.framework.events import ClusterEvent
+from steersman.queue.hints import RecordedEvent
 from steersman.queue.queued_pod import ACTIVE, IN_FLIGHT, OUTSIDE, QueuedPodInfo
-
-
-class RecordedEvent(NamedTuple):
-    """An event with the objects it was about."""
-
-    event: ClusterEvent
-    old: object
-    new: object
 
 
 class InFlight:

@@ -1,14 +1,29 @@
-"""What the queue needs to know of a scheduling profile: who may gate its pods, and which events may wake them."""
+"""Settings of the queue: durations, and of each scheduling profile who may gate its pods and which events may wake them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Protocol, runtime_checkable
 
 from steersman import api
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class QueueSettings:
+    """Durations in seconds."""
+
+    initial_backoff: float = 1.0
+    """After the first failure; every further failure doubles it."""
+    max_backoff: float = 10.0
+    """Where the doubling ends; 0 switches backoff off."""
+    max_in_unschedulable: float = 300.0
+    """A pod that has been unschedulable for longer is tried again without a reason."""
+
+
+DEFAULT_QUEUE_SETTINGS = QueueSettings()
 
 
 class PreEnqueue(Protocol):
@@ -21,6 +36,13 @@ class PreEnqueue(Protocol):
         """None or Success lets the pod in; everything else gates it until an event that the plugin registered for."""
 
 
+@runtime_checkable
+class TellingGate(PreEnqueue, Protocol):
+    """A PreEnqueue plugin that tells whom an event releases; see `framework.plugin.TellsReleasedPods`."""
+
+    def released_by(self, event: ClusterEvent, old: object, new: object, /) -> Collection[str]: ...
+
+
 HintRow = tuple[str, ClusterEventWithHint]
 """A plugin's name with one of its registrations."""
 
@@ -31,6 +53,10 @@ class QueueProfile:
 
     pre_enqueue: Sequence[PreEnqueue] = ()
     hints: Sequence[HintRow] = ()
+
+    @property
+    def telling_gates(self) -> list[TellingGate]:
+        return [plugin for plugin in self.pre_enqueue if isinstance(plugin, TellingGate)]
 
 
 _EVERYTHING: Final = tuple(

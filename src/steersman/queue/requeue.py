@@ -2,22 +2,73 @@
 
 `scheduling_queue` calls in here with a pod that is new, woken, flushed or back from an attempt. PreEnqueue plugins have
 the first word about every pod that is about to enter activeQ or backoffQ, except on the way from backoffQ to activeQ:
-they were asked when it entered backoffQ.
+they were asked when it entered backoffQ. A plugin that rejects the pod becomes its gating plugin and joins its rejectors, so
+that the plugin's events wake it again.
 """
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from steersman.framework.events import UNSCHEDULED_POD_ADD, UNSCHEDULED_POD_UPDATE
+from steersman.framework.status import Code, error
 from steersman.queue.hints import Strategy
+from steersman.queue.metrics import QueueMetrics
 from steersman.queue.nominator import Nominator
-from steersman.queue.pre_enqueue import PreEnqueueGate
+from steersman.queue.profile import PreEnqueue, QueueProfile
 from steersman.queue.queued_pod import NEVER, Place, QueuedPodInfo
 from steersman.queue.sub_queues import SubQueues
 
+logger = logging.getLogger(__name__)
+
 _CARRIES_NOMINATION: Final = frozenset({UNSCHEDULED_POD_ADD.label, UNSCHEDULED_POD_UPDATE.label})
 """Events that bring a pod's own word on its nomination."""
+
+
+class PreEnqueueGate:
+    """Runs the PreEnqueue plugins of a pod's profile and notes the outcome in the pod."""
+
+    def __init__(self, profiles: Mapping[str, QueueProfile], metrics: QueueMetrics) -> None:
+        self._plugins: dict[str, Sequence[PreEnqueue]] = {
+            name: tuple(profile.pre_enqueue) for name, profile in profiles.items()
+        }
+        #: The same by profile and the name of the plugin that is to be asked first.
+        self._beginning_with: dict[tuple[str, str], Sequence[PreEnqueue]] = {}
+        self._metrics = metrics
+
+    def check(self, queued: QueuedPodInfo) -> None:
+        """Set or clear the pod's gating plugin. The plugin that already gates it is asked first."""
+        for plugin in self._in_order(queued.profile, queued.gating_plugin):
+            try:
+                status = plugin.pre_enqueue(queued.pod)
+            except Exception as problem:
+                # A broken plugin must neither stop the queue nor let a pod through that it was meant to hold back.
+                logger.exception("PreEnqueue plugin %s failed for pod %s", plugin.name, queued.key)
+                status = error(str(problem))
+            if status is not None and status.code is not Code.SUCCESS:
+                self._close(queued, plugin.name)
+                return
+        queued.gating_plugin = ""
+
+    def _in_order(self, profile: str, first: str) -> Sequence[PreEnqueue]:
+        plugins = self._plugins.get(profile, ())
+        if not first:
+            return plugins
+        known = self._beginning_with.get((profile, first))
+        if known is None:
+            known = tuple(sorted(plugins, key=lambda plugin: plugin.name != first))
+            self._beginning_with[profile, first] = known
+        return known
+
+    def _close(self, queued: QueuedPodInfo, plugin: str) -> None:
+        if queued.gating_plugin == plugin and plugin in queued.unschedulable_plugins:
+            return
+        if plugin not in queued.rejectors:
+            self._metrics.rejection_changed(plugin, queued.profile, 1)
+        queued.unschedulable_plugins |= {plugin}
+        queued.gating_plugin = plugin
 
 
 class Requeuer:

@@ -4,8 +4,8 @@ Pods come in from `ingest` (add, update, delete) and from the end of failed atte
 `ingest` and wake waiting pods; the scheduling cycle pops. The queue does no I/O and has no tasks of its own: a driver
 calls the two flushes (on a timer, or at `next_wakeup`) and waits for `on_ready` when there is nothing to pop.
 
-The rules live in the neighbours: `requeue` (where a pod goes), `pre_enqueue` (what holds it back), `waking` and `hints`
-(what wakes it), `backoff` (how long it waits), `attempts` and `in_flight` (what happens around an attempt).
+The rules live in the neighbours: `requeue` (where a pod goes, and what holds it back), `event_moves` and `hints` (what wakes
+it), `backoff` (how long it waits), `attempts` and `in_flight` (what happens around an attempt).
 """
 
 from __future__ import annotations
@@ -17,35 +17,26 @@ from typing import Final
 from steersman import api
 from steersman.clock import Clock
 from steersman.framework.events import (
-    ASSIGNED_POD_ADD,
     FORCE_ACTIVATE,
     UNSCHEDULED_POD_ADD,
     UNSCHEDULED_POD_DELETE,
     UNSCHEDULED_POD_UPDATE,
-    ActionType,
     ClusterEvent,
-    EventResource,
     pod_update_events,
 )
 from steersman.internal_errors import InternalErrors
-from steersman.queue.active import ActiveQueue
 from steersman.queue.attempts import Attempts
 from steersman.queue.backoff import BackoffQueue
-from steersman.queue.contents import PendingPods, QueueContents, QueueStatistics
-from steersman.queue.cross_topology import may_be_helped
+from steersman.queue.event_moves import QUEUE, EventMoves
 from steersman.queue.heap import SortKey
-from steersman.queue.hints import HintTable
-from steersman.queue.in_flight import RecordedEvent
+from steersman.queue.hints import HintTable, RecordedEvent
 from steersman.queue.metrics import CountingQueueMetrics, QueueMetrics
 from steersman.queue.nominator import Nominator, PodLookup
-from steersman.queue.pre_enqueue import PreEnqueueGate
-from steersman.queue.profile import QueueProfile
+from steersman.queue.profile import DEFAULT_QUEUE_SETTINGS, QueueProfile, QueueSettings
 from steersman.queue.queued_pod import MICROSECONDS, Place, QueuedPodInfo
-from steersman.queue.requeue import Requeuer
-from steersman.queue.settings import DEFAULT_QUEUE_SETTINGS, QueueSettings
-from steersman.queue.sub_queues import SubQueues
+from steersman.queue.requeue import PreEnqueueGate, Requeuer
+from steersman.queue.sub_queues import ActiveQueue, PendingPods, QueueContents, QueueStatistics, SubQueues
 from steersman.queue.unschedulable import UnschedulablePods
-from steersman.queue.waking import QUEUE, Preselection, Waker
 
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
 BACKOFF_COMPLETE: Final = "BackoffComplete"
@@ -53,10 +44,6 @@ POP_FROM_BACKOFF_QUEUE: Final = "PopFromBackoffQ"
 _POP: Final = "Pop"
 _DONE: Final = "Done"
 _CLOSE: Final = "Close"
-_SCALE_DOWN: Final = ClusterEvent(EventResource.POD, ActionType.UPDATE_POD_SCALE_DOWN)
-
-NamespaceLabels = Callable[[str], Mapping[str, str]]
-"""The labels of the namespace with the given name; none if there is no such namespace."""
 
 
 class QueueInvariantError(AssertionError):
@@ -74,7 +61,6 @@ class SchedulingQueue:
         settings: QueueSettings = DEFAULT_QUEUE_SETTINGS,
         *,
         pod_lookup: PodLookup | None = None,
-        namespace_labels: NamespaceLabels = lambda namespace: {},
         metrics: QueueMetrics | None = None,
         internal_errors: InternalErrors | None = None,
     ) -> None:
@@ -86,19 +72,25 @@ class SchedulingQueue:
         #: After `close` a driver stops waiting for pods.
         self.is_closed = False
         self._monotonic = clock.monotonic
-        self._namespace_labels = namespace_labels
         self._serials = count(1)
         initial, maximum = _microseconds(settings.initial_backoff), _microseconds(settings.max_backoff)
+        # Two profiles may each have a plugin of one name: then both are asked, and tell of their own pods.
+        telling_gates = [gate for profile in profiles.values() for gate in profile.telling_gates]
         self._queues = SubQueues(
             ActiveQueue(sort_key, self.metrics),
             BackoffQueue(initial, maximum, sort_key, self.metrics),
-            UnschedulablePods(_microseconds(settings.max_in_unschedulable), profiles.keys(), self.metrics),
+            UnschedulablePods(
+                _microseconds(settings.max_in_unschedulable),
+                profiles.keys(),
+                {gate.name for gate in telling_gates},
+                self.metrics,
+            ),
         )
         hints = HintTable(profiles, self.metrics)
         self._attempts = Attempts(self._queues, hints, self.metrics, self._serials)
         self._requeuer = Requeuer(self._queues, PreEnqueueGate(profiles, self.metrics), self.nominator)
         self._internal_errors = internal_errors
-        self._waker = Waker(self._queues, hints, self._requeuer, self._now, internal_errors)
+        self._event_moves = EventMoves(self._queues, hints, self._requeuer, telling_gates, self._now, internal_errors)
 
     @property
     def scheduling_cycle(self) -> int:
@@ -127,7 +119,7 @@ class SchedulingQueue:
         if queued.place is Place.ACTIVE:
             self._queues.active.pods.add(queued)
         elif queued.place is Place.UNSCHEDULABLE:
-            self._announce(self._waker.update(queued, old, new))
+            self._announce(self._event_moves.update(queued, old, new))
         else:
             self._queues.backoff.reposition(queued)
 
@@ -210,7 +202,7 @@ class SchedulingQueue:
     @property
     def hears_events(self) -> bool:
         """Whether an event could matter: a pod waits for one, or is in flight and must not miss it."""
-        return self._waker.hears_events
+        return self._event_moves.hears_events
 
     def move_all(
         self,
@@ -220,18 +212,7 @@ class SchedulingQueue:
         pre_check: Callable[[api.Pod], bool] | None = None,
     ) -> None:
         """Something happened: move the waiting pods that it may help, and remember it for those in flight."""
-        self._move(event, old, new, None if pre_check is None else lambda queued: pre_check(queued.pod))
-
-    def assigned_pod_added(self, pod: api.Pod) -> None:
-        """A pod got a node; move only the pods that want to be near it or are spread relative to it."""
-        self._move_helped(ASSIGNED_POD_ADD, None, pod)
-
-    def assigned_pod_updated(self, old: api.Pod, new: api.Pod, event: ClusterEvent) -> None:
-        """As `assigned_pod_added`, for one event of an update; freed resources may help anybody."""
-        if _SCALE_DOWN.matches(event):
-            self._move(event, old, new, None)
-        else:
-            self._move_helped(event, old, new)
+        self._announce(self._event_moves.event(event, old, new, pre_check))
 
     # Time
 
@@ -251,7 +232,7 @@ class SchedulingQueue:
 
     def flush_unschedulable(self) -> None:
         """Move the pods that have been unschedulable for too long; due every 30 seconds."""
-        self._announce(self._waker.overdue())
+        self._announce(self._event_moves.overdue())
 
     def next_wakeup(self) -> float | None:
         """The earliest monotonic time at which a flush will change something; None if nothing waits for time."""
@@ -346,13 +327,6 @@ class SchedulingQueue:
             return False
         self._requeuer.enter_active(queued, FORCE_ACTIVATE.label, self._now())
         return True
-
-    def _move(self, event: ClusterEvent, old: object, new: object, admits: Preselection | None) -> None:
-        self._announce(self._waker.event(event, old, new, admits))
-
-    def _move_helped(self, event: ClusterEvent, old: object, new: api.Pod) -> None:
-        labels = self._namespace_labels(new.metadata.namespace)
-        self._move(event, old, new, lambda queued: may_be_helped(queued, new, labels))
 
 
 def _nobody_waits() -> None:

@@ -1,21 +1,88 @@
 """The places where pods are kept, together: activeQ, the backoff queues, the unschedulable pods, the pods in flight.
 
-`scheduling_queue` makes one of these and lends it to `requeue`, `waking` and `attempts`, which move pods between the
-places. Here are the questions that concern several places at once.
+`scheduling_queue` makes a `SubQueues` and lends it to `requeue`, `event_moves` and `attempts`, which move pods between the
+places. Here are activeQ itself, the questions that concern several places at once, and the views of all of them for people,
+reports and tests.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from steersman.queue.active import ActiveQueue
+from steersman import api
 from steersman.queue.backoff import BackoffQueue
-from steersman.queue.contents import PendingPods, QueueContents
-from steersman.queue.heap import QueuedPodHeap
+from steersman.queue.heap import QueuedPodHeap, SortKey
+from steersman.queue.hints import RecordedEvent
 from steersman.queue.in_flight import InFlight
-from steersman.queue.queued_pod import QueuedPodInfo
+from steersman.queue.metrics import QueueMetrics
+from steersman.queue.queued_pod import ACTIVE, OUTSIDE, QueuedPodInfo
 from steersman.queue.unschedulable import UnschedulablePods
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """Sizes of everything, cheap to get."""
+
+    active: int
+    backoff: int
+    error_backoff: int
+    unschedulable: int
+    """Waiting pods that no PreEnqueue plugin gates."""
+    gated: int
+    in_flight: int
+    in_flight_events: int
+    nominated: int
+    scheduling_cycle: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueContents:
+    """Every pod in the queue, as it is now."""
+
+    active: list[QueuedPodInfo]
+    """In the order in which pops will return them."""
+    backoff: list[QueuedPodInfo]
+    """In the order in which pops will take them when activeQ is empty."""
+    error_backoff: list[QueuedPodInfo]
+    """By end of backoff."""
+    unschedulable: list[QueuedPodInfo]
+    """Gated pods included; who will have waited too long first comes first."""
+    in_flight: list[QueuedPodInfo | RecordedEvent]
+    """Pops and events in the order in which they happened."""
+
+
+class PendingPods(NamedTuple):
+    """The pods that wait for an attempt, with one line on where they wait."""
+
+    pods: list[api.Pod]
+    summary: str
+
+
+class ActiveQueue:
+    """Pods in the order of the QueueSort plugin."""
+
+    __slots__ = ("_metrics", "pods")
+
+    def __init__(self, sort_key: SortKey, metrics: QueueMetrics) -> None:
+        self.pods = QueuedPodHeap(sort_key)
+        self._metrics = metrics
+
+    def add(self, queued: QueuedPodInfo, event: str) -> None:
+        """Take in a pod from elsewhere; it takes the place of another object with its key."""
+        if queued.key in self.pods.entries:
+            self.pods.entries[queued.key][-1].move_to(OUTSIDE, event)
+        queued.move_to(ACTIVE, event)
+        self.pods.add(queued)
+        self._metrics.pod_entered("active", event)
+
+    def problems(self) -> Iterator[str]:
+        yield from self.pods.problems()
+        for queued in self.pods:
+            if queued.place is not ACTIVE or queued.is_gated:
+                yield f"{queued} is in activeQ, gated by {queued.gating_plugin!r}"
 
 
 class PodAlreadyQueuedError(RuntimeError):

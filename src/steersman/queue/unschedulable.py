@@ -1,7 +1,8 @@
 """The unschedulable pods: rejected or gated, waiting for an event that may change that.
 
 Pods are indexed by the plugins that rejected them, because an event concerns only a few plugins: a node that gets a
-label need not look at ten thousand pods that wait for memory.
+label need not look at ten thousand pods that wait for memory. Pods behind the gate of a plugin that tells whom it releases
+are indexed by that gate alone: when one victim of a thousand preemptors goes, one of them is looked at.
 """
 
 from __future__ import annotations
@@ -20,15 +21,23 @@ _ANY_EVENT: Final = ""
 class UnschedulablePods:
     """Waiting pods, by key, by rejecting plugin, and by the time at which waiting gets too long."""
 
-    def __init__(self, max_stay: int, profiles: Collection[str], metrics: QueueMetrics) -> None:
+    def __init__(
+        self, max_stay: int, profiles: Collection[str], telling_gates: Collection[str], metrics: QueueMetrics
+    ) -> None:
+        """`telling_gates`: the PreEnqueue plugins that tell which of the pods they hold back an event releases."""
         self._max_stay = max_stay
         self._profiles = profiles
+        self._telling_gates = telling_gates
         self._metrics = metrics
         #: All pods here; first comes the one that will have waited too long first.
         self.pods = QueuedPodHeap(lambda queued: (self._deadline(queued),))
         #: Plugin → pods here that it rejected, by key. No empty values.
-        self._rejected_by: dict[str, dict[str, QueuedPodInfo]] = {}
-        #: Pod key → where `_rejected_by` lists it. Same keys as `pods`.
+        self._by_rejector: dict[str, dict[str, QueuedPodInfo]] = {}
+        #: Plugin of `telling_gates` → pods here that it gates, by uid. These are not in `_by_rejector`. No empty values.
+        self._by_gate: dict[str, dict[str, QueuedPodInfo]] = {}
+        #: Pod key → the gate under which `_by_gate` lists it, and its uid there.
+        self._gate_entries: dict[str, tuple[str, str]] = {}
+        #: Pod key → where `_by_rejector` lists it. Together with `_gate_entries` the keys of `pods`.
         self._listed_under: dict[str, frozenset[str]] = {}
         #: Keys of the pods here that have a gating plugin.
         self.gated: set[str] = set()
@@ -74,31 +83,53 @@ class UnschedulablePods:
         first = self.pods.peek()
         return None if first is None else self._deadline(first) + 1
 
-    def concerned(self, plugins: Iterable[str]) -> list[QueuedPodInfo]:
+    def rejected_by(self, plugins: Iterable[str]) -> list[QueuedPodInfo]:
         """The pods that an event may wake in which only these plugins are interested."""
         found: dict[str, QueuedPodInfo] = {}
         for plugin in (*plugins, _ANY_EVENT):
-            found.update(self._rejected_by.get(plugin, {}))
+            found.update(self._by_rejector.get(plugin, {}))
         return list(found.values())
 
+    def gated_by(self, plugin: str, uids: Collection[str] | None) -> list[QueuedPodInfo]:
+        """Those of the pods that a telling gate holds back; None: all of them."""
+        gated = self._by_gate.get(plugin, {})
+        if uids is None:
+            return list(gated.values())
+        if len(gated) < len(uids):
+            return [queued for uid, queued in gated.items() if uid in uids]
+        return [gated[uid] for uid in uids if uid in gated]
+
     def _list(self, queued: QueuedPodInfo) -> None:
-        key, names = queued.key, queued.rejectors
+        key = queued.key
+        if queued.gating_plugin in self._telling_gates and queued.profile in self._profiles:
+            entry = queued.gating_plugin, queued.uid
+            if self._gate_entries.get(key) != entry:
+                self._unlist(key)
+                self._gate_entries[key] = entry
+            self._by_gate.setdefault(entry[0], {})[entry[1]] = queued
+            return
+        names = queued.rejectors
         if queued.profile not in self._profiles:
             names |= {_ANY_EVENT}
-        if key in self._listed_under:
-            if self._listed_under[key] == names:
-                return
-            self._unlist(key)
+        if self._listed_under.get(key) == names:
+            return
+        self._unlist(key)
         self._listed_under[key] = names
         for name in names:
-            self._rejected_by.setdefault(name, {})[key] = queued
+            self._by_rejector.setdefault(name, {})[key] = queued
 
     def _unlist(self, key: str) -> None:
-        for name in self._listed_under.pop(key):
-            listed = self._rejected_by[name]
+        if key in self._gate_entries:
+            gate, uid = self._gate_entries.pop(key)
+            gated = self._by_gate[gate]
+            del gated[uid]
+            if not gated:
+                del self._by_gate[gate]
+        for name in self._listed_under.pop(key, ()):
+            listed = self._by_rejector[name]
             del listed[key]
             if not listed:
-                del self._rejected_by[name]
+                del self._by_rejector[name]
 
     def problems(self) -> Iterator[str]:
         yield from self.pods.problems()
@@ -109,10 +140,22 @@ class UnschedulablePods:
                 yield f"{queued} is gated by {queued.gating_plugin!r}, but counted otherwise"
             if not queued.rejectors:
                 yield f"{queued} waits although nothing rejected it"
-            if self._listed_under.get(queued.key, frozenset()) - {_ANY_EVENT} != queued.rejectors:
-                yield f"{queued} is not listed under what rejected it, {sorted(queued.rejectors)}"
-        listed = {(name, key) for name, pods in self._rejected_by.items() for key in pods}
+            if not self._is_listed(queued):
+                yield f"{queued} is listed neither under its gate nor under what rejected it, {sorted(queued.rejectors)}"
+        listed = {(name, key) for name, pods in self._by_rejector.items() for key in pods}
         if listed != {(name, key) for key, names in self._listed_under.items() for name in names}:
             yield "the index by plugin does not agree with the list of its entries"
-        if not self._listed_under.keys() == {queued.key for queued in self.pods} >= self.gated:
-            yield "the index by plugin, or the set of gated pods, names pods that are not here"
+        if self._listed_under.keys() & self._gate_entries.keys():
+            yield "a pod is listed under its gate and under what rejected it"
+        if (
+            not self._listed_under.keys() | self._gate_entries.keys()
+            == {queued.key for queued in self.pods}
+            >= self.gated
+        ):
+            yield "the indices by plugin, or the set of gated pods, name pods that are not here"
+
+    def _is_listed(self, queued: QueuedPodInfo) -> bool:
+        if queued.key in self._gate_entries:
+            gate, uid = self._gate_entries[queued.key]
+            return (gate, uid) == (queued.gating_plugin, queued.uid) and self._by_gate[gate][uid] is queued
+        return self._listed_under.get(queued.key, frozenset()) - {_ANY_EVENT} == queued.rejectors

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from steersman.framework import plugin as points
-from steersman.queue.order import ComparingQueueSort, KeyedQueueSort
+from steersman.queue.heap import ComparingQueueSort, KeyedQueueSort
 from steersman.queue.profile import HintRow, hint_rows
 from steersman.runtime.concerned import ConcernedCalls
 from steersman.runtime.faults import PluginError

@@ -6,25 +6,29 @@ answers whether a pod became poppable.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import logging
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
 from steersman import api
 from steersman.framework.events import UNSCHEDULABLE_TIMEOUT, ClusterEvent, pod_update_events
 from steersman.internal_errors import InternalErrors
 from steersman.queue.hints import HintTable, Interest, Strategy
+from steersman.queue.profile import TellingGate
 from steersman.queue.queued_pod import QueuedPodInfo
 from steersman.queue.requeue import Requeuer
 from steersman.queue.sub_queues import SubQueues
 
+logger = logging.getLogger(__name__)
+
 QUEUE: Final = "queue"
 """Where a pod breaks the queue, for `InternalErrors`."""
 
-Preselection = Callable[[QueuedPodInfo], bool]
+PreCheck = Callable[[api.Pod], bool]
 """Whether a waiting pod is to be considered at all."""
 
 
-class Waker:
+class EventMoves:
     """Moves waiting pods, and keeps events for the pods in flight."""
 
     def __init__(
@@ -32,6 +36,7 @@ class Waker:
         queues: SubQueues,
         hints: HintTable,
         requeuer: Requeuer,
+        telling_gates: Iterable[TellingGate],
         current_time: Callable[[], int],
         internal_errors: InternalErrors | None = None,
     ) -> None:
@@ -39,13 +44,15 @@ class Waker:
         self._queues = queues
         self._hints = hints
         self._requeuer = requeuer
+        self._telling_gates = tuple(telling_gates)
         self._current_time = current_time
 
     @property
     def hears_events(self) -> bool:
+        """Whether an event could matter: a pod waits for one, or is in flight and must not miss it."""
         return bool(self._queues.unschedulable.pods) or bool(self._queues.in_flight.pods)
 
-    def event(self, event: ClusterEvent, old: object, new: object, admits: Preselection | None) -> bool:
+    def event(self, event: ClusterEvent, old: object, new: object, pre_check: PreCheck | None) -> bool:
         """Move the pods that an event may help. An event that nobody registered for is not even remembered."""
         if not self.hears_events:
             return False
@@ -53,8 +60,12 @@ class Waker:
         if not interest:
             return False
         waiting = self._queues.unschedulable
-        concerned = list(waiting.pods) if interest.is_wildcard else waiting.concerned(interest.plugins)
-        return self._wake(concerned if admits is None else filter(admits, concerned), interest, old, new)
+        pods = list(waiting.pods) if interest.is_wildcard else waiting.rejected_by(interest.plugins)
+        if not interest.is_wildcard:
+            pods += self._released(interest, old, new)
+        if pre_check is not None:
+            pods = [queued for queued in pods if pre_check(queued.pod)]
+        return self._move(pods, interest, old, new)
 
     def update(self, queued: QueuedPodInfo, old: api.Pod, new: api.Pod) -> bool:
         """The pod itself, which waits, has changed: try the reasons in turn until one moves it."""
@@ -72,9 +83,17 @@ class Waker:
         for queued in overdue:
             queued.was_flushed = True
             queued.flushed_at = now
-        return bool(overdue) and self._wake(overdue, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None)
+        return bool(overdue) and self._move(overdue, self._hints.interest(UNSCHEDULABLE_TIMEOUT), None, None)
 
-    def _wake(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: object, new: object) -> bool:
+    def _released(self, interest: Interest, old: object, new: object) -> list[QueuedPodInfo]:
+        """The pods that gates which tell whom an event releases may let pass now."""
+        released: list[QueuedPodInfo] = []
+        for gate in self._telling_gates:
+            if gate.name in interest.plugins:
+                released += self._queues.unschedulable.gated_by(gate.name, _told(gate, interest.event, old, new))
+        return released
+
+    def _move(self, pods: Iterable[QueuedPodInfo], interest: Interest, old: object, new: object) -> bool:
         now = self._current_time()
         ready = False
         for queued in pods:
@@ -102,3 +121,12 @@ class Waker:
             return True
         waiting.count_entry(event)
         return False
+
+
+def _told(gate: TellingGate, event: ClusterEvent, old: object, new: object) -> Collection[str] | None:
+    """None: all of them. Better one look too many than pods that are stuck because their plugin is broken."""
+    try:
+        return gate.released_by(event, old, new)
+    except Exception:
+        logger.exception("PreEnqueue plugin %s cannot tell whom event %s releases", gate.name, event.label)
+        return None
