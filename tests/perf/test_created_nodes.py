@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from steersman import api
-from steersman.perf.node_making import HOSTNAME, MIGRATED_PLUGINS, nodes
+from steersman.perf.created_objects import HOSTNAME, MIGRATED_PLUGINS, node_drafts
 from steersman.perf.operations import CreateNodes, LabelNodes, NodeAllocatable, NodeResources, UniqueLabel
 from steersman.perf.templates import Templates
 
@@ -18,7 +18,7 @@ status: {capacity: {cpu: "8"}}
 
 
 def made(operation: CreateNodes) -> list[api.Object]:
-    return [draft.object for group in nodes(operation, "node-0-", Templates()) for draft in group]
+    return [draft.object for group in node_drafts(operation, "node-0-", Templates()) for draft in group]
 
 
 def made_nodes(operation: CreateNodes) -> list[api.Node]:

@@ -6,14 +6,15 @@ import pytest
 
 from steersman.errors import InputError
 from steersman.perf.operations import Churn, CreateNodes, CreatePods, CreatePodSets, Operation, Sleep
-from steersman.perf.parameters import Parameters, Value, unrolled
+from steersman.perf.preparation import Parameters, unrolled
+from steersman.perf.workload_files import ParameterValue
 
 
 def nodes(count_param: str) -> CreateNodes:
     return CreateNodes(opcode="createNodes", count_param=count_param)
 
 
-def refusal(operation: Operation, **values: Value) -> str:
+def refusal(operation: Operation, **values: ParameterValue) -> str:
     with pytest.raises(InputError) as refused:
         list(unrolled([Sleep(opcode="sleep"), operation], Parameters(values)))
     return str(refused.value)
@@ -49,7 +50,7 @@ def test_a_parameter_without_a_dollar_is_refused() -> None:
 
 
 @pytest.mark.parametrize("value", ["many", True])
-def test_a_value_of_the_wrong_type_is_refused(value: Value) -> None:
+def test_a_value_of_the_wrong_type_is_refused(value: ParameterValue) -> None:
     assert "has the wrong type" in refusal(nodes("$n"), n=value)
 
 

@@ -1,6 +1,6 @@
-"""Waiting until so many pods of a namespace are scheduled, or have been tried: counted as they change, not polled.
+"""The wait until so many pods of a namespace are scheduled, or have been tried: counted as they change, not polled.
 
-The operations that end with their pods' scheduling use it, and barriers.
+Operations that end when their pods are scheduled use it, and the operation `barrier`.
 """
 
 from __future__ import annotations
@@ -10,23 +10,18 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from steersman import api
-from steersman.errors import SteersmanError
-from steersman.perf.cluster import Cluster
-from steersman.perf.operations import Stage
+from steersman.perf.host import BenchCluster, WorkloadError
+from steersman.perf.operations import PodStage
 
 LONGEST_SECONDS: Final = 600.0
-"""As upstream: so long an operation waits for its pods."""
+"""The longest time that an operation waits for its pods, as upstream."""
 POD_SCHEDULED: Final = "PodScheduled"
 
 
-class WorkloadError(SteersmanError):
-    """A workload cannot go on."""
+class PodBarrier:
+    """Counts the pods of a namespace that are at a stage; `reached` waits for enough of them."""
 
-
-class Tally:
-    """How many of some pods are at a stage; `reached` waits for enough of them."""
-
-    def __init__(self, cluster: Cluster, namespace: str, selector: Mapping[str, str], stage: Stage) -> None:
+    def __init__(self, cluster: BenchCluster, namespace: str, selector: Mapping[str, str], stage: PodStage) -> None:
         self._cluster = cluster
         self._namespace = namespace
         self._selector = selector
@@ -75,10 +70,10 @@ class Tally:
         return self._is_ours(pod) and not is_at(pod, self._stage)
 
 
-def is_at(pod: api.Pod, stage: Stage) -> bool:
+def is_at(pod: api.Pod, stage: PodStage) -> bool:
     if pod.spec.node_name:
         return True
-    return stage is Stage.ATTEMPTED and any(condition.type == POD_SCHEDULED for condition in pod.status.conditions)
+    return stage is PodStage.ATTEMPTED and any(condition.type == POD_SCHEDULED for condition in pod.status.conditions)
 
 
 def matches(pod: api.Pod, selector: Mapping[str, str]) -> bool:

@@ -14,7 +14,7 @@ from steersman.cycle.evaluation import Evaluation
 from steersman.cycle.schedule_one import SchedulingCycle
 from steersman.errors import InputError
 from steersman.framework.pod_info import PodInfo
-from steersman.perf.waiting import WorkloadError
+from steersman.perf.host import WorkloadError
 from steersman.rng import SeededRng
 from steersman.state.validation import StateInvariantError
 
@@ -22,7 +22,7 @@ SAMPLED: Final = "percentageOfNodesToScore leaves nodes out, in an order of its 
 
 
 class UncachedCheck:
-    """Of one scheduler. `every` so many evaluations one is compared; the first difference raises `WorkloadError`."""
+    """Compares one in `every` evaluations of a scheduler with a plain one; the first difference raises `WorkloadError`."""
 
     def __init__(self, scheduler: Scheduler, every: int = 1) -> None:
         if scheduler.options.configuration.percentage_of_nodes_to_score not in (None, 0, 100):
@@ -39,7 +39,7 @@ class UncachedCheck:
         scheduler.observer = self._observe
 
     def finish(self) -> tuple[str, ...]:
-        """Also recomputes everything that the columns hold from nodes and pods. Says what was compared."""
+        """Recomputes everything that the columns hold from nodes and pods, and says what was compared."""
         try:
             self._scheduler.cache.validate_state()
         except StateInvariantError as error:
@@ -66,7 +66,7 @@ class UncachedCheck:
 
 
 def _document(evaluation: Evaluation, nodes: list[str]) -> dict[str, Any]:
-    """All that an evaluation says, in a form in which the engines are comparable."""
+    """Statuses and scores of an evaluation, in a form in which the engines are comparable."""
     document = evaluation_document(evaluation, nodes)
     for group in document.pop("rejected", ()):
         for node in group["nodes"]:

@@ -9,7 +9,7 @@ from tests.perf.clusters import Stage, play
 from tests.perf.workload_texts import CREATE_NODES, outcome_of, pod, test_case, write
 
 from steersman import api
-from steersman.perf import Verdict
+from steersman.perf import WorkloadVerdict
 from steersman.perf.operations import (
     OPERATIONS,
     AllocResourceClaims,
@@ -18,7 +18,7 @@ from steersman.perf.operations import (
     CreateResourceDriver,
     Operation,
 )
-from steersman.perf.support import NO_DEVICES, obstacle
+from steersman.perf.preparation import NO_DEVICES, obstacle
 from steersman.perf.templates import Templates
 
 CLASS = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: test-class}\n"
@@ -80,7 +80,7 @@ def test_pods_with_claims_from_templates_are_measured(tmp_path: Path) -> None:
     case = test_case({**CREATE_NODES, "count": 2}, DRIVER, create_class, create_template, pods, workloads=workloads)
     using = pod("resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]")
     outcome = outcome_of(write(tmp_path, case, **{"class": CLASS, "claims": TEMPLATE, "pod": using}))
-    assert outcome.verdict is Verdict.MEASURED
+    assert outcome.verdict is WorkloadVerdict.MEASURED
     assert outcome.measurements[0].throughput.pods == 4
 
 

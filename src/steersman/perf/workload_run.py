@@ -1,6 +1,6 @@
 """Runs a prepared workload on a host of its own and says what became of it.
 
-Prepared ─► host ─► operations (`running`) ─► Outcome
+Prepared ─► host ─► operations (`workload_executor`) ─► WorkloadOutcome
 """
 
 from __future__ import annotations
@@ -15,23 +15,22 @@ import msgspec
 
 from steersman.errors import SteersmanError
 from steersman.perf.api_server_host import api_server_host
-from steersman.perf.collecting import Measurement
 from steersman.perf.embedded_host import embedded_host
-from steersman.perf.host import Host
+from steersman.perf.host import Host, HostTasks
+from steersman.perf.measurement import Measurement
 from steersman.perf.operations import Operation
-from steersman.perf.outcomes import Outcome, Verdict
-from steersman.perf.preparing import Prepared
-from steersman.perf.running import Run
-from steersman.perf.scheduling_loop import Tasks
-from steersman.perf.selection import Selected
-from steersman.perf.uncached import UncachedCheck
+from steersman.perf.outcomes import WorkloadOutcome, WorkloadVerdict
+from steersman.perf.preparation import Prepared
+from steersman.perf.uncached_check import UncachedCheck
+from steersman.perf.workload_executor import WorkloadExecutor
+from steersman.perf.workload_files import Selected
 
 PROGRESS_SECONDS: Final = 0.2
 
 _replace = msgspec.structs.replace
 
 
-class Progress(NamedTuple):
+class WorkloadProgress(NamedTuple):
     """How far a workload has got."""
 
     workload: str
@@ -40,30 +39,30 @@ class Progress(NamedTuple):
     wanted: int
 
 
-OnProgress: TypeAlias = Callable[[Progress], None]
+OnProgress: TypeAlias = Callable[[WorkloadProgress], None]
 
 
-def run(prepared: Prepared, on_progress: OnProgress | None = None) -> Outcome:
-    """Takes as long as it takes. What goes wrong is an outcome."""
+def run(prepared: Prepared, on_progress: OnProgress | None = None) -> WorkloadOutcome:
+    """Runs a workload, which takes as long as it takes. What goes wrong is an outcome."""
     bare = _bare(prepared.selected)
     if prepared.obstacle:
-        return _replace(bare, verdict=Verdict.UNSUPPORTED, reason=prepared.obstacle)
+        return _replace(bare, verdict=WorkloadVerdict.UNSUPPORTED, reason=prepared.obstacle)
     try:
         measurements, said = asyncio.run(_measured(prepared, on_progress))
     except SteersmanError as error:
-        return _replace(bare, verdict=Verdict.FAILED, reason=str(error), notes=prepared.notes)
+        return _replace(bare, verdict=WorkloadVerdict.FAILED, reason=str(error), notes=prepared.notes)
     finally:
         gc.collect()
     return _replace(bare, measurements=measurements, notes=(*prepared.notes, *said))
 
 
-def _bare(selected: Selected) -> Outcome:
+def _bare(selected: Selected) -> WorkloadOutcome:
     case, workload = selected
-    return Outcome(
+    return WorkloadOutcome(
         case.topic,
         case.name,
         workload.name,
-        Verdict.MEASURED,
+        WorkloadVerdict.MEASURED,
         threshold=case.threshold_of(workload),
         threshold_metric=case.threshold_metric_of(workload),
     )
@@ -72,14 +71,14 @@ def _bare(selected: Selected) -> Outcome:
 async def _measured(
     prepared: Prepared, on_progress: OnProgress | None
 ) -> tuple[tuple[Measurement, ...], tuple[str, ...]]:
-    """What was measured, and what there is to say about it."""
+    """The measurements of a workload, and notes about them."""
     case, every = prepared.selected.case, prepared.options.check_every
     try:
         async with _host(prepared) as host, asyncio.TaskGroup() as group:
-            tasks = Tasks(group)
+            tasks = HostTasks(group)
             check = UncachedCheck(host.scheduler, every) if every else None
             wanted = None if case.metrics is None else case.metrics.metrics
-            run = Run(host, tasks, prepared.templates, case.pod_template_file, wanted)
+            run = WorkloadExecutor(host, tasks, prepared.templates, case.pod_template_file, wanted)
             try:
                 for place, operation in enumerate(prepared.operations):
                     watch = tasks.spawn(_report(prepared, operation, run, on_progress)) if on_progress else None
@@ -100,15 +99,15 @@ def _host(prepared: Prepared) -> AbstractAsyncContextManager[Host]:
     return api_server_host(prepared.scheduler_options, options.seed, connection)
 
 
-async def _report(prepared: Prepared, operation: Operation, run: Run, on_progress: OnProgress) -> None:
+async def _report(prepared: Prepared, operation: Operation, run: WorkloadExecutor, on_progress: OnProgress) -> None:
     while True:
         done, wanted = run.progress
-        on_progress(Progress(prepared.selected.name, operation.opcode, done, wanted))
+        on_progress(WorkloadProgress(prepared.selected.name, operation.opcode, done, wanted))
         await asyncio.sleep(PROGRESS_SECONDS)
 
 
 def _most_telling(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Tasks end together; one error says why. What is meant for users comes first."""
+    """The error that says why all tasks ended together; errors that are meant for users come first."""
     leaves = list(_leaves(group))
     return next((leaf for leaf in leaves if isinstance(leaf, SteersmanError)), leaves[0])
 

@@ -8,9 +8,9 @@ import pytest
 from tests.perf.clusters import Stage, play
 from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, outcome_of, pod, test_case, write
 
-from steersman.perf import Verdict, WorkloadError
+from steersman.perf import WorkloadError, WorkloadVerdict
 from steersman.perf.operations import CreatePods
-from steersman.perf.uncached import UncachedCheck
+from steersman.perf.uncached_check import UncachedCheck
 
 SPREAD = """topologySpreadConstraints:
   - {maxSkew: 1, topologyKey: kubernetes.io/hostname, whenUnsatisfiable: DoNotSchedule, labelSelector: {}}"""
@@ -19,7 +19,7 @@ SPREAD = """topologySpreadConstraints:
 def test_decisions_are_the_same_when_nothing_is_kept(tmp_path: Path) -> None:
     pods = {**MEASURED_PODS, "podTemplatePath": "pod.yaml"}
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, pods), pod=pod(SPREAD)), check_every=1)
-    assert outcome.verdict is Verdict.MEASURED
+    assert outcome.verdict is WorkloadVerdict.MEASURED
     assert outcome.notes == ("4 evaluations are the same when nothing is kept",)
 
 
@@ -45,7 +45,7 @@ def test_a_decision_that_differs_is_found_and_told(tmp_path: Path, monkeypatch: 
 
     monkeypatch.setattr(ColumnarEvaluation, "feasible", lambda self: [])
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS)), check_every=1)
-    assert outcome.verdict is Verdict.FAILED
+    assert outcome.verdict is WorkloadVerdict.FAILED
     assert "is not evaluated as it would be without anything kept: feasible" in outcome.reason
 
 
@@ -55,5 +55,5 @@ def test_sampled_nodes_cannot_be_compared(tmp_path: Path) -> None:
     )
     case = test_case(CREATE_NODES, MEASURED_PODS, schedulerConfigPath="sched.yaml")
     outcome = outcome_of(write(tmp_path, case, sched=config), check_every=1)
-    assert outcome.verdict is Verdict.FAILED
+    assert outcome.verdict is WorkloadVerdict.FAILED
     assert "percentageOfNodesToScore leaves nodes out" in outcome.reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from steersman import api
-from steersman.perf.api_server_cluster import Witness, overlaid
+from steersman.perf.api_server_host import PodWatcher, overlaid
 from steersman.perf.templates import Draft, named
 from steersman.testing import make_pod
 
@@ -51,18 +51,18 @@ class Ear:
 
 def test_listeners_see_pods_as_they_were_and_as_they_are_until_they_stop() -> None:
     ear = Ear()
-    witness = Witness(ear, ear.pods)
+    watcher = PodWatcher(ear, ear.pods)
     seen: list[Seen] = []
 
     def node_of(pod: api.Pod | None) -> str | None:
         return None if pod is None else pod.spec.node_name
 
-    stop = witness.listen(lambda old, new: seen.append((node_of(old), node_of(new))))
+    stop = watcher.listen(lambda old, new: seen.append((node_of(old), node_of(new))))
     pending, bound = make_pod("p").obj(), make_pod("p").node("n").obj()
-    witness.changed(api.Node())
-    witness.changed(pending)
-    witness.changed(bound)
-    witness.deleted(bound)
+    watcher.changed(api.Node())
+    watcher.changed(pending)
+    watcher.changed(bound)
+    watcher.deleted(bound)
     stop()
-    witness.changed(pending)
+    watcher.changed(pending)
     assert seen == [(None, ""), ("", "n"), ("n", None)]

@@ -1,7 +1,7 @@
 """Carries out the operations of one workload on a host, one after the other, and measures where they say so.
 
-    Selected ─► unrolled operations ─► Run.step ─► Cluster
-                                          └─► Collection ─► Measurement
+    Prepared ─► operations ─► WorkloadExecutor.step ─► BenchCluster
+                                        └─► Collection ─► Measurement
 
 Namespaces, waiting and counting follow upstream's harness: pods of an operation without a namespace go to `namespace-N`, N
 being its place; an operation waits for its own pods unless it skips that, and barriers wait for those.
@@ -15,9 +15,9 @@ from typing import Final
 
 from steersman import api
 from steersman.errors import InputError
-from steersman.perf import background, device_making, node_making, pod_making
-from steersman.perf.collecting import Collection, Measurement
-from steersman.perf.host import Host
+from steersman.perf.created_objects import ClaimAllocator, node_drafts, pod_drafts, resource_slice_drafts
+from steersman.perf.host import Host, HostTasks, WorkloadError
+from steersman.perf.measurement import Collection, Measurement
 from steersman.perf.operations import (
     AllocResourceClaims,
     Barrier,
@@ -30,29 +30,28 @@ from steersman.perf.operations import (
     CreateResourceDriver,
     DeletePods,
     Operation,
+    PodStage,
     Sleep,
-    Stage,
     StartCollectingMetrics,
     StopCollectingMetrics,
     UpdateAny,
     seconds_of,
 )
-from steersman.perf.scheduling_loop import Tasks
-from steersman.perf.steady_state import keep_steady
+from steersman.perf.pod_barrier import PodBarrier, matches
 from steersman.perf.templates import Draft, Templates, named
-from steersman.perf.waiting import Tally, WorkloadError, matches
+from steersman.perf.timed_operations import churn, delete_pods, keep_steady, ticks
 
 OVERLAPPING: Final = "metrics are being collected already; stop that first"
 NOT_COLLECTING: Final = "no metrics are being collected; startCollectingMetrics comes first"
 
 
-class Run:
-    """One workload on one host. `tasks` are those that go on in the background."""
+class WorkloadExecutor:
+    """Carries out one workload on one host. `tasks` are the operations that go on in the background."""
 
     def __init__(
         self,
         host: Host,
-        tasks: Tasks,
+        tasks: HostTasks,
         templates: Templates,
         default_pod_file: str | None = None,
         metrics: Mapping[str, object] | None = None,
@@ -67,13 +66,13 @@ class Run:
         self._unawaited: dict[str, int] = {}
         self._collection: Collection | None = None
         self._memory_task: asyncio.Task[None] | None = None
-        self._tally: Tally | None = None
+        self._current_barrier: PodBarrier | None = None
         self.measurements: list[Measurement] = []
 
     @property
     def progress(self) -> tuple[int, int]:
         """How many of the pods that are being waited for have come so far, and of how many."""
-        return (0, 0) if self._tally is None else (self._tally.count, self._tally.wanted)
+        return (0, 0) if self._current_barrier is None else (self._current_barrier.count, self._current_barrier.wanted)
 
     async def step(self, place: int, operation: Operation) -> None:
         """Carries out the operation at that place among the unrolled ones."""
@@ -101,7 +100,7 @@ class Run:
             case StopCollectingMetrics():
                 self._finish()
             case CreateResourceDriver():
-                await self._cluster.create_all(device_making.slices(operation, await self._names(api.Node)))
+                await self._cluster.create_all(resource_slice_drafts(operation, await self._names(api.Node)))
             case CreateResourceClaims():
                 await self._create_claims(operation)
             case AllocResourceClaims():
@@ -112,7 +111,7 @@ class Run:
     # -- nodes and namespaces ----------------------------------------------------------------------------------------
 
     async def _create_nodes(self, place: int, operation: CreateNodes) -> None:
-        await self._cluster.create_all(node_making.nodes(operation, f"node-{place}-", self._templates))
+        await self._cluster.create_all(node_drafts(operation, f"node-{place}-", self._templates))
 
     async def _create_namespaces(self, operation: CreateNamespaces) -> None:
         file = operation.namespace_template_path
@@ -130,7 +129,7 @@ class Run:
         namespace = operation.namespace or f"namespace-{place}"
         await self._provide_namespace(namespace)
         # Reading templates is not what is measured.
-        drafts = list(pod_making.pods(operation, namespace, self._default_pod_file, self._templates))
+        drafts = list(pod_drafts(operation, namespace, self._default_pod_file, self._templates))
         if operation.collect_metrics:
             self._start(namespace, (namespace,), {})
         if operation.steady_state:
@@ -145,7 +144,7 @@ class Run:
             self._unawaited[namespace] += operation.count
             await self._cluster.create_all(drafts)
             return
-        earlier = Tally(self._cluster, namespace, {}, Stage.SCHEDULED).count
+        earlier = PodBarrier(self._cluster, namespace, {}, PodStage.SCHEDULED).count
         await self._cluster.create_all(drafts)
         await self._wait(namespace, earlier + operation.count)
 
@@ -155,7 +154,7 @@ class Run:
             for pod in self._cluster.pods().values()
             if pod.metadata.namespace == operation.namespace and matches(pod, operation.label_selector)
         ]
-        work = background.delete_pods(keys, operation.delete_pods_per_second, self._cluster)
+        work = delete_pods(keys, operation.delete_pods_per_second, self._cluster)
         if operation.skip_wait_to_completion:
             self._tasks.spawn(work)
         else:
@@ -166,7 +165,7 @@ class Run:
     async def _churn(self, place: int, operation: Churn) -> None:
         namespace = operation.namespace or f"namespace-{place}"
         await self._cluster.provide_namespace(named(api.Namespace(), name=namespace))
-        self._tasks.spawn(background.churn(operation, namespace, self._cluster, self._templates))
+        self._tasks.spawn(churn(operation, namespace, self._cluster, self._templates))
 
     async def _create_any(self, operation: CreateAny) -> None:
         for index in range(operation.count):
@@ -177,13 +176,13 @@ class Run:
             for index in range(operation.count):
                 await self._cluster.update(await self._placed(operation, index), operation.subresources)
             return
-        async for index in background.ticks(1 / operation.update_per_second):
+        async for index in ticks(1 / operation.update_per_second):
             if index >= operation.count:
                 return
             await self._cluster.update(await self._placed(operation, index), operation.subresources)
 
     async def _placed(self, operation: CreateAny, index: int) -> Draft:
-        """The object of a template in the operation's namespace, which exists then."""
+        """The object of a template in the operation's namespace, which is created unless it exists."""
         draft = self._templates(operation.template_path).draft(index, operation.count)
         obj = draft.object
         if obj.NAMESPACED is not bool(operation.namespace):
@@ -207,11 +206,11 @@ class Run:
 
     async def _allocate_claims(self, operation: AllocResourceClaims) -> None:
         cluster = self._cluster
-        supply = device_making.Supply(
+        allocator = ClaimAllocator(
             await cluster.list(api.Node), await cluster.list(api.ResourceSlice), await cluster.list(api.DeviceClass)
         )
         claims = await cluster.list(api.ResourceClaim)
-        for claim in supply.allocated(claims, operation.namespace):
+        for claim in allocator.allocated(claims, operation.namespace):
             await cluster.update(Draft(claim))
 
     # -- waiting and measuring ---------------------------------------------------------------------------------------
@@ -223,16 +222,16 @@ class Run:
                 known = ", ".join(self._unawaited) or "none"
                 raise InputError("has no pods to wait for", field="namespaces", value=namespace, hint=f"known: {known}")
             await self._wait(namespace, self._unawaited[namespace], operation.label_selector, operation.stage)
-        if operation.stage is Stage.SCHEDULED:
+        if operation.stage is PodStage.SCHEDULED:
             for namespace in namespaces:
                 del self._unawaited[namespace]
 
     async def _wait(
-        self, namespace: str, wanted: int, selector: Mapping[str, str] = {}, stage: Stage = Stage.SCHEDULED
+        self, namespace: str, wanted: int, selector: Mapping[str, str] = {}, stage: PodStage = PodStage.SCHEDULED
     ) -> None:
-        self._tally = Tally(self._cluster, namespace, selector, stage)
-        await self._tally.reached(wanted)
-        self._tally = None
+        self._current_barrier = PodBarrier(self._cluster, namespace, selector, stage)
+        await self._current_barrier.reached(wanted)
+        self._current_barrier = None
 
     def _start(self, name: str, namespaces: Sequence[str], selector: Mapping[str, str]) -> None:
         if self._collection is not None:

@@ -6,7 +6,7 @@ import pytest
 
 from steersman.errors import InputError
 from steersman.perf import TestCase, Workload, select
-from steersman.perf.selection import has_labels
+from steersman.perf.workload_files import has_labels
 
 CASES = [
     TestCase("f", "Basic", (), (Workload("small", labels=("short",)), Workload("large"))),

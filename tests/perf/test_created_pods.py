@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.perf.workload_texts import pod
 
 from steersman import api
+from steersman.perf.created_objects import pod_drafts
 from steersman.perf.operations import CreatePods
-from steersman.perf.pod_making import pods
 from steersman.perf.templates import Templates
 
 CLAIM = "apiVersion: v1\nkind: PersistentVolumeClaim\nspec: {accessModes: [ReadOnlyMany]}\n"
@@ -17,7 +17,7 @@ AWS_VOLUME = "apiVersion: v1\nkind: PersistentVolume\nspec: {awsElasticBlockStor
 
 
 def made(operation: CreatePods, default: str | None = None) -> list[tuple[api.Object, ...]]:
-    groups = pods(operation, "ns", default, Templates())
+    groups = pod_drafts(operation, "ns", default, Templates())
     return [tuple(draft.object for draft in group) for group in groups]
 
 
