@@ -40,7 +40,7 @@ _LABEL_VALUE_RULE: Final = (
 
 
 def qualified_name_problems(name: str) -> list[str]:
-    """What is wrong with a label key or resource name such as `example.com/gpu`."""
+    """The complaints about a label key or resource name such as `example.com/gpu`."""
     parts = name.split("/")
     if len(parts) > 2:
         return [_LABEL_KEY_RULE]

@@ -1,7 +1,7 @@
 """Validate stage: what kube-scheduler refuses in a decoded and defaulted configuration, in its words.
 
-Takes a configuration from `loading` (or made by a program), returns all errors. Plugin arguments are checked by
-`args_validation`; what needs plugins is found later, by `building`.
+Takes a configuration from `loader` (or made by a program), returns all errors. Plugin arguments are checked by
+`args_validation`; what needs plugins is found later, by `effective_configuration`.
 """
 
 from __future__ import annotations
@@ -15,17 +15,16 @@ from steersman.config.configuration import (
     ClientConnection,
     Extender,
     ExtensionPoint,
-    LeaderElection,
-    Plugin,
+    LeaderElectionConfiguration,
     PluginConfig,
+    PluginEntry,
     PluginSet,
     Profile,
     SchedulerConfiguration,
 )
 from steersman.config.durations import Duration
-from steersman.config.errors import ConfigError, ConfigStage, Problem
+from steersman.config.errors import ConfigError, ConfigStage, FieldError, Problem, duplicate, invalid, required, unique
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
-from steersman.config.field_errors import FieldError, duplicate, invalid, required, unique
 from steersman.config.names import is_extended_resource_name, qualified_name_problems
 from steersman.config.plugin_args import ARGS_TYPES
 
@@ -60,7 +59,7 @@ def _client_connection(connection: ClientConnection) -> list[FieldError]:
     return [invalid("clientConnection.burst", connection.burst, "must be non-negative")]
 
 
-def _leader_election(election: LeaderElection) -> list[FieldError]:
+def _leader_election(election: LeaderElectionConfiguration) -> list[FieldError]:
     if not election.leader_elect:
         return []
     path = "leaderElection"
@@ -184,7 +183,7 @@ def _common_queue_sort(profiles: Sequence[Profile]) -> list[FieldError]:
 
 
 def _shown_section(section: PluginSet) -> dict[str, object]:
-    def shown(plugins: Sequence[Plugin]) -> list[dict[str, object]] | None:
+    def shown(plugins: Sequence[PluginEntry]) -> list[dict[str, object]] | None:
         return [{"Name": plugin.name, "Weight": plugin.weight} for plugin in plugins] or None
 
     return {"Enabled": shown(section.enabled), "Disabled": shown(section.disabled)}
@@ -195,7 +194,7 @@ def _shown_args(entry: PluginConfig) -> object:
 
 
 def extender_errors(path: str, extenders: Sequence[Extender]) -> list[FieldError]:
-    """What is wrong with extenders; also used for those of a legacy policy."""
+    """The errors in extenders, of a configuration or of a legacy policy."""
     errors: list[FieldError] = []
     managed: set[str] = set()
     for index, extender in enumerate(extenders):

@@ -1,26 +1,34 @@
-"""From merged plugin sets to what really runs: one ordered list per extension point, and weights.
+"""Build stage: what really runs with a configuration. One ordered list per extension point, and weights.
 
-Takes a profile and the capabilities of the registered plugins (see `catalog`); `building` adds the checks that need
-more than one profile. Errors are texts in kube-scheduler's words, without the prefixes that `building` puts before them.
+Follows `validation`. Takes profiles and the capabilities of the registered plugins (see `catalog`). The checks are
+kube-scheduler's, in its order and words, and need no plugin instances: the TLS material of extenders, arguments of
+NodeResourcesFit, extension points and weights, one queue sort for all profiles.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from steersman.api.go_text import quote
-from steersman.config.catalog import Capabilities
+from steersman.config.args_validation import args_errors
+from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities
 from steersman.config.configuration import (
     ALL_PLUGINS,
     Args,
+    Extender,
     ExtensionPoint,
-    Plugin,
+    PluginEntry,
     Plugins,
     PluginSet,
     Profile,
+    SchedulerConfiguration,
 )
-from steersman.config.plugin_args import ConfigStruct
+from steersman.config.durations import Duration
+from steersman.config.errors import ConfigError, ConfigStage, Problem, joined
+from steersman.config.extenders import ExtenderError, check_tls, in_call_order, timeout, with_ignored_resources
+from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
+from steersman.config.plugin_args import ARGS_TYPES, ConfigStruct
 
 _MAX_NODE_SCORE: Final = 100
 _MAX_TOTAL_SCORE: Final = 2**63 - 1
@@ -44,12 +52,108 @@ POINT_ORDER: Final = (
 """The order in which points are filled, which decides what error is found first."""
 
 
+class EffectiveConfiguration(ConfigStruct, frozen=True):
+    """Profiles and extenders as a scheduler with this configuration runs them."""
+
+    profiles: tuple[EffectiveProfile, ...]
+    extenders: tuple[Extender, ...] = ()
+    """Extenders in the order in which they are called."""
+    extender_timeouts: tuple[Duration, ...] = ()
+    """Time limits of the extenders in the order of the document."""
+
+
+def build(
+    config: SchedulerConfiguration,
+    capabilities: Capabilities = IN_TREE_CAPABILITIES,
+    gates: FeatureGates = DEFAULT_GATES,
+    file: str | None = None,
+) -> EffectiveConfiguration:
+    """The configuration as it runs with the given plugins; reads the TLS files of extenders. Raises `ConfigError`."""
+    try:
+        check_tls(config.extenders)
+        profiles = tuple(_effective(config, capabilities, gates))
+    except ExtenderError as error:
+        raise _error(f"couldn't build extenders: {error}", file) from None
+    except ExpansionError as error:
+        raise _error(f"initializing profiles: {error}", file) from None
+    return EffectiveConfiguration(
+        profiles=profiles,
+        extenders=in_call_order(config.extenders),
+        extender_timeouts=tuple(timeout(extender) for extender in config.extenders),
+    )
+
+
+def effective_profiles(
+    config: SchedulerConfiguration,
+    capabilities: Capabilities = IN_TREE_CAPABILITIES,
+    gates: FeatureGates = DEFAULT_GATES,
+    file: str | None = None,
+) -> list[EffectiveProfile]:
+    """The profiles as they run, without touching the extenders' files. Raises `ConfigError`."""
+    try:
+        return list(_effective(config, capabilities, gates))
+    except ExtenderError as error:
+        raise _error(f"couldn't build extenders: {error}", file) from None
+    except ExpansionError as error:
+        raise _error(f"initializing profiles: {error}", file) from None
+
+
+def _error(text: str, file: str | None) -> ConfigError:
+    return ConfigError(ConfigStage.BUILD, [Problem(text)], file=file)
+
+
+def _effective(
+    config: SchedulerConfiguration, capabilities: Capabilities, gates: FeatureGates
+) -> Iterator[EffectiveProfile]:
+    first: tuple[str, Args] | None = None
+    for profile in with_ignored_resources(config):
+        try:
+            _check_args(profile, capabilities, gates)
+            effective = effective_profile(profile, capabilities)
+        except ExpansionError as error:
+            raise ExpansionError(f"creating profile for scheduler name {profile.scheduler_name}: {error}") from None
+        first = first or _queue_sort(profile, effective)
+        _check_same_queue_sort(profile, first, _queue_sort(profile, effective))
+        yield effective
+
+
+def _check_args(profile: Profile, capabilities: Capabilities, gates: FeatureGates) -> None:
+    """Checks the arguments of every plugin that is made; after `validation` only those of NodeResourcesFit can be wrong."""
+    running = profile.plugins.enabled_names() & set(capabilities)
+    for entry in sorted(profile.plugin_config, key=lambda entry: entry.name):
+        if entry.name not in running or entry.name not in ARGS_TYPES:
+            continue
+        if not isinstance(entry.args, ARGS_TYPES[entry.name]):
+            wanted = ARGS_TYPES[entry.name].__name__
+            got = type(entry.args).__name__
+            raise ExpansionError(f'initializing plugin "{entry.name}": want args to be of type {wanted}, got {got}')
+        errors = args_errors("", entry.args, gates)
+        if errors:
+            raise ExpansionError(f'initializing plugin "{entry.name}": {joined(errors)}')
+
+
+def _queue_sort(profile: Profile, effective: EffectiveProfile) -> tuple[str, Args]:
+    name = effective.at(ExtensionPoint.QUEUE_SORT)[0]
+    return name, next((entry.args for entry in profile.plugin_config if entry.name == name), None)
+
+
+def _check_same_queue_sort(profile: Profile, first: tuple[str, Args], own: tuple[str, Args]) -> None:
+    where = f"profile {quote(profile.scheduler_name)}"
+    if own[0] != first[0]:
+        raise ExpansionError(f"different queue sort plugins for {where}: {quote(own[0])}, first: {quote(first[0])}")
+    if own[1] != first[1]:
+        raise ExpansionError(f"different queue sort plugin args for {where}")
+
+
+# -- one profile -------------------------------------------------------------------------------------------------------
+
+
 class ExpansionError(ValueError):
     """A profile cannot run with the registered plugins."""
 
 
 class EffectiveProfile(ConfigStruct, frozen=True):
-    """What runs for one scheduler name."""
+    """The plugins that run for one scheduler name, with weights and arguments."""
 
     scheduler_name: str
     percentage_of_nodes_to_score: int | None = None
@@ -123,7 +227,7 @@ def _expanded(
     )
 
 
-def _implementing(point: ExtensionPoint, enabled: Iterable[Plugin], capabilities: Capabilities) -> Iterable[str]:
+def _implementing(point: ExtensionPoint, enabled: Iterable[PluginEntry], capabilities: Capabilities) -> Iterable[str]:
     for plugin in enabled:
         if plugin.name not in capabilities:
             raise _missing(point, plugin.name)
@@ -166,7 +270,7 @@ def _weights(plugins: Plugins, point: ExtensionPoint, capabilities: Capabilities
 
 
 def _wrapped(value: int) -> int:
-    """As a 64-bit integer that overflows silently: with a negative total the check itself overflows, as upstream's."""
+    """The value as a 64-bit integer that overflows silently: with a negative total the check overflows too, as upstream's."""
     return (value + 2**63) % 2**64 - 2**63
 
 

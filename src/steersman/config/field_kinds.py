@@ -1,7 +1,7 @@
 """The kinds of values a configuration field may have: how each is decoded strictly, and how it is printed.
 
-`schema` composes them to tables, one per v1 type. Decoding follows kube-scheduler's JSON decoder: null means "not
-given", an integer must be written as an integer, a field that is not in the table is reported with its path.
+`schema` and `args_schema` compose them to tables, one per v1 type. Decoding follows kube-scheduler's JSON decoder: null means
+"not given", an integer must be written as an integer, a field that is not in the table is reported with its path.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 import base64
 import math
 import re
+import struct
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Final, Never, Protocol, cast
 
 import msgspec
 
-from steersman.config.decode_log import DecodeAbort, DecodeKind, DecodeLog, Place, type_problem
+from steersman.config.configuration import API_VERSION
 from steersman.config.durations import Duration, DurationError
-from steersman.config.go_floats import shortest_float32
+from steersman.config.errors import DecodeAbort, DecodeKind, DecodeLog, DocumentPlace, type_problem
 from steersman.config.json_tree import JsonObject, JsonValue, Number, PlainValue
 
 
@@ -32,7 +33,7 @@ ABSENT: Final = _Absent()
 
 
 class _UnwrittenList(tuple[Never, ...]):
-    """An empty list that nobody wrote: the same as `()` to every reader, but printed as null."""
+    """An empty list that nobody wrote: equal to `()` for every reader, but printed as null."""
 
     __slots__ = ()
 
@@ -40,21 +41,21 @@ class _UnwrittenList(tuple[Never, ...]):
 UNWRITTEN_LIST: Final = _UnwrittenList()
 
 
-class Kind(Protocol):
+class FieldKind(Protocol):
     """One kind of value."""
 
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         """The value for the typed configuration, or `ABSENT`; problems go to the log."""
 
     def zero(self) -> object:
-        """What stands for a null in a list."""
+        """The value that stands for a null in a list."""
 
     def encode(self, value: object) -> PlainValue:
         """The value as it is printed."""
 
 
 class Text(msgspec.Struct, frozen=True):
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         if isinstance(value, str):
             return value
         return _reject(value, place, log, "a string in quotes" if isinstance(value, bool | Number) else "a string")
@@ -67,7 +68,7 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Boolean(msgspec.Struct, frozen=True):
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         if isinstance(value, bool):
             return value
         return _reject(value, place, log, "true or false")
@@ -86,7 +87,7 @@ class Integer(msgspec.Struct, frozen=True):
     smallest: int
     largest: int
 
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         if isinstance(value, Number) and _INTEGER.fullmatch(value.literal):
             number = int(value.literal)
             if self.smallest <= number <= self.largest:
@@ -102,9 +103,9 @@ class Integer(msgspec.Struct, frozen=True):
 
 
 class Float32(msgspec.Struct, frozen=True):
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         if isinstance(value, Number):
-            number = shortest_float32(float(value.literal))
+            number = _shortest_float32(float(value.literal))
             if not math.isinf(number):
                 return number
         return _reject(value, place, log, "a number")
@@ -122,7 +123,7 @@ class DurationText(msgspec.Struct, frozen=True):
 
     nullable: bool = False
 
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         if value is None and self.nullable:
             return ABSENT
         if value is not None and not isinstance(value, str):
@@ -146,7 +147,7 @@ _BYTE: Final = Integer(0, 255)
 class Base64(msgspec.Struct, frozen=True):
     """Bytes in base64 text; a list of byte values is accepted too."""
 
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         if isinstance(value, tuple):
             items = [_BYTE.decode(item, place.item(index), log) for index, item in enumerate(value)]
             return bytes(item if isinstance(item, int) else 0 for item in items)
@@ -169,7 +170,7 @@ class Base64(msgspec.Struct, frozen=True):
 class Raw(msgspec.Struct, frozen=True):
     """Any value, kept as it is."""
 
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         return ABSENT if value is None else value
 
     def zero(self) -> object:
@@ -180,14 +181,14 @@ class Raw(msgspec.Struct, frozen=True):
 
 
 class ListOf(msgspec.Struct, frozen=True):
-    item: Kind
+    item: FieldKind
 
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         if not isinstance(value, tuple):
             return _reject(value, place, log, "a list")
         return tuple(self._item(item, place.item(index), log) for index, item in enumerate(value))
 
-    def _item(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def _item(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         decoded = self.item.decode(value, place, log)
         return self.item.zero() if decoded is ABSENT else decoded
 
@@ -202,9 +203,9 @@ class ListOf(msgspec.Struct, frozen=True):
 class MapOf(msgspec.Struct, frozen=True):
     """String keys to values of one kind."""
 
-    item: Kind
+    item: FieldKind
 
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         if not isinstance(value, JsonObject):
             return _reject(value, place, log, "a mapping")
         decoded: dict[str, object] = {}
@@ -235,7 +236,7 @@ class Field(msgspec.Struct, frozen=True):
     """One field of an object: its name in the document is the key in `ObjectOf.fields`."""
 
     attribute: str
-    kind: Kind
+    kind: FieldKind
     printed: Printed = Printed.UNLESS_EMPTY
     embedded: str = ""
     """Name of the Go struct whose fields are written inline, part of the field's name in type errors."""
@@ -253,7 +254,7 @@ class ObjectOf(msgspec.Struct, frozen=True):
     header: Mapping[str, str] = {}
     """`apiVersion` and `kind` that are printed with the object, for types that have them."""
 
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         if not isinstance(value, JsonObject):
             return _reject(value, place, log, "a mapping")
         given: dict[str, object] = {}
@@ -269,7 +270,9 @@ class ObjectOf(msgspec.Struct, frozen=True):
                 self._member(key, item, place, log, given)
         return self.of(given)
 
-    def _member(self, key: str, item: JsonValue, place: Place, log: DecodeLog, given: dict[str, object]) -> None:
+    def _member(
+        self, key: str, item: JsonValue, place: DocumentPlace, log: DecodeLog, given: dict[str, object]
+    ) -> None:
         member = self.fields[key]
         decoded = member.kind.decode(item, place.member(key, member.embedded), log)
         if decoded is not ABSENT and not (member.zero_is_absent and not decoded):
@@ -302,7 +305,52 @@ _EMPTY: Final[tuple[object, ...]] = (False, 0, "", b"", (), {})
 """Empty in Go's sense: an object never is."""
 
 
-def _reject(value: JsonValue, place: Place, log: DecodeLog, expected: str) -> _Absent:
+def _reject(value: JsonValue, place: DocumentPlace, log: DecodeLog, expected: str) -> _Absent:
     if value is not None:
         log.mismatch(place, expected, value)
     return ABSENT
+
+
+def _shortest_float32(value: float) -> float:
+    """The float that prints as the shortest decimal which still is `value` rounded to 32 bits; `inf` when too large."""
+    rounded = _as_float32(value)
+    if math.isinf(rounded) or rounded == 0:
+        return rounded
+    for digits in range(1, 10):
+        candidate = float(f"{rounded:.{digits}g}")
+        if _as_float32(candidate) == rounded:
+            return candidate
+    return rounded
+
+
+def _as_float32(value: float) -> float:
+    try:
+        (rounded,) = struct.unpack("<f", struct.pack("<f", value))
+    except OverflowError:
+        return math.copysign(math.inf, value)
+    return float(rounded)
+
+
+# -- the simple kinds, and shorthands for fields of the tables ---------------------------------------------------------
+
+TEXT: Final = Text()
+BOOL: Final = Boolean()
+INT32: Final = Integer(-(2**31), 2**31 - 1)
+INT64: Final = Integer(-(2**63), 2**63 - 1)
+DURATION: Final = DurationText()
+TEXTS: Final = ListOf(TEXT)
+
+
+def header(kind: str) -> dict[str, str]:
+    """The fields that a printed object of this kind begins with."""
+    return {"apiVersion": API_VERSION, "kind": kind}
+
+
+def always(attribute: str, kind: FieldKind) -> Field:
+    """A field that is printed even when empty."""
+    return Field(attribute, kind, printed=Printed.ALWAYS)
+
+
+def zero_is_default(attribute: str, kind: FieldKind) -> Field:
+    """A field whose explicit zero value stands for the default."""
+    return Field(attribute, kind, printed=Printed.ALWAYS, zero_is_absent=True)

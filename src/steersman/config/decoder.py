@@ -16,10 +16,19 @@ import msgspec
 from steersman.api.go_text import quote
 from steersman.config.args_schema import ARGS
 from steersman.config.configuration import API_GROUP, API_VERSION, CONFIGURATION_KIND
-from steersman.config.decode_log import DecodeAbort, DecodeKind, DecodeLog, Place, StrictProblem, described
-from steersman.config.errors import ConfigError, ConfigStage, Problem
+from steersman.config.errors import (
+    ConfigError,
+    ConfigStage,
+    DecodeAbort,
+    DecodeKind,
+    DecodeLog,
+    DocumentPlace,
+    Problem,
+    StrictProblem,
+    described,
+)
+from steersman.config.field_kinds import ObjectOf
 from steersman.config.json_tree import JsonObject, JsonValue, MalformedError, looks_like_json, parse_json, plain
-from steersman.config.kinds import ObjectOf
 from steersman.config.plugin_args import ARGS_TYPES
 from steersman.config.schema import CONFIGURATION
 from steersman.config.yaml_tree import UnsupportedValueError, parse_yaml
@@ -30,24 +39,24 @@ _KINDS: Final[Mapping[str, ObjectOf]] = {CONFIGURATION_KIND: CONFIGURATION, **AR
 
 
 class DecodedDocument(msgspec.Struct, frozen=True):
-    """What a document says. With `internal` set it is of the version that gets no defaults."""
+    """The values that a document gives. With `internal` set it is of the version that gets no defaults."""
 
     values: Mapping[str, Any]
     internal: bool = False
 
 
-class Header(msgspec.Struct, frozen=True):
-    """Group, version and kind of an object, as far as it says."""
+class DocumentHeader(msgspec.Struct, frozen=True):
+    """Group, version and kind of an object, as far as it gives them."""
 
     group: str
     version: str
     kind: str
 
-    def with_defaults(self, default: Header) -> Header:
+    def with_defaults(self, default: DocumentHeader) -> DocumentHeader:
         group, version = self.group, self.version
         if not version and group in ("", default.group):
             group, version = default.group, default.version
-        return Header(group, version, self.kind or default.kind)
+        return DocumentHeader(group, version, self.kind or default.kind)
 
     @property
     def api_version(self) -> str:
@@ -116,7 +125,7 @@ def read_tree(text: str) -> tuple[JsonValue, list[StrictProblem]]:
     return document.tree, [StrictProblem(document.duplicates)] if document.duplicates else []
 
 
-def header_of(tree: JsonValue) -> Header:
+def header_of(tree: JsonValue) -> DocumentHeader:
     """apiVersion and kind; unlike all other fields they are found in any spelling of upper and lower case."""
     found = {"apiversion": "", "kind": ""}
     for key, value in _pairs(tree):
@@ -126,7 +135,7 @@ def header_of(tree: JsonValue) -> Header:
                 raise DecodeAbort(DecodeKind.MALFORMED, f"{key}: must be a string, not {described(value)}", key)
             found[name] = value
     group, version = _group_version(found["apiversion"])
-    return Header(group, version, found["kind"])
+    return DocumentHeader(group, version, found["kind"])
 
 
 def _pairs(tree: JsonValue) -> tuple[tuple[str, JsonValue], ...]:
@@ -144,7 +153,7 @@ def _group_version(text: str) -> tuple[str, str]:
     return (group, version) if slash else ("", text)
 
 
-def _required(header: Header) -> Header:
+def _required(header: DocumentHeader) -> DocumentHeader:
     if not header.kind:
         raise DecodeAbort(
             DecodeKind.MISSING_KIND, f"Object 'Kind' is missing; write kind: {CONFIGURATION_KIND}", "kind"
@@ -155,7 +164,7 @@ def _required(header: Header) -> Header:
     return header
 
 
-def _registered(header: Header) -> Header:
+def _registered(header: DocumentHeader) -> DocumentHeader:
     if header.group == API_GROUP and header.version in (_VERSION, _INTERNAL_VERSION) and header.kind in _KINDS:
         return header
     text = f"no kind {quote(header.kind)} is registered for version {quote(header.api_version)}"
@@ -163,7 +172,7 @@ def _registered(header: Header) -> Header:
     raise DecodeAbort(DecodeKind.NOT_REGISTERED, f"{text}; {hint}", "kind")
 
 
-def _table(header: Header) -> ObjectOf:
+def _table(header: DocumentHeader) -> ObjectOf:
     """The table of a kind. Fields of the internal version have no names in documents, so each of them is unknown."""
     table = _KINDS[header.kind]
     return table if header.version == _VERSION else ObjectOf(table.make, {}, table.header)
@@ -172,7 +181,7 @@ def _table(header: Header) -> ObjectOf:
 def decode_object(table: ObjectOf, tree: JsonValue) -> tuple[object, list[StrictProblem]]:
     """The object that a table makes of a tree, and the strict problems."""
     log = DecodeLog()
-    decoded = table.decode(tree, Place(), log) if tree is not None else table.zero()
+    decoded = table.decode(tree, DocumentPlace(), log) if tree is not None else table.zero()
     log.raise_first()
     return decoded, log.strict
 
@@ -209,7 +218,7 @@ def _decode_args(plugin: str, tree: JsonValue) -> object:
     """Typed arguments for a plugin that has a type for them; the plain value for any other."""
     if plugin not in ARGS_TYPES:
         return plain(tree)
-    wanted = Header(API_GROUP, _VERSION, f"{plugin}Args")
+    wanted = DocumentHeader(API_GROUP, _VERSION, f"{plugin}Args")
     header = _registered(header_of(tree).with_defaults(wanted))
     decoded, strict = decode_object(_table(header), tree)
     if header.kind != wanted.kind:

@@ -1,12 +1,12 @@
 """Entrance to the package: text in, configuration out.
 
-Runs the stages in order: `decoding`, `defaults`, `validation`. Building what runs from it is `building`'s work.
+Runs the stages in order: `decoder`, `defaults`, `validation`. Building what runs from it is `effective_configuration`'s work.
 """
 
 from __future__ import annotations
 
 from steersman.config.configuration import SchedulerConfiguration
-from steersman.config.decoding import DecodedDocument, decode
+from steersman.config.decoder import DecodedDocument, decode
 from steersman.config.defaults import with_defaults
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
 from steersman.config.validation import validate

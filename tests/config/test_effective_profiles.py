@@ -5,8 +5,8 @@ from __future__ import annotations
 from tests.config.documents import with_plugins
 
 from steersman.config import IN_TREE_CAPABILITIES, Capabilities, ExtensionPoint, Profile, effective_profiles, load
-from steersman.config.configuration import Plugin, Plugins, PluginSet
-from steersman.config.expansion import effective_profile
+from steersman.config.configuration import PluginEntry, Plugins, PluginSet
+from steersman.config.effective_configuration import effective_profile
 
 _POINTS = frozenset((ExtensionPoint.FILTER, ExtensionPoint.SCORE))
 _CAPABILITIES: Capabilities = {
@@ -18,12 +18,13 @@ _CAPABILITIES: Capabilities = {
 
 def _set(enabled: str = "", disabled: str = "") -> PluginSet:
     return PluginSet(
-        enabled=tuple(Plugin(name=name) for name in enabled), disabled=tuple(Plugin(name=name) for name in disabled)
+        enabled=tuple(PluginEntry(name=name) for name in enabled),
+        disabled=tuple(PluginEntry(name=name) for name in disabled),
     )
 
 
 def _filters(multi_point: str, filters: PluginSet) -> str:
-    needed = (Plugin(name="Sort"), Plugin(name="Bind"))
+    needed = (PluginEntry(name="Sort"), PluginEntry(name="Bind"))
     spread = PluginSet(enabled=(*needed, *_set(multi_point).enabled))
     profile = Profile(plugins=Plugins(multi_point=spread, filter=filters))
     return "".join(effective_profile(profile, _CAPABILITIES).at(ExtensionPoint.FILTER))
