@@ -10,12 +10,17 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from steersman.api import NodeAffinity, NodeSelectorRequirement, NodeSelectorTerm, TopologySpreadConstraint
+from steersman.api import (
+    NodeAffinity,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    TopologySpreadConstraint,
+    label_syntax,
+)
 from steersman.config.durations import Duration
 from steersman.config.errors import FieldError, child, duplicate, forbidden, invalid, not_supported, required, unique
 from steersman.config.feature_gates import BINDING_CONDITION_GATES, FeatureGates
 from steersman.config.field_kinds import UNWRITTEN_LIST
-from steersman.config.names import label_value_problems, qualified_name_problems
 from steersman.config.plugin_args import (
     MAX_CUSTOM_PRIORITY_SCORE,
     DefaultingType,
@@ -241,7 +246,7 @@ def _volume_binding(path: str, args: VolumeBindingArgs, gates: FeatureGates) -> 
 
 
 def _label_name(path: str, name: str) -> list[FieldError]:
-    return [invalid(path, name, problem) for problem in qualified_name_problems(name)]
+    return [invalid(path, name, problem) for problem in label_syntax.key_errors(name)]
 
 
 # -- addedAffinity of NodeAffinity -------------------------------------------------------------------------------------
@@ -279,11 +284,11 @@ def _term(path: str, term: NodeSelectorTerm) -> list[FieldError]:
 def _expression(path: str, requirement: NodeSelectorRequirement) -> list[FieldError]:
     if requirement.operator not in _OPERATORS:
         return [not_supported(f"{path}.operator", requirement.operator, _OPERATORS)]
-    problems = qualified_name_problems(requirement.key)
+    problems = label_syntax.key_errors(requirement.key)
     errors = [invalid(f"{path}.key", requirement.key, "; ".join(problems))] if problems else []
     errors += _value_count(f"{path}.values", requirement.operator, requirement.values)
     for index, value in enumerate(requirement.values):
-        problems = label_value_problems(value)
+        problems = label_syntax.value_errors(value)
         if problems:
             errors.append(invalid(f"{path}.values[{index}][{requirement.key}]", value, "; ".join(problems)))
     return unique(errors)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from steersman.api import label_syntax
 from steersman.config.args_validation import args_errors
 from steersman.config.catalog import REMOVED_PLUGINS
 from steersman.config.configuration import (
@@ -25,7 +26,6 @@ from steersman.config.configuration import (
 from steersman.config.durations import Duration
 from steersman.config.errors import ConfigError, ConfigStage, FieldError, Problem, duplicate, invalid, required, unique
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
-from steersman.config.names import is_extended_resource_name, qualified_name_problems
 from steersman.config.plugin_args import ARGS_TYPES
 
 _CHECKED_WHEN_BUILT = "NodeResourcesFit"
@@ -215,7 +215,13 @@ def extender_errors(path: str, extenders: Sequence[Extender]) -> list[FieldError
 
 
 def _extended_resource(path: str, name: str) -> list[FieldError]:
-    problems = qualified_name_problems(name)
+    problems = label_syntax.key_errors(name)
     if problems:
         return [invalid(path, name, problem) for problem in problems]
-    return [] if is_extended_resource_name(name) else [invalid(path, name, "is an invalid extended resource name")]
+    return [] if _is_extended_resource(name) else [invalid(path, name, "is an invalid extended resource name")]
+
+
+def _is_extended_resource(name: str) -> bool:
+    """Whether a resource is neither native nor a quota item, so that an extender may manage it."""
+    native = "/" not in name or "kubernetes.io/" in name
+    return not native and not name.startswith("requests.") and not label_syntax.key_errors(f"requests.{name}")
