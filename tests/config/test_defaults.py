@@ -12,7 +12,7 @@ from steersman.config import (
     DynamicResourcesArgs,
     FeatureGates,
     InterPodAffinityArgs,
-    LeaderElection,
+    LeaderElectionConfiguration,
     NodeAffinityArgs,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
@@ -34,7 +34,7 @@ def test_the_default_configuration() -> None:
     assert config.parallelism == 16
     assert config.percentage_of_nodes_to_score == 0
     assert (config.pod_initial_backoff_seconds, config.pod_max_backoff_seconds) == (1, 10)
-    assert config.leader_election == LeaderElection(
+    assert config.leader_election == LeaderElectionConfiguration(
         lease_duration=Duration.from_seconds(15),
         renew_deadline=Duration.from_seconds(10),
         retry_period=Duration.from_seconds(2),
@@ -84,7 +84,7 @@ def test_zero_stands_for_the_default_in_connection_and_election() -> None:
         """)
     )
     assert config.client_connection == ClientConnection()
-    assert config.leader_election == LeaderElection()
+    assert config.leader_election == LeaderElectionConfiguration()
 
 
 def test_an_explicit_zero_of_other_fields_is_kept() -> None:

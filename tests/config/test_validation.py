@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.config.documents import configuration
-from tests.config.failures import validation_texts
+from tests.config.failures import failure, validation_texts
 
 from steersman.config import SchedulerConfiguration, default_configuration, validate
 from steersman.config.validation import configuration_errors
@@ -58,3 +58,11 @@ def test_a_configuration_made_by_a_program_needs_profiles() -> None:
 
 def test_a_valid_configuration_passes() -> None:
     validate(default_configuration())
+
+
+def test_half_of_a_surrogate_pair_is_no_resource_name() -> None:
+    header = '"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"'
+    extender = '{"urlPrefix": "http://extender", "managedResources": [{"name": "\\ud800"}]}'
+    (problem,) = failure(f'{{{header}, "extenders": [{extender}]}}').errors
+    assert problem.field == "extenders[0].managedResources[0].name"
+    assert problem.detail.startswith("name part must consist of alphanumeric characters")

@@ -10,11 +10,10 @@ from typing import Any
 from steersman import api
 from steersman.assembly import SchedulerOptions
 from steersman.perf.embedded_host import EmbeddedCluster, embedded_host
-from steersman.perf.host import Host
+from steersman.perf.host import Host, HostTasks
 from steersman.perf.operations import CreateNodes, Operation
-from steersman.perf.running import Run
-from steersman.perf.scheduling_loop import Tasks
 from steersman.perf.templates import Templates
+from steersman.perf.workload_executor import WorkloadExecutor
 
 LONGEST_SECONDS = 60
 
@@ -22,7 +21,7 @@ LONGEST_SECONDS = 60
 class Stage:
     """A host, and a run on it."""
 
-    def __init__(self, host: Host, run: Run) -> None:
+    def __init__(self, host: Host, run: WorkloadExecutor) -> None:
         self.host = host
         assert isinstance(host.cluster, EmbeddedCluster)
         self.cluster = host.cluster
@@ -48,8 +47,8 @@ class Stage:
 @asynccontextmanager
 async def stage(nodes: int = 3) -> AsyncIterator[Stage]:
     async with embedded_host(SchedulerOptions(), seed=0) as host, asyncio.TaskGroup() as group:
-        tasks = Tasks(group)
-        made = Stage(host, Run(host, tasks, Templates()))
+        tasks = HostTasks(group)
+        made = Stage(host, WorkloadExecutor(host, tasks, Templates()))
         try:
             await made.do(CreateNodes(opcode="createNodes", count=nodes))
             yield made

@@ -10,14 +10,14 @@ import pytest
 from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, outcome_of, test_case, write
 
 from steersman.errors import InputError
-from steersman.perf import data_items
+from steersman.perf import write_data_items
 
 
 def written(folder: Path, **workload: Any) -> tuple[str, dict[str, Any]]:
     topic = folder / "misc"
     topic.mkdir()
     case = test_case(CREATE_NODES, MEASURED_PODS, workloads=[{"name": "small", **workload}])
-    (file,) = data_items.write([outcome_of(write(topic, case))], str(folder / "out"), now=0.0)
+    (file,) = write_data_items([outcome_of(write(topic, case))], str(folder / "out"), now=0.0)
     document: dict[str, Any] = json.loads(Path(file).read_text())
     return Path(file).name, document
 
@@ -54,4 +54,4 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(InputError, match="file: cannot be written"):
-        data_items.write([], str(blocked), now=0.0)
+        write_data_items([], str(blocked), now=0.0)

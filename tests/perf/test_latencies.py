@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.perf.fine_metrics import BOUNDS, FineMetrics
-from steersman.perf.latencies import Reading, quantile
+from steersman.perf.latencies import BOUNDS, FineMetrics, Reading, quantile
 
 ATTEMPTS = "scheduler_scheduling_attempt_duration_seconds"
 

@@ -8,14 +8,14 @@ import pytest
 from tests.perf.workload_texts import CREATE_NODES, MEASURED_PODS, outcome_of, pod, test_case, write
 
 from steersman.errors import InputError
-from steersman.perf import Verdict
+from steersman.perf import WorkloadVerdict
 
 
 def test_a_workload_is_measured_and_compared_with_its_threshold(tmp_path: Path) -> None:
     workloads = [{"name": "small", "threshold": 0.5, "params": {"n": 6}}]
     pods = {"opcode": "createPods", "countParam": "$n", "collectMetrics": True}
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, pods, workloads=workloads)))
-    assert outcome.verdict is Verdict.MEASURED
+    assert outcome.verdict is WorkloadVerdict.MEASURED
     (measurement,) = outcome.measurements
     assert (measurement.name, measurement.throughput.pods) == ("namespace-1", 6)
     comparison = outcome.compared(measurement)
@@ -46,7 +46,7 @@ def test_kinds_that_nobody_reads_are_unsupported_with_the_reason(tmp_path: Path)
     create = {"opcode": "createAny", "templatePath": "gadget.yaml", "namespace": "a"}
     file = write(tmp_path, test_case(create, MEASURED_PODS), gadget="apiVersion: v1\nkind: Gadget\n")
     outcome = outcome_of(file)
-    assert outcome.verdict is Verdict.UNSUPPORTED
+    assert outcome.verdict is WorkloadVerdict.UNSUPPORTED
     assert outcome.reason.startswith("createAny (operation 0): ")
     assert "gadget.yaml: kind: is not a kind that Steersman reads" in outcome.reason
 
@@ -74,14 +74,14 @@ def test_a_parameter_that_is_not_used_is_refused(tmp_path: Path) -> None:
 def test_a_parameter_that_upstream_reads_in_go_makes_a_workload_unsupported(tmp_path: Path) -> None:
     workloads = [{"name": "small", "params": {"numNodeDeclaredFeatures": 5}}]
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS, workloads=workloads)))
-    assert outcome.verdict is Verdict.UNSUPPORTED
+    assert outcome.verdict is WorkloadVerdict.UNSUPPORTED
     assert outcome.reason.startswith("params.numNodeDeclaredFeatures: upstream's harness reads it in Go")
 
 
 def test_what_goes_wrong_while_it_runs_is_an_outcome(tmp_path: Path) -> None:
     barrier = {"opcode": "barrier", "namespaces": ["ghost"]}
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, barrier, MEASURED_PODS)))
-    assert outcome.verdict is Verdict.FAILED
+    assert outcome.verdict is WorkloadVerdict.FAILED
     assert "namespaces: has no pods to wait for" in outcome.reason
 
 

@@ -20,12 +20,12 @@ def template(folder: Path, text: str) -> Template:
 
 def test_objects_differ_by_their_index(tmp_path: Path) -> None:
     made = template(tmp_path, pod(metadata="name: pod-{{ .Index }}"))
-    assert [made.make(index, 2).metadata.name for index in range(2)] == ["pod-0", "pod-1"]
+    assert [made.draft(index, 2).object.metadata.name for index in range(2)] == ["pod-0", "pod-1"]
 
 
 def test_a_file_without_expressions_is_decoded_once(tmp_path: Path) -> None:
     made = template(tmp_path, pod())
-    assert made.make(0, 2) is made.make(1, 2)
+    assert made.draft(0, 2) is made.draft(1, 2)
 
 
 def test_the_same_file_is_read_once(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_the_same_file_is_read_once(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_read_is_an_error_that_names_the_file(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(InputError) as refusal:
-        template(tmp_path, text).make()
+        template(tmp_path, text).draft()
     assert complaint in str(refusal.value)
 
 
@@ -63,7 +63,7 @@ def test_another_kind_than_the_operation_needs_is_refused(tmp_path: Path) -> Non
 
 def test_a_kind_that_nobody_reads_is_told_apart(tmp_path: Path) -> None:
     with pytest.raises(UnknownKind, match="Gadget"):
-        template(tmp_path, "apiVersion: v1\nkind: Gadget").make()
+        template(tmp_path, "apiVersion: v1\nkind: Gadget").draft()
 
 
 def test_a_draft_keeps_what_steersman_does_not_read(tmp_path: Path) -> None:

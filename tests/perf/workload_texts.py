@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from steersman.perf import BenchOptions, Outcome, load, prepare, run, select
+from steersman.perf import BenchOptions, WorkloadOutcome, load, prepare, run, select
 
 CREATE_NODES: dict[str, Any] = {"opcode": "createNodes", "count": 3}
 MEASURED_PODS: dict[str, Any] = {"opcode": "createPods", "count": 4, "collectMetrics": True}
@@ -31,7 +31,7 @@ def write(folder: Path, *cases: dict[str, Any], **templates: str) -> str:
     return str(file)
 
 
-def outcome_of(file: str, check_every: int = 0) -> Outcome:
+def outcome_of(file: str, check_every: int = 0) -> WorkloadOutcome:
     """Of the only workload in the file."""
     (selected,) = select(load(file))
     return run(prepare(selected, BenchOptions(check_every=check_every)))

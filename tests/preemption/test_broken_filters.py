@@ -11,10 +11,7 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, CycleAborted, Status, error, unschedulable
 from steersman.preemption.candidates import Candidate
 from steersman.preemption.disruption_budgets import Budgets
-from steersman.preemption.dry_run import dry_run
-from steersman.preemption.plain_search import search_plainly
-from steersman.preemption.question import Question
-from steersman.preemption.search import FullSearch
+from steersman.preemption.dry_run import DryRunQuestion, FullSearch, dry_run, search_plainly
 from steersman.testing import make_node, make_pod
 
 NOW = 2_000_000_000.0
@@ -69,7 +66,7 @@ def test_other_nodes_are_candidates_all_the_same() -> None:
     nodes = [a_node("n1"), a_node("n2")]
     statuses = NodeStatuses({unschedulable("somebody is here"): ["n1", "n2"]})
     what_if = WhatIfItBreaks(lambda node: node.name == "n1" and not node.pod_count)
-    question = Question(PREEMPTOR, statuses, CycleState(), what_if, Budgets(()), FullSearch(), True, NOW)
+    question = DryRunQuestion(PREEMPTOR, statuses, CycleState(), what_if, Budgets(()), FullSearch(), True, NOW)
     runs = search_plainly(question, nodes)
     assert [candidate.node for candidate in runs.candidates] == ["n2"]
     assert [status.code for status in runs.statuses.groups] == [Code.ERROR]

@@ -13,13 +13,18 @@ from tests.preemption.clusters import NOW, PROFILE, PreemptionCluster
 from steersman import api
 from steersman.config import DefaultPreemptionArgs
 from steersman.preemption import reprieve
-from steersman.preemption.candidates import Candidate, Choice
+from steersman.preemption.candidates import Candidate, CandidateChoice
 from steersman.preemption.column_dry_run import ColumnDryRun
 from steersman.preemption.disruption_budgets import Budgets
-from steersman.preemption.outcome import DryRuns
-from steersman.preemption.plain_search import search_plainly
-from steersman.preemption.question import Question
-from steersman.preemption.search import Bounds, FullSearch, SampledSearch, Search
+from steersman.preemption.dry_run import (
+    CandidateSearch,
+    DryRunQuestion,
+    DryRuns,
+    FullSearch,
+    SampledSearch,
+    SearchBounds,
+    search_plainly,
+)
 from steersman.rng import SeededRng
 from steersman.state.row_info import LiveNodes
 from steersman.testing import NodeBuilder, PodBuilder, make_disruption_budget, make_node, make_pod
@@ -112,14 +117,14 @@ def start_late(cluster: PreemptionCluster, position: int, start: str) -> None:
 
 
 def searches(
-    cluster: PreemptionCluster, columns: ColumnDryRun, pod: PodBuilder, search: Search
+    cluster: PreemptionCluster, columns: ColumnDryRun, pod: PodBuilder, search: CandidateSearch
 ) -> list[DryRuns | None]:
     """Plain, detailed and pruned, in this order; the vector ones are None where the plain one has to do it."""
     info = cluster.pending(pod)
     evaluation = cluster.setting.cycle.evaluate(cluster.setting.profiles[PROFILE], info)
     if evaluation.feasible_count:
         return []
-    question = Question(
+    question = DryRunQuestion(
         pod=info,
         statuses=evaluation.statuses(),
         state=evaluation.deferred_state(),
@@ -138,18 +143,18 @@ def summary(candidate: Candidate) -> tuple[str, tuple[str, ...], int]:
     return candidate.node, tuple(victim.name for victim in candidate.victims), candidate.pdb_violations
 
 
-def choice_summary(choice: Choice | None) -> object:
+def choice_summary(choice: CandidateChoice | None) -> object:
     return choice and (summary(choice.candidate), choice.rule, choice.ties)
 
 
 class RepeatedSearch:
     """Answers every question of a preemption alike."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: CandidateSearch) -> None:
         self._search = search
-        self._bounds: dict[int, Bounds] = {}
+        self._bounds: dict[int, SearchBounds] = {}
 
-    def bounds(self, nodes: int) -> Bounds:
+    def bounds(self, nodes: int) -> SearchBounds:
         if nodes not in self._bounds:
             self._bounds[nodes] = self._search.bounds(nodes)
         return self._bounds[nodes]

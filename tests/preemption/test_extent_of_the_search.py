@@ -6,7 +6,7 @@ import pytest
 from tests.preemption.clusters import PreemptionCluster
 
 from steersman.config import DefaultPreemptionArgs
-from steersman.preemption.search import Bounds, Found, FullSearch, SampledSearch
+from steersman.preemption.dry_run import CandidateCount, FullSearch, SampledSearch, SearchBounds
 from steersman.rng import SeededRng
 from steersman.testing import NodeBuilder, PodBuilder, make_disruption_budget, make_node, make_pod
 
@@ -17,9 +17,9 @@ class From:
     """A search that begins at a given node."""
 
     def __init__(self, offset: int, enough: int) -> None:
-        self._bounds = Bounds(offset, enough)
+        self._bounds = SearchBounds(offset, enough)
 
-    def bounds(self, nodes: int) -> Bounds:
+    def bounds(self, nodes: int) -> SearchBounds:
         return self._bounds
 
 
@@ -41,11 +41,11 @@ def test_the_search_begins_at_a_random_node() -> None:
 
 
 def test_a_full_search_looks_at_all_nodes_from_the_first() -> None:
-    assert FullSearch().bounds(7) == Bounds(0, 7)
+    assert FullSearch().bounds(7) == SearchBounds(0, 7)
 
 
 def test_candidates_that_all_violate_budgets_are_not_enough() -> None:
-    found = Found(2)
+    found = CandidateCount(2)
     assert [found.admit(violates=True) for _ in range(3)] == [True, True, False]
     assert not found.enough
     assert found.admit(violates=False)

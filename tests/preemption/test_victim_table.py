@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from steersman.clock import ManualClock
-from steersman.preemption.importance import by_importance
+from steersman.preemption.candidates import by_importance
 from steersman.preemption.victim_table import VictimTable
 from steersman.state.cache import Cache
 from steersman.state.objects import ObjectStore

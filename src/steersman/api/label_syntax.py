@@ -42,7 +42,7 @@ def key_errors(key: str) -> tuple[str, ...]:
     errors = _subdomain_errors(prefix) if slash else []
     if not name:
         errors.append(f"name part {_EMPTY}")
-    elif len(name.encode()) > _LONGEST_NAME:
+    elif _size(name) > _LONGEST_NAME:
         errors.append(f"name part {_too_long(_LONGEST_NAME)}")
     if not _NAME_PATTERN.fullmatch(name):
         errors.append(f"name part {_NAME_RULE}")
@@ -53,7 +53,7 @@ def key_errors(key: str) -> tuple[str, ...]:
 def value_errors(value: str) -> tuple[str, ...]:
     """What is wrong with a label value."""
     errors = []
-    if len(value.encode()) > _LONGEST_NAME:
+    if _size(value) > _LONGEST_NAME:
         errors.append(_too_long(_LONGEST_NAME))
     if not _VALUE_PATTERN.fullmatch(value):
         errors.append(_VALUE_RULE)
@@ -64,11 +64,16 @@ def _subdomain_errors(prefix: str) -> list[str]:
     if not prefix:
         return [f"prefix part {_EMPTY}"]
     errors = []
-    if len(prefix.encode()) > _LONGEST_SUBDOMAIN:
+    if _size(prefix) > _LONGEST_SUBDOMAIN:
         errors.append(f"prefix part {_too_long(_LONGEST_SUBDOMAIN)}")
     if not _SUBDOMAIN_PATTERN.fullmatch(prefix):
         errors.append(f"prefix part {_SUBDOMAIN_RULE}")
     return errors
+
+
+def _size(text: str) -> int:
+    """Bytes of a text, which may hold half of a surrogate pair where it comes from JSON."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _too_long(limit: int) -> str:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from rich.status import Status
 
     from steersman.client import Connection
-    from steersman.perf import BenchOptions, Outcome, Progress, Selected
-    from steersman.perf.workloads import OnProgress
+    from steersman.perf import BenchOptions, Selected, WorkloadOutcome, WorkloadProgress
+    from steersman.perf.workload_run import OnProgress
 
 NO: Final = 1
 """Exit code when a workload failed or is slower than required."""
@@ -104,11 +104,11 @@ def _connection(kubeconfig: str | None) -> Connection | None:
     return connect(Choice(kubeconfig), os.environ).connection
 
 
-def _run(selected: list[Selected], options: BenchOptions, verbose: bool) -> list[Outcome]:
+def _run(selected: list[Selected], options: BenchOptions, verbose: bool) -> list[WorkloadOutcome]:
     from steersman.perf import prepare, run
 
     prepared = [prepare(one, options) for one in selected]
-    outcomes: list[Outcome] = []
+    outcomes: list[WorkloadOutcome] = []
     with _progress() as show:
         for one in prepared:
             outcomes.append(run(one, show))
@@ -117,7 +117,7 @@ def _run(selected: list[Selected], options: BenchOptions, verbose: bool) -> list
     return outcomes
 
 
-def _in_short(outcome: Outcome) -> str:
+def _in_short(outcome: WorkloadOutcome) -> str:
     rates = ", ".join(f"{measurement.throughput.average:.0f} pods/s" for measurement in outcome.measurements)
     return f"{outcome.name}: {outcome.verdict}{f', {rates}' if rates else ''}"
 
@@ -132,24 +132,24 @@ def _print_list(selected: list[Selected]) -> None:
     say("\n".join(aligned(rows)))
 
 
-def _print(outcomes: list[Outcome], output: str, latencies: bool) -> None:
+def _print(outcomes: list[WorkloadOutcome], output: str, latencies: bool) -> None:
     from steersman.cli import bench_report
 
     text = bench_report.as_json(outcomes) if output == "json" else bench_report.as_table(outcomes, latencies)
     say(text or "no workload was selected")
 
 
-def _write(outcomes: list[Outcome], folder: str) -> None:
-    from steersman.perf import data_items
+def _write(outcomes: list[WorkloadOutcome], folder: str) -> None:
+    from steersman.perf import write_data_items
 
-    for file in data_items.write(outcomes, folder, time.time()):
+    for file in write_data_items(outcomes, folder, time.time()):
         say(f"wrote {file}", err=True)
 
 
-def _conclude(outcomes: list[Outcome], require: float | None) -> None:
-    from steersman.perf import Verdict
+def _conclude(outcomes: list[WorkloadOutcome], require: float | None) -> None:
+    from steersman.perf import WorkloadVerdict
 
-    failed = [outcome.name for outcome in outcomes if outcome.verdict is Verdict.FAILED]
+    failed = [outcome.name for outcome in outcomes if outcome.verdict is WorkloadVerdict.FAILED]
     slow = [] if require is None else [text for outcome in outcomes for text in _too_slow(outcome, require)]
     for text in (*(f"{name} failed" for name in failed), *slow):
         say_error(text)
@@ -157,7 +157,7 @@ def _conclude(outcomes: list[Outcome], require: float | None) -> None:
         click.get_current_context().exit(NO)
 
 
-def _too_slow(outcome: Outcome, require: float) -> Iterator[str]:
+def _too_slow(outcome: WorkloadOutcome, require: float) -> Iterator[str]:
     for measurement in outcome.measurements:
         comparison = outcome.compared(measurement)
         if comparison is not None and comparison.ratio < require:
@@ -177,6 +177,6 @@ def _progress() -> Iterator[OnProgress | None]:
         yield lambda progress: _show(status, progress)
 
 
-def _show(status: Status, progress: Progress) -> None:
+def _show(status: Status, progress: WorkloadProgress) -> None:
     pods = f" {progress.done} of {progress.wanted} pods" if progress.wanted else ""
     status.update(f"{progress.workload}: {progress.operation}{pods}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from steersman.explain.text import aligned
-from steersman.perf import Comparison, Measurement, Outcome, Verdict
+from steersman.perf import Measurement, ThresholdComparison, WorkloadOutcome, WorkloadVerdict
 
 ATTEMPT: Final = "scheduler_scheduling_attempt_duration_seconds"
 POINT: Final = "scheduler_framework_extension_point_duration_seconds"
@@ -28,22 +28,22 @@ _HEADER: Final = (
 )
 
 
-def as_table(outcomes: Sequence[Outcome], latencies: bool) -> str:
+def as_table(outcomes: Sequence[WorkloadOutcome], latencies: bool) -> str:
     return "\n".join(_lines(outcomes, latencies))
 
 
-def as_json(outcomes: Sequence[Outcome]) -> str:
+def as_json(outcomes: Sequence[WorkloadOutcome]) -> str:
     return json.dumps([_document(outcome) for outcome in outcomes], indent=2)
 
 
-def _lines(outcomes: Sequence[Outcome], latencies: bool) -> Iterator[str]:
+def _lines(outcomes: Sequence[WorkloadOutcome], latencies: bool) -> Iterator[str]:
     rows = [row for outcome in outcomes for row in _rows(outcome)]
     if rows:
         yield from aligned((_HEADER, *rows), right_from=1)
     if latencies:
         for outcome in outcomes:
             yield from _latency_lines(outcome)
-    for verdict in (Verdict.UNSUPPORTED, Verdict.FAILED):
+    for verdict in (WorkloadVerdict.UNSUPPORTED, WorkloadVerdict.FAILED):
         some = [outcome for outcome in outcomes if outcome.verdict is verdict]
         if some:
             yield from ("", verdict.upper())
@@ -51,7 +51,7 @@ def _lines(outcomes: Sequence[Outcome], latencies: bool) -> Iterator[str]:
     yield from _notes(outcomes)
 
 
-def _rows(outcome: Outcome) -> Iterator[tuple[str, ...]]:
+def _rows(outcome: WorkloadOutcome) -> Iterator[tuple[str, ...]]:
     for measurement in outcome.measurements:
         name = outcome.name if len(outcome.measurements) == 1 else f"{outcome.name}/{measurement.name}"
         rates, memory = measurement.throughput, measurement.memory
@@ -68,11 +68,11 @@ def _rows(outcome: Outcome) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _compared(comparison: Comparison | None) -> tuple[str, str]:
+def _compared(comparison: ThresholdComparison | None) -> tuple[str, str]:
     return ("", "") if comparison is None else (f"{comparison.threshold:g}", f"{comparison.ratio:.1f}×")
 
 
-def _latency_lines(outcome: Outcome) -> Iterator[str]:
+def _latency_lines(outcome: WorkloadOutcome) -> Iterator[str]:
     for measurement in outcome.measurements:
         rows = [("", "NUMBER", "AVERAGE", "P50", "P90", "P99"), *_latency_rows(measurement)]
         if len(rows) > 1:
@@ -92,7 +92,7 @@ def _latency_rows(measurement: Measurement) -> Iterator[tuple[str, ...]]:
         yield (name, str(latency.observations), *(f"{value:.3f}" for value in values))
 
 
-def _notes(outcomes: Iterable[Outcome]) -> Iterator[str]:
+def _notes(outcomes: Iterable[WorkloadOutcome]) -> Iterator[str]:
     """Each note once, with the workloads that it is about where these are few."""
     names: dict[str, list[str]] = {}
     for outcome in outcomes:
@@ -102,7 +102,7 @@ def _notes(outcomes: Iterable[Outcome]) -> Iterator[str]:
         yield f"Note: {note} ({about[0] if len(about) == 1 else f'{len(about)} workloads'})"
 
 
-def _document(outcome: Outcome) -> dict[str, Any]:
+def _document(outcome: WorkloadOutcome) -> dict[str, Any]:
     return {
         "topic": outcome.topic,
         "testCase": outcome.test_case,
@@ -114,7 +114,7 @@ def _document(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _measurement_document(outcome: Outcome, measurement: Measurement) -> dict[str, Any]:
+def _measurement_document(outcome: WorkloadOutcome, measurement: Measurement) -> dict[str, Any]:
     rates, comparison = measurement.throughput, outcome.compared(measurement)
     document: dict[str, Any] = {
         "name": measurement.name,

@@ -5,7 +5,6 @@
 argument types; nothing here imports from layers above `api`.
 """
 
-from steersman.config.building import EffectiveConfiguration, build, effective_profiles
 from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities, default_multi_point
 from steersman.config.comparison import Change, diff
 from steersman.config.configuration import (
@@ -17,20 +16,19 @@ from steersman.config.configuration import (
     ExtenderManagedResource,
     ExtenderTLSConfig,
     ExtensionPoint,
-    LeaderElection,
-    Plugin,
+    LeaderElectionConfiguration,
     PluginConfig,
+    PluginEntry,
     Plugins,
     PluginSet,
     Profile,
     SchedulerConfiguration,
 )
-from steersman.config.decode_log import DecodeKind
 from steersman.config.durations import Duration, DurationError
-from steersman.config.errors import ConfigError, ConfigStage, Problem
-from steersman.config.expansion import EffectiveProfile
+from steersman.config.effective_configuration import EffectiveConfiguration, EffectiveProfile, build, effective_profiles
+from steersman.config.errors import ConfigError, ConfigStage, DecodeKind, Problem
 from steersman.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates
-from steersman.config.loading import default_configuration, load, load_unvalidated
+from steersman.config.loader import default_configuration, load, load_unvalidated
 from steersman.config.plugin_args import (
     ARGS_TYPES,
     DefaultingType,
@@ -80,13 +78,13 @@ __all__ = [
     "ExtensionPoint",
     "FeatureGates",
     "InterPodAffinityArgs",
-    "LeaderElection",
+    "LeaderElectionConfiguration",
     "NodeAffinityArgs",
     "NodeResourcesBalancedAllocationArgs",
     "NodeResourcesFitArgs",
-    "Plugin",
     "PluginArgs",
     "PluginConfig",
+    "PluginEntry",
     "PluginSet",
     "Plugins",
     "PodTopologySpreadArgs",

@@ -1,6 +1,6 @@
 """The v1 types of plugin arguments as tables, with the core types that occur in them.
 
-Part of the tables in `schema`. `decoding` finds the table of an argument object by its kind.
+Part of the tables in `schema`. `decoder` finds the table of an argument object by its kind.
 """
 
 from __future__ import annotations
@@ -17,9 +17,24 @@ from steersman.api import (
     PreferredSchedulingTerm,
     TopologySpreadConstraint,
 )
-from steersman.config.fields import BOOL, INT32, INT64, TEXT, TEXTS, always, header
+from steersman.config.field_kinds import (
+    BOOL,
+    INT32,
+    INT64,
+    TEXT,
+    TEXTS,
+    UNWRITTEN_LIST,
+    DurationText,
+    Field,
+    ListOf,
+    MapOf,
+    ObjectOf,
+    Printed,
+    Raw,
+    always,
+    header,
+)
 from steersman.config.json_tree import PlainValue
-from steersman.config.kinds import UNWRITTEN_LIST, DurationText, Field, ListOf, MapOf, ObjectOf, Printed, Raw
 from steersman.config.plugin_args import (
     ConfigStruct,
     DefaultPreemptionArgs,

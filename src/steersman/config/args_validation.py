@@ -1,20 +1,26 @@
 """Validation of plugin arguments, with kube-scheduler's texts.
 
-`validation` calls it with the path of the arguments in the document; `building` calls it for NodeResourcesFit, whose
-arguments kube-scheduler looks at only when it makes the plugin. Each function returns the errors in upstream's order.
+`validation` calls it with the path of the arguments in the document; `effective_configuration` calls it for NodeResourcesFit,
+whose arguments kube-scheduler looks at only when it makes the plugin. Each function returns the errors in upstream's order.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
-from steersman.api import TopologySpreadConstraint
-from steersman.config.affinity_validation import added_affinity_errors
+from steersman.api import (
+    NodeAffinity,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    TopologySpreadConstraint,
+    label_syntax,
+)
 from steersman.config.durations import Duration
+from steersman.config.errors import FieldError, child, duplicate, forbidden, invalid, not_supported, required, unique
 from steersman.config.feature_gates import BINDING_CONDITION_GATES, FeatureGates
-from steersman.config.field_errors import FieldError, child, duplicate, forbidden, invalid, not_supported, required
-from steersman.config.names import qualified_name_problems
+from steersman.config.field_kinds import UNWRITTEN_LIST
 from steersman.config.plugin_args import (
     MAX_CUSTOM_PRIORITY_SCORE,
     DefaultingType,
@@ -36,10 +42,13 @@ from steersman.config.plugin_args import (
 _WHEN_UNSATISFIABLE: Final = ("DoNotSchedule", "ScheduleAnyway")
 _SHORTEST_BINDING_TIMEOUT: Final = Duration.from_seconds(1)
 _MAX_PERCENTAGE: Final = 100
+_OPERATORS: Final = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_FIELD_OPERATORS: Final = ("In", "NotIn")
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 
 
 def args_errors(path: str, args: PluginArgs, gates: FeatureGates) -> list[FieldError]:
-    """What is wrong with the arguments of an in-tree plugin; `path` is where they stand, empty for relative fields."""
+    """The errors in the arguments of an in-tree plugin; `path` is where they stand, empty for relative fields."""
     match args:
         case DefaultPreemptionArgs():
             return _default_preemption(path, args)
@@ -162,7 +171,7 @@ def _resources(path: str, resources: Sequence[ResourceSpec]) -> list[FieldError]
 
 
 def shape_errors(path: str, shape: Sequence[UtilizationShapePoint]) -> list[FieldError]:
-    """What is wrong with a function from utilization to score."""
+    """The errors in a function from utilization to score."""
     if not shape:
         return [required(path, "at least one point must be specified")]
     errors = _first_unsorted(path, shape)
@@ -237,4 +246,82 @@ def _volume_binding(path: str, args: VolumeBindingArgs, gates: FeatureGates) -> 
 
 
 def _label_name(path: str, name: str) -> list[FieldError]:
-    return [invalid(path, name, problem) for problem in qualified_name_problems(name)]
+    return [invalid(path, name, problem) for problem in label_syntax.key_errors(name)]
+
+
+# -- addedAffinity of NodeAffinity -------------------------------------------------------------------------------------
+
+
+def added_affinity_errors(path: str, affinity: NodeAffinity | None) -> list[FieldError]:
+    """What compiling the selectors of `addedAffinity` would stumble over.
+
+    Empty terms, and preferred terms with weight 0, are never compiled and so never wrong.
+    """
+    if affinity is None:
+        return []
+    errors: list[FieldError] = []
+    selector = affinity.required_during_scheduling_ignored_during_execution
+    if selector is not None:
+        terms_path = child(path, "requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms")
+        for index, term in enumerate(selector.node_selector_terms):
+            errors += _term(f"{terms_path}[{index}]", term)
+    preferred_path = child(path, "preferredDuringSchedulingIgnoredDuringExecution")
+    for index, preferred in enumerate(affinity.preferred_during_scheduling_ignored_during_execution):
+        if preferred.weight != 0:
+            errors += _term(f"{preferred_path}[{index}]", preferred.preference)
+    return errors
+
+
+def _term(path: str, term: NodeSelectorTerm) -> list[FieldError]:
+    errors: list[FieldError] = []
+    for index, requirement in enumerate(term.match_expressions):
+        errors += _expression(f"{path}.matchExpressions[{index}]", requirement)
+    for index, requirement in enumerate(term.match_fields):
+        errors += _field(f"{path}.matchFields[{index}]", requirement)
+    return errors
+
+
+def _expression(path: str, requirement: NodeSelectorRequirement) -> list[FieldError]:
+    if requirement.operator not in _OPERATORS:
+        return [not_supported(f"{path}.operator", requirement.operator, _OPERATORS)]
+    problems = label_syntax.key_errors(requirement.key)
+    errors = [invalid(f"{path}.key", requirement.key, "; ".join(problems))] if problems else []
+    errors += _value_count(f"{path}.values", requirement.operator, requirement.values)
+    for index, value in enumerate(requirement.values):
+        problems = label_syntax.value_errors(value)
+        if problems:
+            errors.append(invalid(f"{path}.values[{index}][{requirement.key}]", value, "; ".join(problems)))
+    return unique(errors)
+
+
+def _value_count(path: str, operator: str, values: Sequence[str]) -> list[FieldError]:
+    given = _shown(values)
+    if operator in ("In", "NotIn"):
+        reason = "for 'in', 'notin' operators, values set can't be empty"
+        return [] if values else [invalid(path, given, reason)]
+    if operator in ("Exists", "DoesNotExist"):
+        reason = "values set must be empty for exists and does not exist"
+        return [invalid(path, given, reason)] if values else []
+    errors = []
+    if len(values) != 1:
+        errors.append(invalid(path, given, "for 'Gt', 'Lt' operators, exactly one value is required"))
+    for index, value in enumerate(values):
+        if not _is_int64(value):
+            errors.append(invalid(f"{path}[{index}]", value, "for 'Gt', 'Lt' operators, the value must be an integer"))
+    return errors
+
+
+def _is_int64(text: str) -> bool:
+    return _INTEGER.fullmatch(text) is not None and -(2**63) <= int(text) < 2**63
+
+
+def _field(path: str, requirement: NodeSelectorRequirement) -> list[FieldError]:
+    if requirement.operator not in _FIELD_OPERATORS:
+        return [not_supported(f"{path}.operator", requirement.operator, _FIELD_OPERATORS)]
+    if len(requirement.values) != 1:
+        return [invalid(f"{path}.values", _shown(requirement.values), "must have one element")]
+    return []
+
+
+def _shown(values: Sequence[str]) -> list[str] | None:
+    return None if values is UNWRITTEN_LIST else list(values)

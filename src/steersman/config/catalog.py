@@ -1,6 +1,6 @@
 """The in-tree plugins of v1.36: which extension points each implements, and which are on by default.
 
-Facts only. `default_plugins` merges the default list with a document, `expansion` uses the capabilities to spread
+Facts only. `defaults` merges the default list with a document, `effective_configuration` uses the capabilities to spread
 MultiPoint plugins over extension points; the runtime passes the capabilities of what is really registered.
 """
 
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from steersman.config.configuration import ExtensionPoint as Point
-from steersman.config.configuration import Plugin
+from steersman.config.configuration import PluginEntry
 from steersman.config.feature_gates import FeatureGates
 
 Capabilities: TypeAlias = Mapping[str, frozenset[Point]]
@@ -53,10 +53,10 @@ REMOVED_PLUGINS: Final = frozenset(("AzureDiskLimits", "CinderLimits", "EBSLimit
 """Plugins of earlier versions that validation names as removed."""
 
 
-def default_multi_point(gates: FeatureGates) -> tuple[Plugin, ...]:
+def default_multi_point(gates: FeatureGates) -> tuple[PluginEntry, ...]:
     """The plugins of a profile that says nothing, in order."""
     return tuple(
-        Plugin(name=name, weight=weight) for name, weight, gate in _DEFAULTS if gate is None or gates.enabled(gate)
+        PluginEntry(name=name, weight=weight) for name, weight, gate in _DEFAULTS if gate is None or gates.enabled(gate)
     )
 
 

@@ -1,6 +1,6 @@
 """The scheduler configuration as the rest of the program sees it: every default applied, names in snake_case.
 
-Made by `loading`, checked by `validation`, expanded to what really runs by `expansion`.
+Made by `loader`, checked by `validation`, expanded to what really runs by `effective_configuration`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class ExtensionPoint(StrEnum):
         return self.value[0].upper() + self.value[1:] + "Plugin"
 
 
-class Plugin(ConfigStruct, frozen=True):
+class PluginEntry(ConfigStruct, frozen=True):
     """A plugin in a list; weight 0 means "not given"."""
 
     name: str = ""
@@ -52,12 +52,12 @@ class Plugin(ConfigStruct, frozen=True):
 
 
 class PluginSet(ConfigStruct, frozen=True):
-    enabled: tuple[Plugin, ...] = ()
-    disabled: tuple[Plugin, ...] = ()
+    enabled: tuple[PluginEntry, ...] = ()
+    disabled: tuple[PluginEntry, ...] = ()
 
 
 class Plugins(ConfigStruct, frozen=True):
-    """Which plugins run where; `multi_point` stands for every point that a plugin implements."""
+    """The plugins of a profile by extension point; `multi_point` stands for every point that a plugin implements."""
 
     pre_enqueue: PluginSet = PluginSet()
     queue_sort: PluginSet = PluginSet()
@@ -114,7 +114,7 @@ class Profile(ConfigStruct, frozen=True):
         return type_()
 
 
-class LeaderElection(ConfigStruct, frozen=True):
+class LeaderElectionConfiguration(ConfigStruct, frozen=True):
     leader_elect: bool = True
     lease_duration: Duration = Duration.from_seconds(15)
     renew_deadline: Duration = Duration.from_seconds(10)
@@ -138,7 +138,7 @@ class ExtenderManagedResource(ConfigStruct, frozen=True):
 
 
 class ExtenderTLSConfig(ConfigStruct, frozen=True):
-    """Data take precedence over the file of the same purpose."""
+    """TLS settings of an extender. Data take precedence over the file of the same purpose."""
 
     insecure: bool = False
     server_name: str = ""
@@ -168,10 +168,10 @@ class Extender(ConfigStruct, frozen=True):
 
 
 class SchedulerConfiguration(ConfigStruct, frozen=True):
-    """A `KubeSchedulerConfiguration`. Without profiles it is invalid; `loading.default_configuration` has one."""
+    """A `KubeSchedulerConfiguration`. Without profiles it is invalid; `loader.default_configuration` has one."""
 
     parallelism: int = 16
-    leader_election: LeaderElection = LeaderElection()
+    leader_election: LeaderElectionConfiguration = LeaderElectionConfiguration()
     client_connection: ClientConnection = ClientConnection()
     enable_profiling: bool = True
     enable_contention_profiling: bool = True

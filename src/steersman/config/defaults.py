@@ -1,7 +1,8 @@
 """Defaulting: what a document says, completed to a configuration.
 
-Takes the result of `decoding`. Most defaults are the defaults of the Structs themselves; here are those that depend on
-other fields or on feature gates: profiles, their merged plugins and the arguments of every enabled plugin.
+Takes the result of `decoder`. Most defaults are the defaults of the Structs themselves; here are those that depend on other
+fields or on feature gates: profiles, their plugins merged with the default plugins of `catalog`, and the arguments of every
+enabled plugin. Merged plugins still have MultiPoint plugins as such; `effective_configuration` spreads them.
 """
 
 from __future__ import annotations
@@ -12,16 +13,21 @@ from typing import Any, Final
 import msgspec
 
 from steersman.config.args_schema import ARGS
+from steersman.config.catalog import default_multi_point
 from steersman.config.configuration import (
+    ALL_PLUGINS,
     DEFAULT_SCHEDULER_NAME,
     ClientConnection,
-    LeaderElection,
+    ExtensionPoint,
+    LeaderElectionConfiguration,
     PluginConfig,
+    PluginEntry,
+    Plugins,
+    PluginSet,
     Profile,
     SchedulerConfiguration,
 )
-from steersman.config.decoding import DecodedDocument
-from steersman.config.default_plugins import merged_plugins
+from steersman.config.decoder import DecodedDocument
 from steersman.config.durations import Duration
 from steersman.config.feature_gates import BINDING_CONDITION_GATES, FeatureGates
 from steersman.config.plugin_args import (
@@ -40,7 +46,7 @@ _DEFAULT_SHAPE: Final = (
 
 _UNDEFAULTED: Final = SchedulerConfiguration(
     parallelism=0,
-    leader_election=LeaderElection(
+    leader_election=LeaderElectionConfiguration(
         leader_elect=False,
         lease_duration=Duration(0),
         renew_deadline=Duration(0),
@@ -79,7 +85,7 @@ def default_args(name: str, gates: FeatureGates) -> PluginArgs | None:
 
 
 def _profiles(documents: Sequence[Mapping[str, Any]], gates: FeatureGates) -> tuple[Profile, ...]:
-    """The only profile may do without a name; several must have one each, and validation insists."""
+    """The profiles, completed. The only one may do without a name; several must have one each, and validation insists."""
     documents = documents or ({},)
     unnamed = DEFAULT_SCHEDULER_NAME if len(documents) == 1 else ""
     return tuple(_profile({"scheduler_name": unnamed, **document}, gates) for document in documents)
@@ -123,3 +129,34 @@ def _dynamic_resources(args: DynamicResourcesArgs, gates: FeatureGates) -> Dynam
     if binding_timeout is None and all(gates.enabled(gate) for gate in BINDING_CONDITION_GATES):
         binding_timeout = standard.binding_timeout
     return DynamicResourcesArgs(filter_timeout=filter_timeout, binding_timeout=binding_timeout)
+
+
+# -- the default plugins -----------------------------------------------------------------------------------------------
+
+
+def merged_plugins(custom: Plugins | None, gates: FeatureGates) -> Plugins:
+    """The plugins of a profile: MultiPoint merged with the defaults, other sections as written."""
+    defaults = PluginSet(enabled=default_multi_point(gates))
+    if custom is None:
+        return Plugins(multi_point=defaults)
+    sections = {point.name.lower(): merged_set(PluginSet(), custom.at(point)) for point in ExtensionPoint}
+    return Plugins(multi_point=merged_set(defaults, custom.multi_point), **sections)
+
+
+def merged_set(defaults: PluginSet, custom: PluginSet) -> PluginSet:
+    """A section merged with its defaults: one that is enabled again keeps its place and takes the new weight; the rest is
+    appended."""
+    disabled = tuple(PluginEntry(name=plugin.name) for plugin in (*custom.disabled, *defaults.disabled))
+    disabled_names = {plugin.name for plugin in disabled}
+    last_position = {plugin.name: position for position, plugin in enumerate(custom.enabled)}
+    enabled: list[PluginEntry] = []
+    replacing: set[int] = set()
+    for default in defaults.enabled if ALL_PLUGINS not in disabled_names else ():
+        if default.name in disabled_names:
+            continue
+        position = last_position.get(default.name)
+        if position is not None:
+            replacing.add(position)
+        enabled.append(default if position is None else custom.enabled[position])
+    enabled += [plugin for position, plugin in enumerate(custom.enabled) if position not in replacing]
+    return PluginSet(enabled=tuple(enabled), disabled=disabled)

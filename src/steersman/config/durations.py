@@ -1,6 +1,6 @@
 """Go durations: `10m0s` in text, an integer number of nanoseconds inside.
 
-Comes in from `kinds` (configuration text), goes out through `printing` and error texts. Depends on nothing.
+Comes in from `field_kinds` (configuration text), goes out through `printing` and error texts. Depends on nothing.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ from steersman.config.other_feature_gates import OTHER_GATES
 from steersman.errors import InputError
 
 
-class Stage(StrEnum):
+class GateStage(StrEnum):
     ALPHA = "ALPHA"
     BETA = "BETA"
     GA = "GA"
 
 
 class GateSpec(msgspec.Struct, frozen=True):
-    stage: Stage
+    stage: GateStage
     default: bool
     locked: bool = False
     """The gate cannot be set to anything but its default."""
@@ -34,54 +34,54 @@ class GateSpec(msgspec.Struct, frozen=True):
 
 GATES: Final[Mapping[str, GateSpec]] = MappingProxyType(
     {
-        "DRAAdminAccess": GateSpec(Stage.GA, True, locked=True, needs=("DynamicResourceAllocation",)),
-        "DRAConsumableCapacity": GateSpec(Stage.BETA, True, needs=("DynamicResourceAllocation",)),
+        "DRAAdminAccess": GateSpec(GateStage.GA, True, locked=True, needs=("DynamicResourceAllocation",)),
+        "DRAConsumableCapacity": GateSpec(GateStage.BETA, True, needs=("DynamicResourceAllocation",)),
         "DRADeviceBindingConditions": GateSpec(
-            Stage.BETA, True, needs=("DRAResourceClaimDeviceStatus", "DynamicResourceAllocation")
+            GateStage.BETA, True, needs=("DRAResourceClaimDeviceStatus", "DynamicResourceAllocation")
         ),
-        "DRADeviceTaintRules": GateSpec(Stage.BETA, False, needs=("DRADeviceTaints",)),
-        "DRADeviceTaints": GateSpec(Stage.BETA, True, needs=("DynamicResourceAllocation",)),
-        "DRAExtendedResource": GateSpec(Stage.BETA, True, needs=("DynamicResourceAllocation",)),
-        "DRAListTypeAttributes": GateSpec(Stage.ALPHA, False, needs=("DynamicResourceAllocation",)),
-        "DRANodeAllocatableResources": GateSpec(Stage.ALPHA, False, needs=("DynamicResourceAllocation",)),
-        "DRAPartitionableDevices": GateSpec(Stage.BETA, True, needs=("DynamicResourceAllocation",)),
-        "DRAPrioritizedList": GateSpec(Stage.GA, True, needs=("DynamicResourceAllocation",)),
-        "DRAResourceClaimDeviceStatus": GateSpec(Stage.BETA, True),
-        "DRASchedulerFilterTimeout": GateSpec(Stage.BETA, True, needs=("DynamicResourceAllocation",)),
+        "DRADeviceTaintRules": GateSpec(GateStage.BETA, False, needs=("DRADeviceTaints",)),
+        "DRADeviceTaints": GateSpec(GateStage.BETA, True, needs=("DynamicResourceAllocation",)),
+        "DRAExtendedResource": GateSpec(GateStage.BETA, True, needs=("DynamicResourceAllocation",)),
+        "DRAListTypeAttributes": GateSpec(GateStage.ALPHA, False, needs=("DynamicResourceAllocation",)),
+        "DRANodeAllocatableResources": GateSpec(GateStage.ALPHA, False, needs=("DynamicResourceAllocation",)),
+        "DRAPartitionableDevices": GateSpec(GateStage.BETA, True, needs=("DynamicResourceAllocation",)),
+        "DRAPrioritizedList": GateSpec(GateStage.GA, True, needs=("DynamicResourceAllocation",)),
+        "DRAResourceClaimDeviceStatus": GateSpec(GateStage.BETA, True),
+        "DRASchedulerFilterTimeout": GateSpec(GateStage.BETA, True, needs=("DynamicResourceAllocation",)),
         "DRAWorkloadResourceClaims": GateSpec(
-            Stage.ALPHA, False, needs=("DynamicResourceAllocation", "GenericWorkload")
+            GateStage.ALPHA, False, needs=("DynamicResourceAllocation", "GenericWorkload")
         ),
-        "DynamicResourceAllocation": GateSpec(Stage.GA, True, locked=True),
-        "GangScheduling": GateSpec(Stage.ALPHA, False, needs=("GenericWorkload",)),
-        "GenericWorkload": GateSpec(Stage.ALPHA, False),
+        "DynamicResourceAllocation": GateSpec(GateStage.GA, True, locked=True),
+        "GangScheduling": GateSpec(GateStage.ALPHA, False, needs=("GenericWorkload",)),
+        "GenericWorkload": GateSpec(GateStage.ALPHA, False),
         "InPlacePodLevelResourcesVerticalScaling": GateSpec(
-            Stage.BETA, True, needs=("InPlacePodVerticalScaling", "NodeDeclaredFeatures", "PodLevelResources")
+            GateStage.BETA, True, needs=("InPlacePodVerticalScaling", "NodeDeclaredFeatures", "PodLevelResources")
         ),
-        "InPlacePodVerticalScaling": GateSpec(Stage.GA, True, locked=True),
-        "MatchLabelKeysInPodTopologySpread": GateSpec(Stage.BETA, True),
-        "NodeDeclaredFeatures": GateSpec(Stage.BETA, True),
-        "NodeInclusionPolicyInPodTopologySpread": GateSpec(Stage.GA, True, locked=True),
-        "NominatedNodeNameForExpectation": GateSpec(Stage.BETA, True),
-        "OpportunisticBatching": GateSpec(Stage.BETA, True),
-        "PodLevelResources": GateSpec(Stage.BETA, True),
-        "SchedulerAsyncAPICalls": GateSpec(Stage.BETA, False),
-        "SchedulerAsyncPreemption": GateSpec(Stage.BETA, True),
-        "SchedulerPopFromBackoffQ": GateSpec(Stage.BETA, True),
-        "SchedulerQueueingHints": GateSpec(Stage.GA, True, locked=True),
-        "SidecarContainers": GateSpec(Stage.GA, True, locked=True),
-        "StorageCapacityScoring": GateSpec(Stage.ALPHA, False),
-        "TaintTolerationComparisonOperators": GateSpec(Stage.ALPHA, False),
-        "TopologyAwareWorkloadScheduling": GateSpec(Stage.ALPHA, False, needs=("GenericWorkload",)),
-        "VolumeAttributesClass": GateSpec(Stage.GA, True, locked=True),
-        "VolumeLimitScaling": GateSpec(Stage.ALPHA, False),
-        "WorkloadAwarePreemption": GateSpec(Stage.ALPHA, False, needs=("GangScheduling",)),
+        "InPlacePodVerticalScaling": GateSpec(GateStage.GA, True, locked=True),
+        "MatchLabelKeysInPodTopologySpread": GateSpec(GateStage.BETA, True),
+        "NodeDeclaredFeatures": GateSpec(GateStage.BETA, True),
+        "NodeInclusionPolicyInPodTopologySpread": GateSpec(GateStage.GA, True, locked=True),
+        "NominatedNodeNameForExpectation": GateSpec(GateStage.BETA, True),
+        "OpportunisticBatching": GateSpec(GateStage.BETA, True),
+        "PodLevelResources": GateSpec(GateStage.BETA, True),
+        "SchedulerAsyncAPICalls": GateSpec(GateStage.BETA, False),
+        "SchedulerAsyncPreemption": GateSpec(GateStage.BETA, True),
+        "SchedulerPopFromBackoffQ": GateSpec(GateStage.BETA, True),
+        "SchedulerQueueingHints": GateSpec(GateStage.GA, True, locked=True),
+        "SidecarContainers": GateSpec(GateStage.GA, True, locked=True),
+        "StorageCapacityScoring": GateSpec(GateStage.ALPHA, False),
+        "TaintTolerationComparisonOperators": GateSpec(GateStage.ALPHA, False),
+        "TopologyAwareWorkloadScheduling": GateSpec(GateStage.ALPHA, False, needs=("GenericWorkload",)),
+        "VolumeAttributesClass": GateSpec(GateStage.GA, True, locked=True),
+        "VolumeLimitScaling": GateSpec(GateStage.ALPHA, False),
+        "WorkloadAwarePreemption": GateSpec(GateStage.ALPHA, False, needs=("GangScheduling",)),
     }
 )
 
 BINDING_CONDITION_GATES: Final = ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus")
 """Both must be on for the binding timeout of DynamicResources to mean anything."""
 
-_ALL_OF_STAGE: Final = {"AllAlpha": Stage.ALPHA, "AllBeta": Stage.BETA}
+_ALL_OF_STAGE: Final = {"AllAlpha": GateStage.ALPHA, "AllBeta": GateStage.BETA}
 _BOOLEANS: Final = {
     **dict.fromkeys(("1", "t", "T", "true", "TRUE", "True"), True),
     **dict.fromkeys(("0", "f", "F", "false", "FALSE", "False"), False),

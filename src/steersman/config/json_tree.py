@@ -1,6 +1,6 @@
 """JSON text as a tree that keeps what a strict decoder must see: order, repeated keys, the literal of every number.
 
-First station of decoding for documents that begin with `{`; `yaml_tree` builds the same tree from YAML, and `kinds`
+First station of decoding for documents that begin with `{`; `yaml_tree` builds the same tree from YAML, and `field_kinds`
 reads it. Python's own `json` does the scanning; the hooks keep what it would throw away.
 """
 
@@ -47,7 +47,7 @@ class JsonObject(msgspec.Struct, frozen=True):
 JsonValue: TypeAlias = "bool | str | Number | tuple[JsonValue, ...] | JsonObject | None"
 
 PlainValue: TypeAlias = "bool | str | int | float | list[PlainValue] | dict[str, PlainValue] | None"
-"""What `json.loads` would give."""
+"""A value as `json.loads` would give it."""
 
 
 def looks_like_json(text: str) -> bool:

@@ -1,6 +1,6 @@
 """Arguments of the in-tree plugins, as the plugins receive them: every default applied.
 
-Made by `decoding` and `defaults`, checked by `args_validation`, handed to plugins by the runtime. A Struct made without
+Made by `decoder` and `defaults`, checked by `args_validation`, handed to plugins by the runtime. A Struct made without
 arguments is the plugin's default configuration.
 """
 
@@ -61,7 +61,8 @@ class DefaultPreemptionArgs(ConfigStruct, frozen=True):
 
 
 class DynamicResourcesArgs(ConfigStruct, frozen=True):
-    """A timeout of `None` means that its feature is off; a `filter_timeout` of zero means no limit."""
+    """Arguments of DynamicResources. A timeout of `None` means that its feature is off; a `filter_timeout` of zero means no
+    limit."""
 
     filter_timeout: Duration | None = Duration.from_seconds(10)
     binding_timeout: Duration | None = Duration.from_seconds(600)
@@ -92,14 +93,14 @@ class DefaultingType(StrEnum):
 
 
 class PodTopologySpreadArgs(ConfigStruct, frozen=True):
-    """`defaulting_type` is plain text until validation, which allows `DefaultingType` only."""
+    """Arguments of PodTopologySpread. `defaulting_type` is plain text until validation, which allows `DefaultingType` only."""
 
     default_constraints: tuple[TopologySpreadConstraint, ...] = ()
     defaulting_type: str = DefaultingType.SYSTEM
 
 
 class VolumeBindingArgs(ConfigStruct, frozen=True):
-    """A `shape` may only be given (even an empty one) when storage capacity scoring is enabled."""
+    """Arguments of VolumeBinding. A `shape` may only be given (even an empty one) with storage capacity scoring."""
 
     bind_timeout_seconds: int = 600
     shape: tuple[UtilizationShapePoint, ...] | None = None

@@ -1,6 +1,6 @@
 """The v1 types as tables: field name in the document, attribute in the typed configuration, kind of value.
 
-Read by `decoding` (strictly: a field that is not here is unknown) and by `printing`. Two tables make plain dicts rather
+Read by `decoder` (strictly: a field that is not here is unknown) and by `printing`. Two tables make plain dicts rather
 than finished objects, the configuration and its profiles: their defaults depend on each other and on feature gates, and
 `defaults` completes them.
 """
@@ -17,16 +17,30 @@ from steersman.config.configuration import (
     ExtenderManagedResource,
     ExtenderTLSConfig,
     ExtensionPoint,
-    LeaderElection,
-    Plugin,
+    LeaderElectionConfiguration,
+    PluginEntry,
     Plugins,
     PluginSet,
 )
-from steersman.config.fields import BOOL, DURATION, INT32, INT64, TEXT, always, header, zero_is_default
-from steersman.config.kinds import Base64, Field, Float32, ListOf, ObjectOf, Printed
+from steersman.config.field_kinds import (
+    BOOL,
+    DURATION,
+    INT32,
+    INT64,
+    TEXT,
+    Base64,
+    Field,
+    Float32,
+    ListOf,
+    ObjectOf,
+    Printed,
+    always,
+    header,
+    zero_is_default,
+)
 
 LEADER_ELECTION: Final = ObjectOf(
-    LeaderElection,
+    LeaderElectionConfiguration,
     {
         "leaderElect": always("leader_elect", BOOL),
         "leaseDuration": zero_is_default("lease_duration", DURATION),
@@ -49,7 +63,7 @@ CLIENT_CONNECTION: Final = ObjectOf(
     },
 )
 
-PLUGIN: Final = ObjectOf(Plugin, {"name": always("name", TEXT), "weight": always("weight", INT32)})
+PLUGIN: Final = ObjectOf(PluginEntry, {"name": always("name", TEXT), "weight": always("weight", INT32)})
 PLUGIN_SET: Final = ObjectOf(
     PluginSet, {"enabled": Field("enabled", ListOf(PLUGIN)), "disabled": Field("disabled", ListOf(PLUGIN))}
 )

@@ -1,13 +1,14 @@
 """Validate stage: what kube-scheduler refuses in a decoded and defaulted configuration, in its words.
 
-Takes a configuration from `loading` (or made by a program), returns all errors. Plugin arguments are checked by
-`args_validation`; what needs plugins is found later, by `building`.
+Takes a configuration from `loader` (or made by a program), returns all errors. Plugin arguments are checked by
+`args_validation`; what needs plugins is found later, by `effective_configuration`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from steersman.api import label_syntax
 from steersman.config.args_validation import args_errors
 from steersman.config.catalog import REMOVED_PLUGINS
 from steersman.config.configuration import (
@@ -15,18 +16,16 @@ from steersman.config.configuration import (
     ClientConnection,
     Extender,
     ExtensionPoint,
-    LeaderElection,
-    Plugin,
+    LeaderElectionConfiguration,
     PluginConfig,
+    PluginEntry,
     PluginSet,
     Profile,
     SchedulerConfiguration,
 )
 from steersman.config.durations import Duration
-from steersman.config.errors import ConfigError, ConfigStage, Problem
+from steersman.config.errors import ConfigError, ConfigStage, FieldError, Problem, duplicate, invalid, required, unique
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
-from steersman.config.field_errors import FieldError, duplicate, invalid, required, unique
-from steersman.config.names import is_extended_resource_name, qualified_name_problems
 from steersman.config.plugin_args import ARGS_TYPES
 
 _CHECKED_WHEN_BUILT = "NodeResourcesFit"
@@ -60,7 +59,7 @@ def _client_connection(connection: ClientConnection) -> list[FieldError]:
     return [invalid("clientConnection.burst", connection.burst, "must be non-negative")]
 
 
-def _leader_election(election: LeaderElection) -> list[FieldError]:
+def _leader_election(election: LeaderElectionConfiguration) -> list[FieldError]:
     if not election.leader_elect:
         return []
     path = "leaderElection"
@@ -184,7 +183,7 @@ def _common_queue_sort(profiles: Sequence[Profile]) -> list[FieldError]:
 
 
 def _shown_section(section: PluginSet) -> dict[str, object]:
-    def shown(plugins: Sequence[Plugin]) -> list[dict[str, object]] | None:
+    def shown(plugins: Sequence[PluginEntry]) -> list[dict[str, object]] | None:
         return [{"Name": plugin.name, "Weight": plugin.weight} for plugin in plugins] or None
 
     return {"Enabled": shown(section.enabled), "Disabled": shown(section.disabled)}
@@ -195,7 +194,7 @@ def _shown_args(entry: PluginConfig) -> object:
 
 
 def extender_errors(path: str, extenders: Sequence[Extender]) -> list[FieldError]:
-    """What is wrong with extenders; also used for those of a legacy policy."""
+    """The errors in extenders, of a configuration or of a legacy policy."""
     errors: list[FieldError] = []
     managed: set[str] = set()
     for index, extender in enumerate(extenders):
@@ -216,7 +215,13 @@ def extender_errors(path: str, extenders: Sequence[Extender]) -> list[FieldError
 
 
 def _extended_resource(path: str, name: str) -> list[FieldError]:
-    problems = qualified_name_problems(name)
+    problems = label_syntax.key_errors(name)
     if problems:
         return [invalid(path, name, problem) for problem in problems]
-    return [] if is_extended_resource_name(name) else [invalid(path, name, "is an invalid extended resource name")]
+    return [] if _is_extended_resource(name) else [invalid(path, name, "is an invalid extended resource name")]
+
+
+def _is_extended_resource(name: str) -> bool:
+    """Whether a resource is neither native nor a quota item, so that an extender may manage it."""
+    native = "/" not in name or "kubernetes.io/" in name
+    return not native and not name.startswith("requests.") and not label_syntax.key_errors(f"requests.{name}")

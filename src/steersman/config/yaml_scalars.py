@@ -114,7 +114,7 @@ def _in_range(value: int, *, signed: bool) -> int | None:
 
 
 def _finite(value: float) -> tuple[str, Scalar] | None:
-    """A literal that overflows a float64 stays text."""
+    """The float as a scalar; a literal that overflows a float64 stays text."""
     return None if math.isinf(value) else (FLOAT, value)
 
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, nullcontext
+from decimal import Decimal
 from typing import Final, TypeAlias
 
 import msgspec
 import yaml
 
 from steersman.api.go_text import quote
-from steersman.config.go_floats import json_float
 from steersman.config.json_tree import JsonObject, JsonValue, MalformedError, Number
 from steersman.config.yaml_scalars import MERGE, Scalar, ScalarError, resolve
 
@@ -28,6 +28,7 @@ _FREE_DECODES: Final = 1_000
 _FREE_ALIASED: Final = 100
 _LARGEST_ALIASED_SHARE: Final = 0.99
 """Beyond the free counts, a document that consists almost only of expanded aliases is refused."""
+_FIRST_WITH_EXPONENT: Final = 1e21
 
 
 class UnsupportedValueError(ValueError):
@@ -249,7 +250,18 @@ def _json_number(value: float) -> str:
     if not math.isfinite(value):
         name = "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
         raise UnsupportedValueError(f"json: unsupported value: {name}")
-    return json_float(value)
+    return _json_float(value)
+
+
+def _json_float(value: float) -> str:
+    """A JSON literal for a float64. As in Go, an integral value below 1e21 has neither fraction nor exponent.
+
+    Its digits are the shortest that identify the float, filled up with zeros: 2^64 is 18446744073709552000.
+    """
+    shortest = repr(value)
+    if value.is_integer() and abs(value) < _FIRST_WITH_EXPONENT:
+        return str(int(Decimal(shortest)))
+    return shortest
 
 
 def _json_key(key: Scalar) -> str:

@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from steersman.client import SetAside
 from steersman.config import GATES, FeatureGates
-from steersman.config.feature_gates import Stage
+from steersman.config.feature_gates import GateStage
 from steersman.internal_errors import InternalErrors
 from steersman.observe.children import CountedUp
 from steersman.observe.declaring import MetricSet
@@ -217,5 +217,5 @@ class Metrics(MetricSet):
         """Which features are on, with their stages; upstream leaves the stage of a settled feature empty."""
         enabled = self.gauges("kubernetes_feature_enabled", "Whether a feature gate is on.", "name", "stage")
         for name, spec in GATES.items():
-            stage = "" if spec.stage is Stage.GA else spec.stage.name
+            stage = "" if spec.stage is GateStage.GA else spec.stage.name
             enabled[name, stage].set(gates.enabled(name))

@@ -8,28 +8,28 @@ The whole scheduler assembly runs in real time, on the embedded cluster or on a 
 nothing else.
 """
 
-from steersman.perf.collecting import Measurement
-from steersman.perf.outcomes import Comparison, Outcome, Verdict
-from steersman.perf.preparing import BenchOptions, Prepared, prepare
-from steersman.perf.selection import Selected, select
-from steersman.perf.waiting import WorkloadError
-from steersman.perf.workload_files import TestCase, Workload, load
-from steersman.perf.workloads import Progress, run
+from steersman.perf.host import WorkloadError
+from steersman.perf.measurement import Measurement
+from steersman.perf.outcomes import ThresholdComparison, WorkloadOutcome, WorkloadVerdict, write_data_items
+from steersman.perf.preparation import BenchOptions, Prepared, prepare
+from steersman.perf.workload_files import Selected, TestCase, Workload, load, select
+from steersman.perf.workload_run import WorkloadProgress, run
 
 __all__ = [
     "BenchOptions",
-    "Comparison",
     "Measurement",
-    "Outcome",
     "Prepared",
-    "Progress",
     "Selected",
     "TestCase",
-    "Verdict",
+    "ThresholdComparison",
     "Workload",
     "WorkloadError",
+    "WorkloadOutcome",
+    "WorkloadProgress",
+    "WorkloadVerdict",
     "load",
     "prepare",
     "run",
     "select",
+    "write_data_items",
 ]

@@ -1,6 +1,6 @@
 """The embedded cluster in real time, with the whole scheduler assembly on it.
 
-    operations ─► EmbeddedCluster ─► store ─► ingest ─► queue ─► cycle ─► binding ─► store, events
+    operations ─► EmbeddedCluster ─► store ─► ingest ─► queue ─► cycle ─► StoreWriter ─► store, events
                                        └──────► listeners: what is measured
 
 As in upstream's harness there are no kubelets: a bound pod stays as it is. Volumes are bound by whoever creates them, but for
@@ -12,23 +12,36 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import cast
+from itertools import count
+from typing import Final, cast
 
 import msgspec
 
 from steersman import api
+from steersman.api import timestamps
 from steersman.api.persistent_volumes import BIND_COMPLETED, annotated
-from steersman.assembly import SchedulerOptions
-from steersman.clock import RealClock
+from steersman.assembly import Failure, SchedulerOptions
+from steersman.client.event_series import EventSeriesBook
+from steersman.client.event_types import Event
+from steersman.clock import Clock, RealClock
 from steersman.embedded import EventType, KubeAdmission, NotFound, Pods, ResourceClaimController, Store, feed
+from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.observe import MeasuredScheduler
-from steersman.perf.cluster import PodListener, T
-from steersman.perf.fine_metrics import FineMetrics
-from steersman.perf.host import Host
-from steersman.perf.scheduling_loop import BACKOFF_SECONDS, SLICE, UNSCHEDULABLE_SECONDS, Tasks, every, schedule
-from steersman.perf.store_events import SETTLE_SECONDS, StoreWriter
+from steersman.perf.host import (
+    BACKOFF_SECONDS,
+    SLICE,
+    UNSCHEDULABLE_SECONDS,
+    Host,
+    HostTasks,
+    PodListener,
+    T,
+    every,
+    schedule,
+)
+from steersman.perf.latencies import FineMetrics
 from steersman.perf.templates import Draft
 from steersman.rng import SeededRng
+from steersman.sim import EmbeddedWriter
 from steersman.state.allocator import keep_freed_memory
 
 _replace = msgspec.structs.replace
@@ -36,13 +49,13 @@ _replace = msgspec.structs.replace
 
 @asynccontextmanager
 async def embedded_host(options: SchedulerOptions, seed: int) -> AsyncIterator[Host]:
-    """Empty at the beginning; everything ends with the block."""
+    """A host with an empty embedded cluster; everything ends with the block."""
     keep_freed_memory()
     clock = RealClock()
     store = Store(clock, admission=KubeAdmission())
     metrics, writer = FineMetrics(), StoreWriter(store, clock)
     async with asyncio.TaskGroup() as group:
-        tasks = Tasks(group)
+        tasks = HostTasks(group)
         scheduler = MeasuredScheduler(metrics, clock, SeededRng(seed), writer, tasks.spawn, options)
         feed(store, scheduler.ingest)
         store.subscribe(_ClaimBinder(store).on_volume, (api.PersistentVolume,))
@@ -58,7 +71,7 @@ async def embedded_host(options: SchedulerOptions, seed: int) -> AsyncIterator[H
 
 
 class EmbeddedCluster:
-    """Implements `cluster.Cluster` on a store."""
+    """Implements `host.BenchCluster` on a store."""
 
     def __init__(self, store: Store) -> None:
         self.store = store
@@ -68,7 +81,7 @@ class EmbeddedCluster:
         return api.key(self.store.create(draft.object))
 
     async def create_all(self, groups: Iterable[Sequence[Draft]]) -> None:
-        """A slice at a time, so that the scheduler works meanwhile."""
+        """Creates a slice of groups at a time, so that the scheduler works meanwhile."""
         create = self.store.create
         for number, group in enumerate(groups, start=1):
             for draft in group:
@@ -143,3 +156,85 @@ class _ClaimBinder:
         if claim is not None and not claim.spec.volume_name:
             bound = _replace(claim, spec=_replace(claim.spec, volume_name=new.metadata.name))
             self._store.rewrite(claim, annotated(bound, BIND_COMPLETED, "yes"))
+
+
+# -- writes and events -------------------------------------------------------------------------------------------------
+
+NORMAL: Final = "Normal"
+WARNING: Final = "Warning"
+SETTLE_SECONDS: Final = 60.0
+
+
+class StoreWriter(EmbeddedWriter):
+    """The scheduler's writer of the embedded cluster that also stores events, as the client of an API server sends them.
+
+    Implements `assembly.ApiWriter`. A simulation keeps its events aside; here they cost what they cost in a cluster: an
+    object of events.k8s.io/v1 per binding, equal ones counted as series.
+    """
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        super().__init__(store, clock)
+        self._series = EventSeriesBook()
+        self._numbers = count(1)
+
+    def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
+        note = f"Successfully assigned {pod.key} to {node_name}"
+        self._write(pod.pod, pod.scheduler_name, NORMAL, "Scheduled", "Binding", note)
+
+    def report_failure(self, failure: Failure) -> None:
+        pod, nomination = failure.pod, failure.nomination
+        self._write(pod, _scheduler_of(pod), WARNING, "FailedScheduling", "Scheduling", failure.message)
+        condition = api.Condition(type="PodScheduled", status="False", reason=failure.reason, message=failure.message)
+        self._patch(pod, condition, None if nomination is None else nomination.node)
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        self._write(victim, _scheduler_of(preemptor), NORMAL, "Preempted", "Preempting", message)
+
+    def settle(self) -> None:
+        """Stores the counts of series that have ended; to be called every `SETTLE_SECONDS`."""
+        for event in self._series.settle(self._clock.monotonic()):
+            self._store_event(event)
+
+    def _write(
+        self,
+        regarding: api.Pod,
+        controller: str,
+        type: str,
+        reason: str,
+        action: str,
+        note: str,
+    ) -> None:
+        meta = regarding.metadata
+        event = Event(
+            metadata=api.ObjectMeta(name=f"{meta.name}.{next(self._numbers):x}", namespace=meta.namespace),
+            event_time=timestamps.render_micro(self._clock.now()),
+            reporting_controller=controller,
+            reporting_instance=controller,
+            action=action,
+            reason=reason,
+            regarding=_reference(regarding),
+            note=note,
+            type=type,
+        )
+        due = self._series.observe(event, self._clock.monotonic())
+        if due is not None:
+            self._store_event(due)
+
+    def _store_event(self, event: Event) -> None:
+        """Stores an event; a series goes to the event that was stored before, unless that is gone."""
+        stored = None if event.series is None else self._store.find(Event, api.key(event))
+        if stored is None:
+            self._store.create(event)
+        else:
+            self._store.rewrite(stored, _replace(stored, series=event.series))
+
+
+def _scheduler_of(pod: api.Pod) -> str:
+    return pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+
+
+def _reference(pod: api.Pod) -> api.ObjectReference:
+    meta = pod.metadata
+    return api.ObjectReference(
+        kind=pod.KIND, namespace=meta.namespace, name=meta.name, uid=meta.uid, api_version=pod.API_VERSION
+    )

@@ -60,7 +60,7 @@ def _words(expression: str) -> tuple[str, ...]:
 
 
 def _call(words: Iterator[str], whole: str, variables: Mapping[str, int]) -> Number:
-    """Up to the end, or the closing parenthesis."""
+    """The value of a call, whose arguments go up to the end or the closing parenthesis."""
     first = next(words, None)
     if first is None:
         raise _refused(whole, "is empty")

@@ -1,6 +1,7 @@
 """How long things took between two moments: percentiles of the histograms that a scheduler fills.
 
-`collecting` takes a `Reading` at the beginning and another at the end; `data_items` and reports show the difference.
+`MeasuredScheduler` writes to `FineMetrics`. `measurement` takes a `Reading` at the beginning and another at the end;
+reports show the difference.
 """
 
 from __future__ import annotations
@@ -8,19 +9,31 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
-from typing import Final
+from typing import Final, TypeAlias
 
 import msgspec
 
+from steersman.observe import Metrics
 from steersman.observe.children import Children
 from steersman.observe.histogram import Histogram
-from steersman.perf.fine_metrics import BOUNDS, FineMetrics
+from steersman.observe.metrics import exponential
 
+BOUNDS: Final = exponential(1e-6, 1.1, 190)
+"""Seconds, from a microsecond to a minute; two neighbours are 10 % apart."""
 PERCENTILES: Final = (50, 90, 95, 99)
 _TAKEN_TOGETHER: Final = ("profile", "status", "attempts", "hint")
 """Series that differ in nothing but these labels are one."""
 
-Labels = tuple[tuple[str, str], ...]
+Labels: TypeAlias = tuple[tuple[str, str], ...]
+
+
+class FineMetrics(Metrics):
+    """The scheduler's metrics with finer buckets of durations: kube-scheduler's begin at a millisecond, where ours end."""
+
+    def histograms(
+        self, name: str, text: str, buckets: tuple[float, ...], *labels: str, kind: type[Histogram] = Histogram
+    ) -> Children[Histogram]:
+        return super().histograms(name, text, BOUNDS if name.endswith("_seconds") else buckets, *labels, kind=kind)
 
 
 class Latency(msgspec.Struct, frozen=True):
@@ -35,7 +48,7 @@ class Latency(msgspec.Struct, frozen=True):
 
 
 class Reading:
-    """What the histograms held at one moment."""
+    """The contents of the scheduler's histograms at one moment."""
 
     def __init__(self, metrics: FineMetrics, wanted: Mapping[str, object] | None = None) -> None:
         """`wanted`: only metrics with these names."""
@@ -50,7 +63,7 @@ class Reading:
         self._counts = {family.name: _grouped(family) for family in self._families}
 
     def since(self, earlier: Reading) -> list[Latency]:
-        """What was observed between the two, one entry per metric and labels; profiles and statuses count together."""
+        """Latencies observed between the two readings, one per metric and labels; profiles and statuses count together."""
         found: list[Latency] = []
         for name, series in self._counts.items():
             before = earlier._counts[name]

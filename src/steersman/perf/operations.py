@@ -1,7 +1,7 @@
 """The operations of a workload, as they stand in a file: one Struct per opcode, with upstream's field names.
 
-`workload_files` decodes them; `parameters` replaces `$names` by the workload's values; `running` carries them out. A field
-`countParam` names the parameter that `count` is taken from.
+`workload_files` decodes them; `preparation` replaces `$names` by the workload's values; `workload_executor` carries them out.
+A field `countParam` names the parameter that `count` is taken from.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ class Counted(Operation, frozen=True, kw_only=True):
 # -- nodes and namespaces ----------------------------------------------------------------------------------------------
 
 
-class _Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
+class _OperationPart(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True):
     """A map inside of an operation."""
 
 
-class NodeResources(_Part, frozen=True):
+class NodeResources(_OperationPart, frozen=True):
     count: int | None = None
 
 
-class NodeAllocatable(_Part, frozen=True):
+class NodeAllocatable(_OperationPart, frozen=True):
     """`status.allocatable` of nodes, and the volumes that CSI drivers can attach there."""
 
     node_allocatable: dict[str, str] = {}
@@ -61,14 +61,14 @@ class NodeAllocatable(_Part, frozen=True):
     migrated_plugins: tuple[str, ...] = ()
 
 
-class LabelNodes(_Part, frozen=True):
-    """The values go round, node after node."""
+class LabelNodes(_OperationPart, frozen=True):
+    """A label of nodes whose values go round, node after node."""
 
     label_key: str = ""
     label_values: tuple[str, ...] = ()
 
 
-class UniqueLabel(_Part, frozen=True):
+class UniqueLabel(_OperationPart, frozen=True):
     label_key: str = ""
 
 
@@ -213,7 +213,7 @@ class UpdateAny(CreateAny, frozen=True, kw_only=True):
 # -- waiting and measuring ---------------------------------------------------------------------------------------------
 
 
-class Stage(enum.StrEnum):
+class PodStage(enum.StrEnum):
     SCHEDULED = "Scheduled"
     ATTEMPTED = "Attempted"
 
@@ -227,11 +227,11 @@ class Barrier(Operation, frozen=True, kw_only=True):
 
     def check(self) -> None:
         stage = self.stage_requirement
-        _require(not stage or stage in tuple(Stage), "stageRequirement", stage, 'use "Scheduled" or "Attempted"')
+        _require(not stage or stage in tuple(PodStage), "stageRequirement", stage, 'use "Scheduled" or "Attempted"')
 
     @property
-    def stage(self) -> Stage:
-        return Stage(self.stage_requirement or Stage.SCHEDULED)
+    def stage(self) -> PodStage:
+        return PodStage(self.stage_requirement or PodStage.SCHEDULED)
 
 
 class Sleep(Operation, frozen=True, kw_only=True):
@@ -267,7 +267,7 @@ class StopCollectingMetrics(Operation, frozen=True, kw_only=True):
 
 
 class DeviceOperation(Operation, frozen=True, kw_only=True):
-    """Needs a cluster with a controller of resource claims."""
+    """An operation that needs a cluster with a controller of resource claims."""
 
 
 class CreateResourceDriver(DeviceOperation, frozen=True, kw_only=True):

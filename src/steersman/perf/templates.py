@@ -1,21 +1,23 @@
 """Template files → API objects: one file makes any number of objects, each from its index.
 
-`node_making`, `pod_making` and the operations that create or update anything call `Template.make`. A file without
-expressions is read and decoded once, and its objects share everything but their names.
+`created_objects` and the operations that create or update anything ask for a `Draft`. A file without expressions
+(`go_templates`) is read and decoded once, and its objects share everything but their names. Field names are matched as Go's
+encoding/json matches them: exactly, or else whatever their case; a kube-apiserver is stricter, and so is everything else here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
+from msgspec import inspect
 
 from steersman import api
 from steersman.api import codec, validation, yaml_documents
 from steersman.errors import InputError
-from steersman.perf.field_case import with_exact_names
 from steersman.perf.go_templates import has_expressions, rendered
 
 T = TypeVar("T", bound=api.Object)
@@ -27,7 +29,7 @@ class Draft(NamedTuple):
     """An object that is to be created."""
 
     object: api.Object
-    #: The same as its template has it, with fields that Steersman does not read and an API server does; {} for an
+    #: The object as its template has it, with fields that Steersman does not read and an API server does; {} for an
     #: object that was made without a template.
     document: Mapping[str, Any] = {}
 
@@ -37,7 +39,7 @@ class UnknownKind(InputError):
 
 
 class Template:
-    """One file. Raises `InputError` that names the file."""
+    """One template file. What is wrong with it raises `InputError` that names the file."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -49,18 +51,9 @@ class Template:
             raise InputError("is not UTF-8 text", file=file) from error
         self._only: Draft | None = None
 
-    @property
-    def varies(self) -> bool:
-        """Whether objects differ by their index."""
-        return has_expressions(self._text)
-
-    def make(self, index: int = 0, count: int = 1) -> api.Object:
-        """The object with that index of so many."""
-        return self.draft(index, count).object
-
     def draft(self, index: int = 0, count: int = 1) -> Draft:
-        """The same, with its document."""
-        if not self.varies:
+        """The object with that index of so many."""
+        if not has_expressions(self._text):
             if self._only is None:
                 self._only = self._decoded(self._text)
             return self._only
@@ -70,7 +63,7 @@ class Template:
             raise error.located(file=self.file) from error
 
     def make_a(self, kind: type[T], index: int = 0, count: int = 1) -> T:
-        """The same, of one kind."""
+        """The object with that index of so many, which must be of one kind."""
         return of_kind(kind, self.draft(index, count), self.file)
 
     def _decoded(self, text: str) -> Draft:
@@ -82,7 +75,7 @@ class Template:
 
 
 class Templates:
-    """The files of one run, each read once."""
+    """The template files of one run, each read once."""
 
     def __init__(self) -> None:
         self._known: dict[str, Template] = {}
@@ -122,3 +115,42 @@ def _object(data: dict[str, Any]) -> api.Object:
     obj = codec.convert(with_exact_names(data, kind), kind)
     validation.check_quantities(obj)
     return obj
+
+
+# -- field names -------------------------------------------------------------------------------------------------------
+
+
+def with_exact_names(data: Any, kind: type[api.Object]) -> Any:
+    """The document with the keys spelled as the fields of the kind."""
+    return _with_exact_names(data, _type_info(kind))
+
+
+@cache
+def _type_info(kind: type[api.Object]) -> inspect.Type:
+    return inspect.type_info(kind)
+
+
+def _with_exact_names(data: Any, type_: inspect.Type) -> Any:
+    for option in type_.types if isinstance(type_, inspect.UnionType) else (type_,):
+        if isinstance(data, dict) and isinstance(option, inspect.StructType):
+            fields = _fields(option.cls)
+            return dict(_exact_field(name, value, fields) for name, value in data.items())
+        if isinstance(data, dict) and isinstance(option, inspect.DictType):
+            return {name: _with_exact_names(value, option.value_type) for name, value in data.items()}
+        if isinstance(data, list) and isinstance(option, (inspect.ListType, inspect.VarTupleType)):
+            return [_with_exact_names(element, option.item_type) for element in data]
+    return data
+
+
+def _exact_field(name: str, value: Any, fields: dict[str, tuple[str, inspect.Type]]) -> tuple[str, Any]:
+    known = fields.get(name) or fields.get(name.lower())
+    return (name, value) if known is None else (known[0], _with_exact_names(value, known[1]))
+
+
+@cache
+def _fields(cls: type[msgspec.Struct]) -> dict[str, tuple[str, inspect.Type]]:
+    """The fields of a Struct by exact name, and by name in lower case."""
+    info = inspect.type_info(cls)
+    assert isinstance(info, inspect.StructType)
+    entries = [(field.encode_name, field.type) for field in info.fields]
+    return {name.lower(): (name, type_) for name, type_ in entries} | {name: (name, type_) for name, type_ in entries}

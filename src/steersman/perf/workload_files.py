@@ -1,25 +1,27 @@
 """Workload files in scheduler_perf's format → test cases: operations once, workloads with parameters many times.
 
-    performance-config.yaml ─► load ─► TestCase ─► `selection` ─► `running`
+    performance-config.yaml ─► load ─► TestCase ─► select ─► Selected ─► `preparation`
 
 Strict, as upstream: unknown opcodes, fields and labels of the wrong type are errors that name file, test case and place.
+Workloads are selected by name, by regular expression, by label.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
 from steersman.api import codec, yaml_documents
 from steersman.errors import InputError
 from steersman.perf.operations import OPERATIONS, Operation
-from steersman.perf.parameters import Value
 
 S = TypeVar("S", bound=msgspec.Struct)
+ParameterValue: TypeAlias = "int | float | str | bool"
 
 THROUGHPUT: Final = "SchedulingThroughput"
 AVERAGE: Final = "Average"
@@ -30,7 +32,7 @@ class _Strict(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields
 
 
 class MetricSelector(_Strict, frozen=True):
-    """What a threshold is compared with."""
+    """The metric that a threshold is compared with."""
 
     name: str = THROUGHPUT
     labels: dict[str, str] = {}
@@ -54,7 +56,7 @@ class Workload(_Strict, frozen=True):
     """One size of a test case."""
 
     name: str
-    params: dict[str, Value] = {}
+    params: dict[str, ParameterValue] = {}
     labels: tuple[str, ...] = ()
     #: Or one per topic, which is the name of the file's folder. 0: there is none.
     threshold: float | dict[str, float] = 0.0
@@ -63,7 +65,7 @@ class Workload(_Strict, frozen=True):
 
 
 class _TestCaseFields(_Strict, frozen=True):
-    """As decoded; operations are decoded apart, by their opcode."""
+    """A test case as decoded; operations are decoded apart, by their opcode."""
 
     name: str
     workload_template: tuple[dict[str, Any], ...]
@@ -176,7 +178,7 @@ def _operation(place: int, data: dict[str, Any], folder: Path) -> Operation:
 
 
 def _strictly(data: Any, cls: type[S]) -> S:
-    """Decoded; an unknown field says which there are."""
+    """The data as a Struct; the error of an unknown field says which fields there are."""
     try:
         return codec.convert(data, cls)
     except InputError as error:
@@ -230,3 +232,63 @@ def _require_unique(what: str, names: Iterable[str]) -> None:
     repeated = [name for name, number in Counter(names).items() if number > 1]
     if repeated:
         raise InputError(f"two have the same name: {what} {repeated[0]}", hint=f"give every {what} a name of its own")
+
+
+# -- selection ---------------------------------------------------------------------------------------------------------
+
+
+class Selected(NamedTuple):
+    """A workload with the test case that it belongs to."""
+
+    case: TestCase
+    workload: Workload
+
+    @property
+    def name(self) -> str:
+        return f"{self.case.name}/{self.workload.name}"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return (*self.case.labels, *self.workload.labels)
+
+
+def select(cases: Iterable[TestCase], tests: Sequence[str] = (), labels: str = "") -> list[Selected]:
+    """The workloads that one of `tests` names and whose labels are as `labels` says; no tests: all.
+
+    A test is a test case, `CASE/WORKLOAD`, or a regular expression that is found in that. `performance,-short` asks
+    for workloads with the first and without the second label.
+    """
+    found = [Selected(case, workload) for case in cases for workload in case.workloads]
+    if tests:
+        found = _named(found, tests)
+    return [selected for selected in found if has_labels(selected.labels, labels)]
+
+
+def _named(workloads: list[Selected], tests: Sequence[str]) -> list[Selected]:
+    wanted: set[str] = set()
+    for test in tests:
+        matching = _matching(workloads, test)
+        if not matching:
+            cases = ", ".join(dict.fromkeys(selected.case.name for selected in workloads))
+            raise InputError("selects no workload", object="--test", value=test, hint=f"the test cases are {cases}")
+        wanted.update(matching)
+    return [selected for selected in workloads if selected.name in wanted]
+
+
+def _matching(workloads: list[Selected], test: str) -> list[str]:
+    exact = [selected.name for selected in workloads if test in (selected.name, selected.case.name)]
+    if exact:
+        return exact
+    try:
+        pattern = re.compile(test)
+    except re.error as error:
+        raise InputError(f"is no regular expression: {error}", object="--test", value=test) from error
+    return [selected.name for selected in workloads if pattern.search(selected.name)]
+
+
+def has_labels(labels: Sequence[str], wanted: str) -> bool:
+    """Whether the labels are as a comma-separated list says: `name` or `+name` must be there, `-name` must not."""
+    for one in filter(None, (part.strip() for part in wanted.split(","))):
+        if (one.lstrip("+-") in labels) is one.startswith("-"):
+            return False
+    return True

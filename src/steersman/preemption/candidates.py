@@ -1,19 +1,20 @@
 """A node on which preemption would help, with the pods that would have to go; and how the best of several is picked.
 
 The rules are upstream's, in upstream's order: each leaves the candidates that are best by it, until one is left. Where
-upstream then takes any, the smallest name is taken here.
+upstream then takes any, the smallest name is taken here. Of two pods the one with the higher priority matters more, and
+among equals the one that has run longer: victims are spared and listed in this order.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from steersman.api import timestamps
 from steersman.framework.pod_info import PodInfo
-from steersman.preemption.importance import start_time
 
 #: Makes every priority count as a positive number: a node with more victims must never look cheaper.
-_PRIORITY_SHIFT = 1 << 31
+PRIORITY_SHIFT = 1 << 31
 
 ONLY_CANDIDATE = "it is the only candidate"
 SMALLEST_NAME = "smallest name among equals"
@@ -35,7 +36,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class CandidateChoice:
     """The picked candidate and why."""
 
     candidate: Candidate
@@ -54,11 +55,11 @@ def highest_priority(candidate: Candidate) -> int:
 
 
 def sum_of_priorities(candidate: Candidate) -> int:
-    return sum(victim.priority + _PRIORITY_SHIFT for victim in candidate.victims)
+    return sum(victim.priority + PRIORITY_SHIFT for victim in candidate.victims)
 
 
 def earliest_start(candidate: Candidate, now: float) -> float:
-    """Of the victims with the highest priority."""
+    """The earliest start among the victims with the highest priority."""
     highest = highest_priority(candidate)
     return min(start_time(victim, now) for victim in candidate.victims if victim.priority == highest)
 
@@ -72,8 +73,8 @@ RULES: tuple[tuple[str, Cost], ...] = (
 )
 
 
-def pick(candidates: Sequence[Candidate], now: float) -> Choice:
-    """The best of at least one candidate."""
+def pick(candidates: Sequence[Candidate], now: float) -> CandidateChoice:
+    """The best candidate of at least one."""
     best = list(candidates)
     decisive = ONLY_CANDIDATE
     for rule, cost in RULES:
@@ -86,4 +87,32 @@ def pick(candidates: Sequence[Candidate], now: float) -> Choice:
     if len(best) > 1:
         decisive = SMALLEST_NAME
     best.sort(key=lambda candidate: candidate.node)
-    return Choice(best[0], decisive, tuple(candidate.node for candidate in best))
+    return CandidateChoice(best[0], decisive, tuple(candidate.node for candidate in best))
+
+
+# -- importance --------------------------------------------------------------------------------------------------------
+
+
+def start_time(pod: PodInfo, now: float) -> float:
+    """The start of a pod in seconds since the epoch; a pod that has not started counts as starting now."""
+    started = pod.pod.status.start_time
+    return now if started is None else timestamps.parse(started)
+
+
+def by_importance(pods: Iterable[PodInfo], now: float) -> list[PodInfo]:
+    """The pods, most important first; equals in the order of `as_equals`."""
+    return sorted(as_equals(pods), key=lambda pod: (-pod.priority, start_time(pod, now)))
+
+
+def as_equals(pods: Iterable[PodInfo]) -> list[PodInfo]:
+    """The pods in the order in which they come if nothing else tells them apart: those that have started as they are, then
+    the others from the last to the first.
+
+    Upstream gives a pod that has not started the present of the moment at which it compares it, and so takes the later of
+    two for the older. (With more than twelve of them on a node its order is none that can be told.)
+    """
+    every = list(pods)
+    waiting = [pod for pod in every if pod.pod.status.start_time is None]
+    if not waiting:
+        return every
+    return [pod for pod in every if pod.pod.status.start_time is not None] + waiting[::-1]

@@ -3,39 +3,39 @@
     local filters ─► Removal (who helps) ─► as many as the search wants ─┬─► reprieve, pruned by priority ─┬─► best
                                                                          └─► node by node: budgets ────────┘
 
-`plain_search` is its plain twin: it is used whenever the answer here is None.
+`dry_run.search_plainly` is its plain twin: it is used whenever the answer here is None.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 
 from steersman.cycle.evaluation import NodeStatuses
 from steersman.cycle.row_statuses import RowStatuses
 from steersman.cycle.what_if import ProfileWhatIf
-from steersman.framework.nodes_view import BoolColumn
-from steersman.framework.status import Code
-from steersman.preemption.candidates import Candidate, Choice, pick
-from steersman.preemption.column_ranking import rank
+from steersman.framework.columns import NeedsRoom
+from steersman.framework.nodes_view import BoolColumn, IntColumn
+from steersman.framework.status import Code, Status
+from steersman.preemption.candidates import Candidate, CandidateChoice, by_importance, pick
 from steersman.preemption.disruption_budgets import Budgets
-from steersman.preemption.importance import by_importance
-from steersman.preemption.outcome import NOT_HELPFUL, DryRuns
-from steersman.preemption.question import Question
-from steersman.preemption.rejections import rejections
-from steersman.preemption.removal import Removal
-from steersman.preemption.reprieve import Reprieved, reprieve
-from steersman.preemption.row_dry_run import reprieve_in_order
+from steersman.preemption.dry_run import NOT_HELPFUL, DryRunQuestion, DryRuns
+from steersman.preemption.removal import Removal, reprieve_in_order
+from steersman.preemption.reprieve import Reprieved, rank, reprieve
 from steersman.preemption.victim_table import RowIndex, VictimTable
 from steersman.state.node_table import NodeTable
 
-IsProtected = Callable[[int, Budgets], bool]
+#: Bits of a key that say in which way a step fails; those above say which step.
+_WAY_BITS = 48
+
+IsProtected: TypeAlias = Callable[[int, Budgets], bool]
 
 
 class ColumnDryRun:
-    """One per plugin instance: keeps the table of victims from one preemption to the next."""
+    """The vector dry runs of one plugin instance: keeps the table of victims from one preemption to the next."""
 
     def __init__(self) -> None:
         self._victims: VictimTable | None = None
@@ -44,8 +44,8 @@ class ColumnDryRun:
         self._protected_rows: dict[int, bool] = {}
         self._protectors: object = None
 
-    def search(self, question: Question) -> DryRuns | None:
-        """None when the plain search has to do it."""
+    def search(self, question: DryRunQuestion) -> DryRuns | None:
+        """The candidates among all nodes; None when the plain search has to find them."""
         statuses, what_if = question.statuses, question.what_if
         if not isinstance(statuses, RowStatuses) or not isinstance(what_if, ProfileWhatIf):
             return None
@@ -62,13 +62,13 @@ class ColumnDryRun:
         return self._answer(question, removal, resolvable, helping)
 
     def _answer(
-        self, question: Question, removal: Removal, resolvable: BoolColumn, helping: BoolColumn
+        self, question: DryRunQuestion, removal: Removal, resolvable: BoolColumn, helping: BoolColumn
     ) -> DryRuns | None:
         table = removal.local.table
         nodes = self._in_order(table, resolvable)
         offset, enough = question.search.bounds(len(nodes))
         nodes = np.roll(nodes, -offset)
-        run = _Run(removal, question, self._is_protected)
+        run = _ColumnSearch(removal, question, self._is_protected)
         rows = run.enough_of(nodes[helping[nodes]], enough)
         why_not = NodeStatuses(None, NOT_HELPFUL)
         if question.detailed or not len(rows):
@@ -110,10 +110,10 @@ class ColumnDryRun:
         return known
 
 
-class _Run:
+class _ColumnSearch:
     """One preemption on its way from the rows that help to the best of them."""
 
-    def __init__(self, removal: Removal, question: Question, is_protected: IsProtected) -> None:
+    def __init__(self, removal: Removal, question: DryRunQuestion, is_protected: IsProtected) -> None:
         self._removal = removal
         self._budgets = question.budgets
         self._now = question.now
@@ -124,7 +124,7 @@ class _Run:
         self._singles: dict[int, Candidate] = {}
 
     def enough_of(self, helping: RowIndex, enough: int) -> RowIndex:
-        """As many of the rows as wanted; and if all of those violate budgets, the next that does not."""
+        """As many of the rows as wanted; and if all of these violate budgets, the next that does not."""
         rows = helping[:enough]
         for row in self._suspects(rows):
             self._examine(row)
@@ -137,8 +137,8 @@ class _Run:
                 return np.append(rows, row)
         return rows
 
-    def outcome(self, rows: RowIndex) -> tuple[Choice, Sequence[Candidate]]:
-        """The best of the rows, at least one; and those that are known in full."""
+    def outcome(self, rows: RowIndex) -> tuple[CandidateChoice, Sequence[Candidate]]:
+        """The best of the rows, of which there is at least one; and the candidates that are known in full."""
         alone = np.isin(rows, list(self._singles)) if self._singles else np.zeros(len(rows), np.bool_)
         singles = [self._singles[row] for row in rows[alone].tolist()]
         others = rows[~alone]
@@ -184,3 +184,53 @@ def _resolvable(table: NodeTable, statuses: RowStatuses) -> BoolColumn:
         if status.code is Code.UNSCHEDULABLE:
             mask[rows] = True
     return mask
+
+
+# -- why rows would not do ---------------------------------------------------------------------------------------------
+
+
+def rejections(removal: Removal, rejected: BoolColumn, question: DryRunQuestion) -> dict[Status, RowIndex] | None:
+    """The rows that would not do even without any less important pod, by status.
+
+    Rows that fail in the same way get the same status, which the plain dry run of one of them finds: there are few ways.
+    None when the plain dry run does not agree that one is to be rejected.
+    """
+    keys = _ways_to_fail(removal, rejected)
+    rows = rejected.nonzero()[0]
+    groups: dict[Status, list[RowIndex]] = {}
+    for key in np.unique(keys[rows]).tolist():
+        alike = rows[keys[rows] == key]
+        status = question.about(removal.local.table.info(int(alike[0])))
+        if not isinstance(status, Status):
+            return None
+        groups.setdefault(status, []).append(alike)
+    return {status: np.concatenate(pieces) for status, pieces in groups.items()}
+
+
+def _ways_to_fail(removal: Removal, rejected: BoolColumn) -> IntColumn:
+    """A key by row, equal for rows whose first objection is the same; 0: there is nobody to remove."""
+    keys = np.zeros(len(rejected), np.int64)
+    undecided = rejected & (removal.removable > 0)
+    for index, (_, column) in enumerate(removal.local.steps, start=1):
+        rule = column.kernel.rule
+        if rule is None:
+            ways = column.values.astype(np.int64)
+        elif isinstance(rule, NeedsRoom):
+            ways = _shortages(removal)
+        else:
+            ways = removal.port_taken.astype(np.int64)
+        failing = undecided & (ways != 0)
+        keys[failing] = (index << _WAY_BITS) + ways[failing]
+        undecided &= ~failing
+    return keys
+
+
+def _shortages(removal: Removal) -> IntColumn:
+    """One bit for the number of pods, and two for each resource: too little left, and too little altogether."""
+    ways = (removal.spare_pods < 0).astype(np.int64)
+    for index, (resource, need) in enumerate(removal.needs):
+        lacking = removal.spare[resource] < 0
+        hopeless = lacking & (removal.local.table.allocatable(resource).values < need)
+        ways += lacking.astype(np.int64) << (2 * index + 1)
+        ways += hopeless.astype(np.int64) << (2 * index + 2)
+    return ways

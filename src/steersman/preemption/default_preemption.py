@@ -7,6 +7,7 @@ that is under way.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import TypeAlias
 
 from steersman import api
 from steersman.config import DefaultPreemptionArgs
@@ -18,16 +19,16 @@ from steersman.framework.handle import PostFilterHandle
 from steersman.framework.plugin import EnqueueExtensions, PostFilterPlugin, PostFilterResult, PreEnqueuePlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, unresolvable, unschedulable
+from steersman.preemption.dry_run import SampledSearch
 from steersman.preemption.evaluator import Evaluator
 from steersman.preemption.executor import Executor
 from steersman.preemption.report import PreemptionReport
-from steersman.preemption.search import SampledSearch
 
 ASYNC_GATE = "SchedulerAsyncPreemption"
 REASON_UNDER_WAY = "waiting for the preemption for this pod to be finished"
 MESSAGE = "preemption: {}"
 
-Answer = tuple[PostFilterResult | None, Status]
+PostFilterAnswer: TypeAlias = tuple[PostFilterResult | None, Status]
 
 
 class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
@@ -40,16 +41,16 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         self.executor = Executor(handle, self.name)
         self._holds_back = handle.gates.enabled(ASYNC_GATE)
 
-    def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> Answer:
+    def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterAnswer:
         return self._carry_out(pod, self.evaluator.decide(state, pod, statuses))
 
     async def post_filter_with_extenders(
         self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, extenders: Sequence[Extender]
-    ) -> Answer:
+    ) -> PostFilterAnswer:
         """`post_filter` where extenders that are interested in the pod have a say."""
         return self._carry_out(pod, await self.evaluator.decide_with_extenders(state, pod, statuses, extenders))
 
-    def _carry_out(self, pod: PodInfo, decided: PreemptionReport | Status) -> Answer:
+    def _carry_out(self, pod: PodInfo, decided: PreemptionReport | Status) -> PostFilterAnswer:
         if isinstance(decided, Status):
             return None, Status(decided.code, (MESSAGE.format(decided.message),))
         if decided.choice is None:
@@ -74,6 +75,6 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         return (ClusterEventWithHint(ClusterEvent(EventResource.POD, ActionType.DELETE), self.after_pod_deleted),)
 
     def after_pod_deleted(self, waiting: api.Pod, old: object, new: object) -> QueueingHint:
-        """The plugins that rejected the pod know whether the deletion helps it. The event is registered all the same:
-        it lets a pod that is held back be looked at again."""
+        """SKIP, always: the plugins that rejected the pod know whether the deletion helps it. The event is registered all
+        the same: it lets a pod that is held back be looked at again."""
         return QueueingHint.SKIP

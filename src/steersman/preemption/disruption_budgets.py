@@ -52,7 +52,7 @@ class Budgets:
         return [budget for budget in self._selecting(pod) if pod.name not in budget.disrupted]
 
     def split(self, pods: Iterable[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
-        """Those that violate a budget if all of them go in this order, and the others."""
+        """The pods that violate a budget if all of them go in this order, and the others."""
         used: dict[Budget, int] = {}
         violating: list[PodInfo] = []
         others: list[PodInfo] = []
@@ -76,7 +76,7 @@ class Budgets:
 
 
 def _usable_selector(obj: PodDisruptionBudget) -> Selector | None:
-    """None for a budget that protects nothing: without a selector, with an empty or with an invalid one."""
+    """The selector of a budget; None if it protects nothing: without a selector, with an empty or with an invalid one."""
     try:
         selector = from_label_selector(obj.spec.selector)
     except InputError:

@@ -1,24 +1,172 @@
-"""The plain dry run: which pods of one node would have to go, found by asking the plugins as upstream does.
+"""The plain dry run: which pods of which nodes would have to go, found by asking the plugins as upstream does.
+
+    DryRunQuestion ─► nodes, as far as the search wants to go ─► candidates ─► DryRuns
 
 All pods of lower priority are taken from a copy of the node; if the pod fits then, they are put back one by one, most
 important first, as long as it still fits. Those that violate a disruption budget are tried first. What cannot be put back
-is a victim. `column_dry_run` does the same for many nodes at once where the filters allow it.
+is a victim. `column_dry_run` answers the same question for all nodes at once where the filters allow it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from steersman.config import DefaultPreemptionArgs
+from steersman.cycle.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import WhatIf
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import CycleAborted, Status, error, unresolvable
-from steersman.preemption.candidates import Candidate
+from steersman.framework.status import Code, CycleAborted, Status, error, unresolvable
+from steersman.preemption.candidates import Candidate, CandidateChoice, by_importance, pick
 from steersman.preemption.disruption_budgets import Budgets
-from steersman.preemption.importance import by_importance
+from steersman.rng import Rng
 from steersman.state.plain_node import PlainNodeInfo
 
+REASON_NOT_HELPFUL = "Preemption is not helpful for scheduling"
 REASON_NO_VICTIMS = "No preemption victims found for incoming pod"
 REASON_NO_NEED = 'expected at least one victim pod on node "{}"'
+#: Status of nodes whose rejection removing pods cannot resolve.
+NOT_HELPFUL: Status = unresolvable(REASON_NOT_HELPFUL)
+
+
+@dataclass(frozen=True, slots=True)
+class DryRunQuestion:
+    """One pod that fits nowhere, and everything that the answer depends on besides the nodes."""
+
+    pod: PodInfo
+    #: Why nodes do not fit now, and the cycle's state for what-if questions about them.
+    statuses: NodeStatuses
+    state: CycleState
+    what_if: WhatIf
+    budgets: Budgets
+    #: How far to look.
+    search: CandidateSearch
+    #: Whether all candidates are to be listed, and why other nodes are none. The choice is the same.
+    detailed: bool
+    #: Seconds since the epoch.
+    now: float
+
+    def about(self, node: NodeInfo) -> Candidate | Status:
+        """The plain dry run of one node: the node as a candidate, or why it is none."""
+        return dry_run(self.what_if, self.state, self.pod, node, self.budgets, self.now)
+
+
+@dataclass(frozen=True, slots=True)
+class DryRuns:
+    """The nodes on which a pod could get room, whichever way they were found."""
+
+    all_nodes: int
+    #: Number of nodes whose rejection might be resolved.
+    examined: int
+    #: Nodes that would do. With `detailed` searches all of them, otherwise those that are known in full.
+    candidates: Sequence[Candidate]
+    candidate_count: int
+    choice: CandidateChoice | None
+    #: Why other examined nodes would not do.
+    statuses: NodeStatuses
+
+
+# -- how far to look ---------------------------------------------------------------------------------------------------
+
+
+class SearchBounds(NamedTuple):
+    """Index of the node to begin with, and the number of candidates that end the search."""
+
+    offset: int
+    enough: int
+
+
+class CandidateSearch(Protocol):
+    """How far to look for candidates; asked anew for every preemption."""
+
+    def bounds(self, nodes: int) -> SearchBounds:
+        """The bounds of a search among that many nodes, of which there is at least one."""
+
+
+class SampledSearch:
+    """Upstream's extent: as many candidates as `DefaultPreemptionArgs` want, beginning at a random node."""
+
+    def __init__(self, args: DefaultPreemptionArgs, rng: Rng) -> None:
+        self._percentage = args.min_candidate_nodes_percentage
+        self._absolute = args.min_candidate_nodes_absolute
+        self._rng = rng
+
+    def bounds(self, nodes: int) -> SearchBounds:
+        wanted = max(nodes * self._percentage // 100, self._absolute)
+        return SearchBounds(self._rng.randrange(nodes), min(wanted, nodes))
+
+
+class FullSearch:
+    """Every node, from the first: for conformance, and for anybody who wants the whole picture."""
+
+    def bounds(self, nodes: int) -> SearchBounds:
+        return SearchBounds(0, nodes)
+
+
+class CandidateCount:
+    """Counts candidates while they are found, and says when there are enough: as many as wanted, and at least one that
+    violates no disruption budget."""
+
+    __slots__ = ("_enough", "violating", "without_violation")
+
+    def __init__(self, enough: int) -> None:
+        self._enough = enough
+        self.without_violation = 0
+        self.violating = 0
+
+    def admit(self, violates: bool) -> bool:
+        """Counts a candidate; False when there are already as many of its kind as wanted, so that it is left out."""
+        if violates:
+            self.violating += 1
+            return self.violating <= self._enough
+        self.without_violation += 1
+        return self.without_violation <= self._enough
+
+    @property
+    def enough(self) -> bool:
+        total = min(self.without_violation, self._enough) + min(self.violating, self._enough)
+        return self.without_violation > 0 and total >= self._enough
+
+
+# -- node after node ---------------------------------------------------------------------------------------------------
+
+
+def search_plainly(question: DryRunQuestion, all_nodes: Sequence[NodeInfo]) -> DryRuns:
+    """The candidates found node after node, as far as the search wants to go. Twin of `column_dry_run`."""
+    nodes = _resolvable(all_nodes, question.statuses)
+    candidates: list[Candidate] = []
+    rejected: dict[Status, list[str]] = {}
+    offset, enough = question.search.bounds(len(nodes)) if nodes else (0, 0)
+    found = CandidateCount(enough)
+    for node in (*nodes[offset:], *nodes[:offset]):
+        outcome = question.about(node)
+        if isinstance(outcome, Status):
+            rejected.setdefault(outcome, []).append(node.name)
+        elif found.admit(outcome.pdb_violations > 0):
+            candidates.append(outcome)
+        if found.enough:
+            break
+    choice = pick(candidates, question.now) if candidates else None
+    why_not = NodeStatuses(rejected, NOT_HELPFUL)
+    return DryRuns(len(all_nodes), len(nodes), candidates, len(candidates), choice, why_not)
+
+
+def _resolvable(nodes: Sequence[NodeInfo], statuses: NodeStatuses) -> list[NodeInfo]:
+    """The nodes that do not fit now, but might without some of their pods."""
+    codes = {status.code for status, _ in statuses.counts()} | {_code(statuses.absent)}
+    if Code.UNSCHEDULABLE not in codes:
+        return []
+    return [node for node in nodes if _code(statuses.of(node.name)) is Code.UNSCHEDULABLE]
+
+
+def _code(status: Status | None) -> Code | None:
+    return None if status is None else status.code
+
+
+# -- one node ----------------------------------------------------------------------------------------------------------
 
 
 def dry_run(

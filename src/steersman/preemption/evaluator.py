@@ -1,43 +1,45 @@
 """From "no node fits" to the node on which making room costs least.
 
-    eligible? ─► nodes whose rejection can be resolved ─► dry runs ─► candidates ─► pick one ─► PreemptionReport
+    eligible? ─► nodes whose rejection can be resolved ─► dry runs ─► candidates ─► extenders ─► pick one ─► PreemptionReport
 
 Decides only; `executor` carries the decision out. Comes from the plugin, with the statuses of the cycle's Filter phase.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import logging
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from steersman.api import Pod, PodDisruptionBudget
 from steersman.api.field_errors import aggregate
 from steersman.cycle.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
-from steersman.framework.extender import Extender, ExtenderError
-from steersman.framework.handle import PostFilterHandle
+from steersman.framework.extender import Extender, ExtenderError, NodeVictims, PodsOn
+from steersman.framework.handle import Nodes, PostFilterHandle
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, error, unschedulable
-from steersman.preemption.candidates import Choice, pick
+from steersman.preemption.candidates import Candidate, CandidateChoice, pick
 from steersman.preemption.column_dry_run import ColumnDryRun
 from steersman.preemption.disruption_budgets import Budgets
-from steersman.preemption.eligibility import why_not_eligible
-from steersman.preemption.extenders import ask_extenders
-from steersman.preemption.nominations import outranked
-from steersman.preemption.outcome import DryRuns
-from steersman.preemption.plain_search import search_plainly
-from steersman.preemption.question import Question
+from steersman.preemption.dry_run import CandidateSearch, DryRunQuestion, DryRuns, search_plainly
+from steersman.preemption.executor import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER, outranked
 from steersman.preemption.report import PreemptionReport
-from steersman.preemption.search import Search
 
+logger = logging.getLogger(__name__)
+
+NEVER = "Never"
+REASON_NEVER = "not eligible due to preemptionPolicy=Never."
+REASON_TERMINATING = "not eligible due to a terminating pod on the nominated node."
 REASON_NO_CANDIDATE = "no candidate node for preemption"
 NOT_FOUND = 'pod "{}" not found'
+NO_VICTIM = 'expected at least one victim pod on node "{}"'
 
 
 class Evaluator:
-    """One per plugin instance."""
+    """Decides the preemptions of one plugin instance."""
 
-    def __init__(self, handle: PostFilterHandle, search: Search) -> None:
+    def __init__(self, handle: PostFilterHandle, search: CandidateSearch) -> None:
         self._handle = handle
         #: How far to look.
         self.search = search
@@ -48,13 +50,13 @@ class Evaluator:
         self._budgets_version = 0
 
     def decide(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PreemptionReport | Status:
-        """A report with or without a choice; a Status when it did not come to that."""
+        """A report, with or without a choice, of how the pod could get room; a Status when it did not come to that."""
         return self._why_not(pod, statuses) or self._conclude(pod, self._dry_runs(state, pod, statuses, self.detailed))
 
     async def decide_with_extenders(
         self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, extenders: Sequence[Extender]
     ) -> PreemptionReport | Status:
-        """The same, among the candidates that these extenders leave."""
+        """What `decide` returns, chosen among the candidates that these extenders leave."""
         refusal = self._why_not(pod, statuses)
         if refusal is not None:
             return refusal
@@ -93,7 +95,7 @@ class Evaluator:
         return why_not_eligible(pod, statuses.of(nominated) if nominated else None, self._handle.nodes)
 
     def _dry_runs(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, detailed: bool) -> DryRuns:
-        question = Question(
+        question = DryRunQuestion(
             pod=pod,
             statuses=statuses,
             state=state,
@@ -117,7 +119,7 @@ class Evaluator:
             statuses=runs.statuses,
         )
 
-    def _nominations_to_clear(self, preemptor: PodInfo, choice: Choice | None) -> tuple[str, ...]:
+    def _nominations_to_clear(self, preemptor: PodInfo, choice: CandidateChoice | None) -> tuple[str, ...]:
         """Keys of the lower nominations on the chosen node that the executor will clear: none while it has nothing to do."""
         if choice is None or not choice.candidate.victims_to_delete:
             return ()
@@ -131,3 +133,74 @@ class Evaluator:
             self._budgets = Budgets(objects.list(PodDisruptionBudget))
             self._budgets_version = version
         return self._budgets
+
+
+# -- eligibility -------------------------------------------------------------------------------------------------------
+
+
+def why_not_eligible(pod: Pod, nominated_node_status: Status | None, nodes: Nodes) -> str:
+    """Why the pod may not preempt others; "" if it may.
+
+    `nominated_node_status` is why the nominated node does not fit; None: it was not examined.
+
+    A pod that has made room before waits for its victims to go, unless that node cannot help it any more.
+    """
+    if pod.spec.preemption_policy == NEVER:
+        return REASON_NEVER
+    nominated = pod.status.nominated_node_name
+    if not nominated or _is_unresolvable(nominated_node_status):
+        return ""
+    node = nodes.get(nominated)
+    priority = pod.spec.priority or 0
+    if node is not None and any(p.priority < priority and is_being_preempted(p.pod) for p in node.pods):
+        return REASON_TERMINATING
+    return ""
+
+
+def is_being_preempted(pod: Pod) -> bool:
+    """Whether the pod is terminating because a scheduler said so."""
+    if pod.metadata.deletion_timestamp is None:
+        return False
+    target = next((c for c in pod.status.conditions if c.type == DISRUPTION_TARGET), None)
+    return target is not None and target.status == "True" and target.reason == PREEMPTION_BY_SCHEDULER
+
+
+def _is_unresolvable(status: Status | None) -> bool:
+    return status is None or status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE
+
+
+# -- extenders ---------------------------------------------------------------------------------------------------------
+
+
+async def ask_extenders(
+    extenders: Sequence[Extender], pod: PodInfo, candidates: Sequence[Candidate], pods_on: PodsOn
+) -> tuple[Candidate, ...]:
+    """The candidates that the extenders leave, with the victims that they want.
+
+    Raises `ExtenderError` when one fails that may not.
+    """
+    victims: Mapping[str, NodeVictims] = {
+        candidate.node: NodeVictims(candidate.victims, candidate.pdb_violations) for candidate in candidates
+    }
+    for extender in extenders:
+        if not victims:
+            break
+        if extender.supports_preemption:
+            victims = await _ask(extender, pod, victims, pods_on)
+    return tuple(Candidate(node, its.pods, its.pdb_violations) for node, its in sorted(victims.items()))
+
+
+async def _ask(
+    extender: Extender, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
+) -> Mapping[str, NodeVictims]:
+    try:
+        answer = await extender.process_preemption(pod, victims, pods_on)
+    except ExtenderError as cause:
+        if not extender.is_ignorable:
+            raise
+        logger.info("extender %s has no say in the preemption for pod %s: %s", extender.name, pod.key, cause)
+        return victims
+    without = [node for node, its in answer.items() if not its.pods]
+    if without and not extender.is_ignorable:
+        raise ExtenderError(NO_VICTIM.format(without[0]))
+    return {node: its for node, its in answer.items() if its.pods}

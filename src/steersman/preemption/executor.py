@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from steersman.api import Condition, Pod, key
 from steersman.framework.handle import PostFilterHandle
 from steersman.framework.pod_info import PodInfo
 from steersman.preemption.candidates import Candidate
-from steersman.preemption.eligibility import DISRUPTION_TARGET, PREEMPTION_BY_SCHEDULER
-from steersman.preemption.nominations import outranked
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +24,8 @@ DEADLINE_SECONDS = 60.0
 #: Fewer ended preemptions than this are not worth looking through for preemptors that have gone.
 LEAST_ENDED = 256
 
+DISRUPTION_TARGET = "DisruptionTarget"
+PREEMPTION_BY_SCHEDULER = "PreemptionByScheduler"
 PREEMPTED = "preempted"
 CANCELLED = "preempted by {plugin}"
 CONDITION_MESSAGE = "{scheduler}: preempting to accommodate a higher priority pod"
@@ -34,7 +34,7 @@ IN_MEMORY = " (in kube-scheduler memory)."
 
 
 class Executor:
-    """One per plugin instance; many preemptions may be under way."""
+    """The preemptions of one plugin instance that are under way."""
 
     def __init__(self, handle: PostFilterHandle, plugin: str) -> None:
         self._handle = handle
@@ -57,7 +57,7 @@ class Executor:
         return len(self._under_way)
 
     def start(self, preemptor: PodInfo, candidate: Candidate) -> None:
-        """Returns at once. Victims that are terminating already are left alone."""
+        """Sets the eviction in motion and returns at once. Victims that are terminating already are left alone."""
         victims = candidate.victims_to_delete
         if victims:
             self._under_way.add(preemptor.uid)
@@ -122,7 +122,7 @@ class Executor:
             del self._preemptors_of[victim]
 
     async def _clear_nominations(self, preemptor: PodInfo, node: str) -> bool:
-        """False when one could not be cleared; that alone does not stop the preemption."""
+        """Clears lower nominations to the node. False when one stays; that alone does not stop the preemption."""
         cleared = True
         for pod in outranked(self._handle.nominated_pods(node), preemptor):
             if not pod.pod.status.nominated_node_name:
@@ -153,7 +153,7 @@ class Executor:
         self._handle.pods.report_preempted(victim.pod, preemptor.pod, message)
 
     def _turn_back(self, victim: PodInfo) -> bool:
-        """True when the victim has not been bound and now will not be."""
+        """Calls the binding of the victim off; True when it has not been bound and now will not be."""
         waiting = self._handle.pods.waiting(victim.uid)
         if waiting is not None:
             return waiting.preempt(self._plugin, PREEMPTED)
@@ -161,7 +161,7 @@ class Executor:
         return pre_binding is not None and pre_binding.cancel(CANCELLED.format(plugin=self._plugin))
 
     async def _delete(self, preemptor: PodInfo, victim: Pod) -> bool:
-        """False when the victim was gone already."""
+        """Deletes the victim at the API server; False when it was gone already."""
         condition = Condition(
             type=DISRUPTION_TARGET,
             status="True",
@@ -175,8 +175,13 @@ class Executor:
         return await self._handle.pods.delete(victim)
 
 
+def outranked(nominated: Iterable[PodInfo], preemptor: PodInfo) -> list[PodInfo]:
+    """The nominated pods of lower priority: they may no longer fit on the node, and should look elsewhere soon."""
+    return [pod for pod in nominated if pod.priority < preemptor.priority]
+
+
 def _reason(cause: BaseException) -> str:
-    """Of several failures at once, the first."""
+    """The text of a failure; of several at once, that of the first."""
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     return str(cause) or type(cause).__name__

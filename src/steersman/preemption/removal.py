@@ -1,10 +1,13 @@
 """What removing all pods of lower priority would leave, on every node at once. The first half of the vector dry run.
 
 Works where a pod's filters are local (`cycle.local_filters`): then a node helps exactly if it passes the filters that look at
-the node alone, and has the room and the ports without those pods, but with the pods nominated to it.
+the node alone, and has the room and the ports without those pods, but with the pods nominated to it. The second half puts
+pods back: `reprieve` on many nodes at once, `reprieve_in_order` on one where their order is not that of the table.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +16,7 @@ from steersman.cycle.local_filters import LocalFilters
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.plugins.node_ports import ports_conflict
+from steersman.preemption.candidates import Candidate, by_importance
 from steersman.preemption.victim_table import RowIndex, VictimTable
 from steersman.state.nominations import Nominations
 
@@ -47,7 +51,7 @@ class Removal:
         self._make_room_for(nominations)
 
     def helps(self) -> BoolColumn:
-        """Rows on which the pod fits once all of them are gone."""
+        """Rows on which the pod fits once all less important pods are gone."""
         fits = (self.removable > 0) & ~self.local.rejected_by_node() & ~self.port_taken
         if self.counts_pods:
             fits &= self.spare_pods >= 0
@@ -105,7 +109,7 @@ class Removal:
         return self._table.allocatable(resource).values - self._table.requested(resource).values
 
     def _mark_taken_ports(self) -> None:
-        """As upstream has it, a port is free once one of its users has gone, even if somebody else holds it too."""
+        """Marks taken ports. As upstream has it, a port is free once one user has gone, even if somebody else holds it too."""
         if not self._ports:
             return
         for row in self._table.used_ports:
@@ -116,7 +120,7 @@ class Removal:
             self._port_in_use[row] = ports_conflict(self._ports, self._table.used_ports[row])
 
     def _make_room_for(self, nominations: Nominations) -> None:
-        """Pods that are at least as important and nominated to a node will be there, too."""
+        """Leaves room for pods that are at least as important and nominated to a node: they will be there, too."""
         rivals = nominations.rivals(self.pod)
         self.spare_pods[rivals.rows] -= rivals.counts
         for resource, column in self.spare.items():
@@ -124,3 +128,41 @@ class Removal:
         for position in rivals.with_ports() if self._ports else ():
             if any(map(self.conflicts, rivals.pods(position))):
                 self.port_taken[rivals.rows[position]] = True
+
+
+# -- one row -----------------------------------------------------------------------------------------------------------
+
+
+def reprieve_in_order(
+    removal: Removal, row: int, violating: Sequence[PodInfo], others: Sequence[PodInfo], now: float
+) -> Candidate:
+    """The row as a candidate when `violating` pods are put back before the `others`.
+
+    Rows are looked at one by one where a disruption budget would be violated, or where the start of some pods is not known.
+    """
+    room = _Room(removal, row)
+    lost = [pod for pod in violating if not room.takes(pod)]
+    violations = len(lost)
+    lost += [pod for pod in others if not room.takes(pod)]
+    victims = by_importance(lost, now) if violating and others else lost
+    return Candidate(removal.local.table.names[row], tuple(victims), violations)
+
+
+class _Room:
+    """The room left on a row for pods that are put back."""
+
+    def __init__(self, removal: Removal, row: int) -> None:
+        self._removal = removal
+        self._spare = {resource: int(column[row]) for resource, column in removal.spare.items()}
+        self._spare_pods = int(removal.spare_pods[row])
+
+    def takes(self, pod: PodInfo) -> bool:
+        """Puts the pod back if it fits."""
+        if self._removal.conflicts(pod) or (self._removal.counts_pods and self._spare_pods < 1):
+            return False
+        if any(pod.requests(resource) > spare for resource, spare in self._spare.items()):
+            return False
+        self._spare_pods -= 1
+        for resource in self._spare:
+            self._spare[resource] -= pod.requests(resource)
+        return True

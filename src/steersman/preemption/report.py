@@ -10,7 +10,7 @@ from typing import Any
 
 from steersman.cycle.diagnosis import Diagnosis
 from steersman.cycle.evaluation import NodeStatuses
-from steersman.preemption.candidates import Candidate, Choice
+from steersman.preemption.candidates import Candidate, CandidateChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class PreemptionReport:
     candidates: tuple[Candidate, ...] = ()
     #: Number of nodes that would do, listed or not. The search may have ended before it knew of all.
     candidate_count: int = 0
-    choice: Choice | None = None
+    choice: CandidateChoice | None = None
     #: Pods of lower priority that lose their nomination to the chosen node: none while all victims are terminating already,
     #: because nothing is carried out then.
     cleared_nominations: tuple[str, ...] = ()

@@ -2,29 +2,39 @@
 
 The second half of the vector dry run, for nodes whose pods go back in the order of importance: no disruption budget would be
 violated there. As pods only take room, those before a node's first victim fit all together, and the first victim is the
-most important one; so nodes whose first victim is more important than another's need not be looked at further.
+most important one; so nodes whose first victim is more important than another's need not be looked at further. `rank` picks
+the best of the nodes as `candidates.pick` does, without making a candidate of every node.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steersman.framework.nodes_view import BoolColumn, IntColumn
+from steersman.preemption.candidates import (
+    ONLY_CANDIDATE,
+    PRIORITY_SHIFT,
+    RULES,
+    SMALLEST_NAME,
+    Candidate,
+    CandidateChoice,
+)
 from steersman.preemption.removal import Removal
 from steersman.preemption.victim_table import RowIndex
 
-#: Makes every priority count as a positive number.
-_PRIORITY_SHIFT = 1 << 31
 #: Of more rows than this, those without hope are sorted out first, by sums.
 MANY_ROWS = 1024
+#: Index of the rule by which rows are pruned before they are ranked.
+_PRUNED_BY = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Reprieved:
-    """What the pick-one rules ask, for each of `rows`; and the victims as cells of the pool."""
+    """The figures that the pick-one rules ask for, for each of `rows`; and the victims as cells of the pool."""
 
     rows: RowIndex
     #: Rows left out because their most important victim is more important than any of these.
@@ -47,7 +57,7 @@ class Reprieved:
 
 
 def reprieve(removal: Removal, rows: RowIndex, now: float, prune: bool) -> Reprieved:
-    """`rows` are some on which the removal helps, and that do not fit without it; at least one."""
+    """The victims of rows, of which there is at least one, on which the removal helps and that do not fit without it."""
     promising = _promising(removal, rows) if prune and len(rows) > MANY_ROWS else rows
     work = _Reprieve(removal, promising)
     first = work.first_victims()
@@ -61,7 +71,7 @@ def reprieve(removal: Removal, rows: RowIndex, now: float, prune: bool) -> Repri
 
 
 def _promising(removal: Removal, rows: RowIndex) -> RowIndex:
-    """Those whose most important victim is not more important than the best of the first few rows has."""
+    """The rows whose most important victim is not more important than the best of the first few rows has."""
     few = _Reprieve(removal, rows[: MANY_ROWS // 2])
     bound = int(few.highest(few.first_victims()).min())
     return rows[removal.suffices(rows, bound)]
@@ -104,7 +114,7 @@ class _Reprieve:
         return first
 
     def run(self, first: RowIndex, pruned: int, now: float) -> Reprieved:
-        """Goes on behind the first victims, pod by pod, all rows at a time."""
+        """Puts pods back behind the first victims, pod by pod, all rows at a time."""
         priorities = self._removal.victims.priority[self.cells]
         starts = self._removal.victims.start[self.cells]
         starts = np.where(np.isnan(starts), now, starts)
@@ -112,7 +122,7 @@ class _Reprieve:
         victim = np.zeros(len(self.cells), np.bool_)
         victim[cell] = True
         highest = priorities[cell]
-        sums = highest + _PRIORITY_SHIFT
+        sums = highest + PRIORITY_SHIFT
         counts = np.ones(len(self._rows), np.int64)
         earliest = starts[cell]
         spare = [s - self._put_back(a, first) for a, s in zip(self._amounts, self._spare, strict=True)]
@@ -128,7 +138,7 @@ class _Reprieve:
                 left[spared] -= amounts[cell[~refused]]
             gone = cell[refused]
             victim[gone] = True
-            sums[lost] += priorities[gone] + _PRIORITY_SHIFT
+            sums[lost] += priorities[gone] + PRIORITY_SHIFT
             counts[lost] += 1
             as_high = priorities[gone] == highest[lost]
             earliest[lost[as_high]] = np.minimum(earliest[lost[as_high]], starts[gone[as_high]])
@@ -139,3 +149,45 @@ class _Reprieve:
         running = np.concatenate([np.zeros(1, np.int64), np.cumsum(amounts)])
         total: IntColumn = running[self.begins + count] - running[self.begins]
         return total
+
+
+# -- the pick-one rules over columns -----------------------------------------------------------------------------------
+
+
+def rank(
+    singles: Sequence[Candidate],
+    reprieved: Reprieved,
+    make: Callable[[int], Candidate],
+    names: Sequence[str],
+    now: float,
+) -> CandidateChoice:
+    """The best of all: candidates that are known already, and rows, of which `make` makes a candidate by position."""
+    columns = [
+        np.concatenate([[cost(candidate, now) for candidate in singles], column])
+        for (_, cost), column in zip(RULES, _cost_columns(reprieved), strict=True)
+    ]
+    left = np.arange(len(columns[0]))
+    unseen = reprieved.pruned
+    decisive = ONLY_CANDIDATE
+    for index, (rule, _) in enumerate(RULES):
+        if len(left) + unseen == 1:
+            break
+        costs = columns[index][left]
+        left = left[costs == costs.min()]
+        decisive = rule
+        if index == _PRUNED_BY:
+            unseen = 0
+    ties = sorted((_name(i, singles, reprieved, names), i) for i in left.tolist())
+    best = ties[0][1]
+    chosen = singles[best] if best < len(singles) else make(best - len(singles))
+    return CandidateChoice(chosen, decisive if len(ties) == 1 else SMALLEST_NAME, tuple(name for name, _ in ties))
+
+
+def _cost_columns(reprieved: Reprieved) -> Sequence[np.ndarray[tuple[int], np.dtype[np.generic]]]:
+    """The costs of the rows, one column per rule, in the order of the rules."""
+    no_violations = np.zeros(len(reprieved.rows), np.int64)
+    return no_violations, reprieved.highest, reprieved.sums, reprieved.counts, -reprieved.earliest
+
+
+def _name(index: int, singles: Sequence[Candidate], reprieved: Reprieved, names: Sequence[str]) -> str:
+    return singles[index].node if index < len(singles) else names[int(reprieved.rows[index - len(singles)])]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from steersman.api import timestamps
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo
-from steersman.preemption.importance import as_equals
+from steersman.preemption.candidates import as_equals
 from steersman.state.dirty_log import DirtyLog
 from steersman.state.node_table import NodeTable
 
@@ -39,7 +39,7 @@ class PodsBelow:
         self.amounts: dict[str, IntColumn] = {}
 
     def write(self, row: int, pods: Sequence[PodInfo]) -> None:
-        """`pods` are all on the row."""
+        """Sums up the pods of a row; `pods` are all that are on it."""
         lower = [pod.shape.requests for pod in pods if pod.priority < self.priority]
         self.count[row] = len(lower)
         for resource, column in self.amounts.items():
@@ -47,7 +47,7 @@ class PodsBelow:
 
 
 class VictimTable:
-    """One per node table. Exact after `sync()`.
+    """The pods of one node table by importance. Exact after `sync()`.
 
     A row's pods are the cells `first[row]` to `first[row] + count[row]` of the pool's columns, and `pods[row]`.
     """
@@ -78,7 +78,7 @@ class VictimTable:
         self.rewritten: Iterable[int] | None = None
 
     def amounts(self, resource: str) -> IntColumn:
-        """Call `sync` before: a resource that was never asked for is filled in now."""
+        """Requests of a resource by cell. Call `sync` before: a resource that was never asked for is filled in now."""
         column = self._amounts.get(resource)
         if column is None:
             column = self._amounts[resource] = np.zeros(len(self.priority), np.int64)
@@ -164,7 +164,7 @@ class VictimTable:
             sums.write(row, pods)
 
     def _make_space(self, row: int, cells: int) -> None:
-        """At the end of the pool."""
+        """Moves a row to the end of the pool, with space for so many cells."""
         needed = self._pool_end + cells
         if needed > len(self.priority):
             size = needed + needed // 2
@@ -178,7 +178,7 @@ class VictimTable:
 
 
 def _start(pod: PodInfo) -> float:
-    """As it sorts: a pod that has not started comes last."""
+    """The start of a pod as it sorts: a pod that has not started comes last."""
     started = pod.pod.status.start_time
     return math.inf if started is None else timestamps.parse(started)
 

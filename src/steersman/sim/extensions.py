@@ -14,7 +14,7 @@ from typing import TypeAlias
 import msgspec
 
 from steersman.assembly import default_registry
-from steersman.config import ExtensionPoint, Plugin, Profile, SchedulerConfiguration
+from steersman.config import ExtensionPoint, PluginEntry, Profile, SchedulerConfiguration
 from steersman.errors import InputError
 from steersman.framework.plugin import Plugin as PluginBase
 from steersman.runtime.registry import Registry
@@ -44,7 +44,7 @@ def register(sources: Iterable[PluginSource]) -> tuple[Registry, list[str]]:
 def with_enabled(configuration: SchedulerConfiguration, names: Iterable[str]) -> SchedulerConfiguration:
     """The configuration with the plugins it does not mention enabled, at all points they have, in every profile."""
     mentioned = {name for profile in configuration.profiles for name in _mentioned(profile)}
-    added = tuple(Plugin(name=name, weight=1) for name in names if name not in mentioned)
+    added = tuple(PluginEntry(name=name, weight=1) for name in names if name not in mentioned)
     if not added:
         return configuration
     return _replace(configuration, profiles=tuple(_extended(profile, added) for profile in configuration.profiles))
@@ -55,7 +55,7 @@ def _mentioned(profile: Profile) -> Iterable[str]:
     return (plugin.name for section in sections for plugin in (*section.enabled, *section.disabled))
 
 
-def _extended(profile: Profile, added: tuple[Plugin, ...]) -> Profile:
+def _extended(profile: Profile, added: tuple[PluginEntry, ...]) -> Profile:
     multi_point = profile.plugins.multi_point
     multi_point = _replace(multi_point, enabled=(*multi_point.enabled, *added))
     return _replace(profile, plugins=_replace(profile.plugins, multi_point=multi_point))

@@ -17,16 +17,15 @@ from steersman.config.configuration import (
     ALL_PLUGINS,
     DEFAULT_SCHEDULER_NAME,
     ExtensionPoint,
-    Plugin,
+    PluginEntry,
     Plugins,
     PluginSet,
     SchedulerConfiguration,
 )
-from steersman.config.decoding import DecodedDocument
+from steersman.config.decoder import DecodedDocument
 from steersman.config.defaults import with_defaults
-from steersman.config.errors import ConfigError, ConfigStage, Problem
+from steersman.config.errors import ConfigError, ConfigStage, Problem, invalid
 from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
-from steersman.config.field_errors import invalid
 from steersman.config.plugin_args import PluginArgs
 from steersman.config.policy.document import Policy, read_policy
 from steersman.config.policy.predicates import Filters, filters_of
@@ -97,19 +96,21 @@ def _merged_args(*parts: dict[str, PluginArgs]) -> dict[str, PluginArgs]:
 
 def _plugins(filters: Filters, scores: Scores) -> Plugins:
     """Every section written out; the defaults are switched off, because a policy lists all that it wants."""
-    sections: dict[ExtensionPoint, list[Plugin]] = {point: [] for point in ExtensionPoint}
+    sections: dict[ExtensionPoint, list[PluginEntry]] = {point: [] for point in ExtensionPoint}
     for name in _NEITHER:
-        _enable(sections, Plugin(name=name), ExtensionPoint)
+        _enable(sections, PluginEntry(name=name), ExtensionPoint)
     for name in filters.plugins:
-        _enable(sections, Plugin(name=name), _FILTER_POINTS)
+        _enable(sections, PluginEntry(name=name), _FILTER_POINTS)
     for name, weight in scores.weights.items():
-        _enable(sections, Plugin(name=name, weight=weight), _SCORE_POINTS)
+        _enable(sections, PluginEntry(name=name, weight=weight), _SCORE_POINTS)
     written = {point.name.lower(): PluginSet(enabled=tuple(plugins)) for point, plugins in sections.items()}
-    return Plugins(multi_point=PluginSet(disabled=(Plugin(name=ALL_PLUGINS),)), **written)
+    return Plugins(multi_point=PluginSet(disabled=(PluginEntry(name=ALL_PLUGINS),)), **written)
 
 
-def _enable(sections: dict[ExtensionPoint, list[Plugin]], plugin: Plugin, points: Iterable[ExtensionPoint]) -> None:
+def _enable(
+    sections: dict[ExtensionPoint, list[PluginEntry]], plugin: PluginEntry, points: Iterable[ExtensionPoint]
+) -> None:
     for point in points:
         if point in IN_TREE_CAPABILITIES[plugin.name]:
             weight = plugin.weight if point is ExtensionPoint.SCORE else 0
-            sections[point].append(Plugin(name=plugin.name, weight=weight))
+            sections[point].append(PluginEntry(name=plugin.name, weight=weight))

@@ -10,12 +10,11 @@ from typing import Any, Final
 
 from steersman.config.args_schema import RESOURCES, SHAPE
 from steersman.config.configuration import API_VERSION, Extender
-from steersman.config.decode_log import DecodeAbort, DecodeKind, DecodeLog, Place
-from steersman.config.decoding import Header, StrictErrors, decode_errors, decode_object, header_of, read_tree
+from steersman.config.decoder import DocumentHeader, StrictErrors, decode_errors, decode_object, header_of, read_tree
 from steersman.config.durations import Duration
-from steersman.config.fields import BOOL, INT32, INT64, TEXT, TEXTS
+from steersman.config.errors import DecodeAbort, DecodeKind, DecodeLog, DocumentPlace
+from steersman.config.field_kinds import ABSENT, BOOL, INT32, INT64, TEXT, TEXTS, Field, Integer, ListOf, ObjectOf
 from steersman.config.json_tree import JsonValue
-from steersman.config.kinds import ABSENT, Field, Integer, ListOf, ObjectOf
 from steersman.config.plugin_args import ConfigStruct, ResourceSpec, UtilizationShapePoint
 from steersman.config.schema import EXTENDER
 
@@ -88,8 +87,8 @@ def read_policy(text: str, file: str | None = None) -> Policy:
     return policy
 
 
-def _check_header(header: Header) -> None:
-    """Kind and version may be left out, as they often were."""
+def _check_header(header: DocumentHeader) -> None:
+    """Refuses other documents. Kind and version may be left out, as they often were."""
     if header.kind in ("", POLICY_KIND) and header.api_version in _API_VERSIONS:
         return
     text = f"this is {header.api_version} {header.kind}; to convert is a v1 {POLICY_KIND}"
@@ -99,7 +98,7 @@ def _check_header(header: Header) -> None:
 class _Nanoseconds(Integer, frozen=True):
     """A duration as the policy writes it: a number of nanoseconds."""
 
-    def decode(self, value: JsonValue, place: Place, log: DecodeLog) -> object:
+    def decode(self, value: JsonValue, place: DocumentPlace, log: DecodeLog) -> object:
         nanoseconds = super().decode(value, place, log)
         return Duration(nanoseconds) if isinstance(nanoseconds, int) else ABSENT
 

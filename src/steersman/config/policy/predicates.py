@@ -1,22 +1,73 @@
-"""Predicates of a policy to filter plugins. One half of `conversion`; `rules` has the facts."""
+"""Predicates of a policy, the filter plugins that took them over, and how the one becomes the other.
+
+One half of `conversion`; `priorities` is the other.
+"""
 
 from __future__ import annotations
+
+from typing import Final
 
 import msgspec
 
 from steersman.api import NodeAffinity, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm
-from steersman.config.errors import Problem
-from steersman.config.field_errors import invalid
+from steersman.config.errors import Problem, invalid
 from steersman.config.plugin_args import NodeAffinityArgs, PluginArgs
 from steersman.config.policy.document import LabelsPresence, Policy, Predicate
-from steersman.config.policy.rules import (
-    DEFAULT_PREDICATES,
-    LABEL_PRESENCE_PREDICATE,
-    MANDATORY_PREDICATES,
-    PREDICATE_ALIASES,
-    PREDICATES,
-    SERVICE_AFFINITY_PREDICATE,
+
+
+class PredicateRule(msgspec.Struct, frozen=True):
+    """The plugins that filter for a predicate."""
+
+    plugins: tuple[str, ...]
+    note: str = ""
+    """What the reader of the result should know; empty if the plugins do exactly what the predicate did."""
+
+
+_MIGRATED: Final = "its volumes are CSI volumes today, whose limits NodeVolumeLimits checks"
+_TAINTED: Final = "the condition became a taint, which TaintToleration checks"
+
+PREDICATES: Final[dict[str, PredicateRule]] = {
+    "CheckNodeUnschedulable": PredicateRule(("NodeUnschedulable",)),
+    "GeneralPredicates": PredicateRule(("NodeResourcesFit", "NodeName", "NodePorts", "NodeAffinity")),
+    "HostName": PredicateRule(("NodeName",)),
+    "PodFitsHostPorts": PredicateRule(("NodePorts",)),
+    "MatchNodeSelector": PredicateRule(("NodeAffinity",)),
+    "PodFitsResources": PredicateRule(("NodeResourcesFit",)),
+    "NoDiskConflict": PredicateRule(("VolumeRestrictions",)),
+    "PodToleratesNodeTaints": PredicateRule(("TaintToleration",)),
+    "CheckNodeCondition": PredicateRule(("TaintToleration",), _TAINTED),
+    "CheckNodeMemoryPressure": PredicateRule(("TaintToleration",), _TAINTED),
+    "CheckNodeDiskPressure": PredicateRule(("TaintToleration",), _TAINTED),
+    "CheckNodePIDPressure": PredicateRule(("TaintToleration",), _TAINTED),
+    "MaxEBSVolumeCount": PredicateRule(("NodeVolumeLimits",), _MIGRATED),
+    "MaxGCEPDVolumeCount": PredicateRule(("NodeVolumeLimits",), _MIGRATED),
+    "MaxCSIVolumeCountPred": PredicateRule(("NodeVolumeLimits",)),
+    "MaxAzureDiskVolumeCount": PredicateRule(("NodeVolumeLimits",), _MIGRATED),
+    "MaxCinderVolumeCount": PredicateRule(("NodeVolumeLimits",), _MIGRATED),
+    "CheckVolumeBinding": PredicateRule(("VolumeBinding",)),
+    "NoVolumeZoneConflict": PredicateRule(("VolumeZone",)),
+    "EvenPodsSpread": PredicateRule(("PodTopologySpread",)),
+    "MatchInterPodAffinity": PredicateRule(("InterPodAffinity",)),
+}
+"""In the order in which predicates ran, which is the order of the filter plugins."""
+
+PREDICATE_ALIASES: Final = {"PodFitsPorts": "PodFitsHostPorts"}
+MANDATORY_PREDICATES: Final = ("PodToleratesNodeTaints", "CheckNodeUnschedulable")
+DEFAULT_PREDICATES: Final = (
+    "NoVolumeZoneConflict",
+    "MaxCSIVolumeCountPred",
+    "MatchInterPodAffinity",
+    "NoDiskConflict",
+    "GeneralPredicates",
+    "PodToleratesNodeTaints",
+    "CheckVolumeBinding",
+    "CheckNodeUnschedulable",
+    "EvenPodsSpread",
 )
+"""For a policy that does not speak of predicates; the volume limits of single providers are part of the CSI ones."""
+
+LABEL_PRESENCE_PREDICATE: Final = "CheckNodeLabelPresence"
+SERVICE_AFFINITY_PREDICATE: Final = "CheckServiceAffinity"
 
 _ONE_ARGUMENT = "exactly 1 predicate argument is required: serviceAffinity or labelsPresence"
 _NO_SERVICE_AFFINITY = (
@@ -26,7 +77,7 @@ _NOT_FOUND = "predicate type not found; use a predicate of kube-scheduler v1.22"
 
 
 class Filters(msgspec.Struct):
-    """What the predicates of a policy become."""
+    """Filter plugins with their arguments that the predicates of a policy become."""
 
     plugins: list[str] = []
     """In calling order."""

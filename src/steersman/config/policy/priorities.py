@@ -1,4 +1,7 @@
-"""Priorities of a policy to score plugins with weights. The other half of `conversion`; `rules` has the facts."""
+"""Priorities of a policy, the score plugins that took them over, and how the one becomes the other.
+
+One half of `conversion`; `predicates` is the other.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from typing import Final
 import msgspec
 
 from steersman.config.args_validation import shape_errors
-from steersman.config.errors import Problem
-from steersman.config.field_errors import invalid
+from steersman.config.errors import Problem, invalid
 from steersman.config.plugin_args import (
     DEFAULT_RESOURCES,
     DefaultingType,
@@ -18,18 +20,58 @@ from steersman.config.plugin_args import (
     PodTopologySpreadArgs,
     RequestedToCapacityRatioParam,
     ScoringStrategy,
+    ScoringStrategyType,
 )
 from steersman.config.policy.document import Policy, Priority, PriorityArgument, RequestedToCapacityRatioArguments
-from steersman.config.policy.rules import (
-    CAPACITY_RATIO_PRIORITY,
-    DEFAULT_PRIORITIES,
-    EVEN_SPREAD_PRIORITY,
-    LOST_PRIORITIES,
-    PRIORITIES,
-    PRIORITY_ALIASES,
-    SELECTOR_SPREAD_PRIORITY,
-    STRATEGIES,
-)
+
+PRIORITIES: Final = {
+    "BalancedResourceAllocation": "NodeResourcesBalancedAllocation",
+    "EvenPodsSpreadPriority": "PodTopologySpread",
+    "ImageLocalityPriority": "ImageLocality",
+    "InterPodAffinityPriority": "InterPodAffinity",
+    "LeastRequestedPriority": "NodeResourcesFit",
+    "MostRequestedPriority": "NodeResourcesFit",
+    "NodeAffinityPriority": "NodeAffinity",
+    "RequestedToCapacityRatio": "NodeResourcesFit",
+    "SelectorSpreadPriority": "PodTopologySpread",
+    "TaintTolerationPriority": "TaintToleration",
+}
+"""The plugin that scores for a priority."""
+
+PRIORITY_ALIASES: Final = {
+    "ServiceSpreadingPriority": "SelectorSpreadPriority",
+    "RequestedToCapacityRatioPriority": "RequestedToCapacityRatio",
+}
+SELECTOR_SPREAD_PRIORITY: Final = "SelectorSpreadPriority"
+EVEN_SPREAD_PRIORITY: Final = "EvenPodsSpreadPriority"
+CAPACITY_RATIO_PRIORITY: Final = "RequestedToCapacityRatio"
+
+STRATEGIES: Final = {
+    "LeastRequestedPriority": ScoringStrategyType.LEAST_ALLOCATED,
+    "MostRequestedPriority": ScoringStrategyType.MOST_ALLOCATED,
+    CAPACITY_RATIO_PRIORITY: ScoringStrategyType.REQUESTED_TO_CAPACITY_RATIO,
+}
+"""Priorities that are strategies of NodeResourcesFit today."""
+
+DEFAULT_PRIORITIES: Final = {
+    # Its own weight was 1, but the weight of EvenPodsSpreadPriority counted for both.
+    "SelectorSpreadPriority": 2,
+    "InterPodAffinityPriority": 1,
+    "LeastRequestedPriority": 1,
+    "BalancedResourceAllocation": 1,
+    "NodePreferAvoidPodsPriority": 10000,
+    "NodeAffinityPriority": 1,
+    "TaintTolerationPriority": 1,
+    "ImageLocalityPriority": 1,
+    "EvenPodsSpreadPriority": 2,
+}
+"""Name and weight, for a policy that does not speak of priorities."""
+
+LOST_PRIORITIES: Final = {
+    "NodePreferAvoidPodsPriority": "the annotation preferAvoidPods has no effect any more; taint such nodes instead",
+    "EqualPriority": "it gave every node the same score",
+}
+"""Priorities without a successor, and why a profile can do without them."""
 
 _LARGEST_WEIGHT: Final = 2**31 - 1
 _BAD_WEIGHT: Final = f"should have a positive weight, at most {_LARGEST_WEIGHT}"
@@ -48,7 +90,7 @@ _NO_LABEL_PREFERENCE: Final = (
 
 
 class Scores(msgspec.Struct):
-    """What the priorities of a policy become."""
+    """Score plugins with their arguments that the priorities of a policy become."""
 
     weights: dict[str, int] = {}
     """Plugin to weight, in calling order."""
@@ -75,7 +117,7 @@ def scores_of(policy: Policy) -> Scores:
 
 
 def _priorities(policy: Policy) -> list[tuple[str, Priority]]:
-    """Each with the place to name in messages."""
+    """The priorities of a policy, each with the place to name in messages."""
     if policy.priorities is not None:
         return [(f"priorities[{index}]", priority) for index, priority in enumerate(policy.priorities)]
     return [("default priorities", Priority(name=name, weight=weight)) for name, weight in DEFAULT_PRIORITIES.items()]

@@ -1,0 +1,81 @@
+"""The debug mode: whatever the scheduler decides with kept columns is computed anew, node by node, and compared.
+
+An observer of scheduling cycles. The plain engine keeps nothing from one pod to the next and asks every plugin for every
+node, so that any stale column, count or signature shows; it takes some 30 µs per node and pod.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from steersman.assembly import Scheduler
+from steersman.conformance.scenarios import evaluation_document
+from steersman.cycle.evaluation import Evaluation
+from steersman.cycle.schedule_one import SchedulingCycle
+from steersman.errors import InputError
+from steersman.framework.pod_info import PodInfo
+from steersman.perf.host import WorkloadError
+from steersman.rng import SeededRng
+from steersman.state.validation import StateInvariantError
+
+SAMPLED: Final = "percentageOfNodesToScore leaves nodes out, in an order of its own; there is nothing to compare with"
+
+
+class UncachedCheck:
+    """Compares one in `every` evaluations of a scheduler with a plain one; the first difference raises `WorkloadError`."""
+
+    def __init__(self, scheduler: Scheduler, every: int = 1) -> None:
+        if scheduler.options.configuration.percentage_of_nodes_to_score not in (None, 0, 100):
+            raise InputError(SAMPLED)
+        self._scheduler = scheduler
+        self._every = every
+        self._seen = 0
+        #: How many evaluations were compared.
+        self.compared = 0
+        self._inner = scheduler.observer
+        self._plain = SchedulingCycle(
+            scheduler.cache, scheduler.profiles, scheduler.nominations, SeededRng(0), scalar=True
+        )
+        scheduler.observer = self._observe
+
+    def finish(self) -> tuple[str, ...]:
+        """Recomputes everything that the columns hold from nodes and pods, and says what was compared."""
+        try:
+            self._scheduler.cache.validate_state()
+        except StateInvariantError as error:
+            raise WorkloadError(f"the columns are not what nodes and pods make them: {error}") from error
+        return (f"{self.compared} evaluations are the same when nothing is kept",)
+
+    def _observe(self, pod: PodInfo, evaluation: Evaluation) -> None:
+        if self._inner is not None:
+            self._inner(pod, evaluation)
+        self._seen += 1
+        if self._seen % self._every == 0:
+            self._compare(pod, evaluation)
+
+    def _compare(self, pod: PodInfo, evaluation: Evaluation) -> None:
+        profile = self._scheduler.profiles[pod.scheduler_name]
+        table = self._scheduler.cache.nodes
+        nodes = [table.names[row] for row in table.live_rows()]
+        kept = _document(evaluation, nodes)
+        fresh = _document(self._plain.evaluate(profile, pod), nodes)
+        self.compared += 1
+        if kept != fresh:
+            where = ", ".join(_differences(kept, fresh))
+            raise WorkloadError(f"pod {pod.key} is not evaluated as it would be without anything kept: {where}")
+
+
+def _document(evaluation: Evaluation, nodes: list[str]) -> dict[str, Any]:
+    """Statuses and scores of an evaluation, in a form in which the engines are comparable."""
+    document = evaluation_document(evaluation, nodes)
+    for group in document.pop("rejected", ()):
+        for node in group["nodes"]:
+            document[f"status of {node}"] = (group["code"], group["plugin"], group["reasons"])
+    for plugin in document.get("scores", {}).pop("plugins", ()):
+        document[f"scores of {plugin['name']}"] = (plugin["weight"], plugin["norm"])
+    return document
+
+
+def _differences(kept: dict[str, Any], fresh: dict[str, Any]) -> list[str]:
+    names = [name for name in {**kept, **fresh} if kept.get(name) != fresh.get(name)]
+    return names[:5]

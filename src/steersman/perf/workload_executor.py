@@ -1,0 +1,247 @@
+"""Carries out the operations of one workload on a host, one after the other, and measures where they say so.
+
+    Prepared ─► operations ─► WorkloadExecutor.step ─► BenchCluster
+                                        └─► Collection ─► Measurement
+
+Namespaces, waiting and counting follow upstream's harness: pods of an operation without a namespace go to `namespace-N`, N
+being its place; an operation waits for its own pods unless it skips that, and barriers wait for those.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from steersman import api
+from steersman.errors import InputError
+from steersman.perf.created_objects import ClaimAllocator, node_drafts, pod_drafts, resource_slice_drafts
+from steersman.perf.host import Host, HostTasks, WorkloadError
+from steersman.perf.measurement import Collection, Measurement
+from steersman.perf.operations import (
+    AllocResourceClaims,
+    Barrier,
+    Churn,
+    CreateAny,
+    CreateNamespaces,
+    CreateNodes,
+    CreatePods,
+    CreateResourceClaims,
+    CreateResourceDriver,
+    DeletePods,
+    Operation,
+    PodStage,
+    Sleep,
+    StartCollectingMetrics,
+    StopCollectingMetrics,
+    UpdateAny,
+    seconds_of,
+)
+from steersman.perf.pod_barrier import PodBarrier, matches
+from steersman.perf.templates import Draft, Templates, named
+from steersman.perf.timed_operations import churn, delete_pods, keep_steady, ticks
+
+OVERLAPPING: Final = "metrics are being collected already; stop that first"
+NOT_COLLECTING: Final = "no metrics are being collected; startCollectingMetrics comes first"
+
+
+class WorkloadExecutor:
+    """Carries out one workload on one host. `tasks` are the operations that go on in the background."""
+
+    def __init__(
+        self,
+        host: Host,
+        tasks: HostTasks,
+        templates: Templates,
+        default_pod_file: str | None = None,
+        metrics: Mapping[str, object] | None = None,
+    ) -> None:
+        self._host = host
+        self._cluster = host.cluster
+        self._tasks = tasks
+        self._templates = templates
+        self._default_pod_file = default_pod_file
+        self._metrics = metrics
+        #: Pods that nobody has waited for yet, by namespace.
+        self._unawaited: dict[str, int] = {}
+        self._collection: Collection | None = None
+        self._memory_task: asyncio.Task[None] | None = None
+        self._current_barrier: PodBarrier | None = None
+        self.measurements: list[Measurement] = []
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many of the pods that are being waited for have come so far, and of how many."""
+        return (0, 0) if self._current_barrier is None else (self._current_barrier.count, self._current_barrier.wanted)
+
+    async def step(self, place: int, operation: Operation) -> None:
+        """Carries out the operation at that place among the unrolled ones."""
+        match operation:
+            case CreateNodes():
+                await self._create_nodes(place, operation)
+            case CreateNamespaces():
+                await self._create_namespaces(operation)
+            case CreatePods():
+                await self._create_pods(place, operation)
+            case DeletePods():
+                await self._delete_pods(operation)
+            case Churn():
+                await self._churn(place, operation)
+            case UpdateAny():
+                await self._update_any(operation)
+            case CreateAny():
+                await self._create_any(operation)
+            case Barrier():
+                await self._barrier(operation)
+            case Sleep():
+                await asyncio.sleep(seconds_of(operation.duration, "duration"))
+            case StartCollectingMetrics():
+                self._start(operation.name, operation.namespaces, operation.label_selector)
+            case StopCollectingMetrics():
+                self._finish()
+            case CreateResourceDriver():
+                await self._cluster.create_all(resource_slice_drafts(operation, await self._names(api.Node)))
+            case CreateResourceClaims():
+                await self._create_claims(operation)
+            case AllocResourceClaims():
+                await self._allocate_claims(operation)
+            case _:
+                raise WorkloadError(f"operation {operation.opcode} is not known here")
+
+    # -- nodes and namespaces ----------------------------------------------------------------------------------------
+
+    async def _create_nodes(self, place: int, operation: CreateNodes) -> None:
+        await self._cluster.create_all(node_drafts(operation, f"node-{place}-", self._templates))
+
+    async def _create_namespaces(self, operation: CreateNamespaces) -> None:
+        file = operation.namespace_template_path
+        base = api.Namespace() if file is None else self._templates(file).make_a(api.Namespace)
+        for number in range(operation.count):
+            await self._provide_namespace(f"{operation.prefix}-{number}", base)
+
+    async def _provide_namespace(self, name: str, base: api.Namespace | None = None) -> None:
+        self._unawaited.setdefault(name, 0)
+        await self._cluster.provide_namespace(named(base or api.Namespace(), name=name))
+
+    # -- pods --------------------------------------------------------------------------------------------------------
+
+    async def _create_pods(self, place: int, operation: CreatePods) -> None:
+        namespace = operation.namespace or f"namespace-{place}"
+        await self._provide_namespace(namespace)
+        # Reading templates is not what is measured.
+        drafts = list(pod_drafts(operation, namespace, self._default_pod_file, self._templates))
+        if operation.collect_metrics:
+            self._start(namespace, (namespace,), {})
+        if operation.steady_state:
+            await keep_steady(self._cluster, drafts, namespace, seconds_of(operation.duration, "duration"))
+        else:
+            await self._create_and_wait(operation, namespace, drafts)
+        if operation.collect_metrics:
+            self._finish()
+
+    async def _create_and_wait(self, operation: CreatePods, namespace: str, drafts: Sequence[Sequence[Draft]]) -> None:
+        if operation.skip_wait_to_completion:
+            self._unawaited[namespace] += operation.count
+            await self._cluster.create_all(drafts)
+            return
+        earlier = PodBarrier(self._cluster, namespace, {}, PodStage.SCHEDULED).count
+        await self._cluster.create_all(drafts)
+        await self._wait(namespace, earlier + operation.count)
+
+    async def _delete_pods(self, operation: DeletePods) -> None:
+        keys = [
+            api.key(pod)
+            for pod in self._cluster.pods().values()
+            if pod.metadata.namespace == operation.namespace and matches(pod, operation.label_selector)
+        ]
+        work = delete_pods(keys, operation.delete_pods_per_second, self._cluster)
+        if operation.skip_wait_to_completion:
+            self._tasks.spawn(work)
+        else:
+            await work
+
+    # -- anything ----------------------------------------------------------------------------------------------------
+
+    async def _churn(self, place: int, operation: Churn) -> None:
+        namespace = operation.namespace or f"namespace-{place}"
+        await self._cluster.provide_namespace(named(api.Namespace(), name=namespace))
+        self._tasks.spawn(churn(operation, namespace, self._cluster, self._templates))
+
+    async def _create_any(self, operation: CreateAny) -> None:
+        for index in range(operation.count):
+            await self._cluster.create(await self._placed(operation, index))
+
+    async def _update_any(self, operation: UpdateAny) -> None:
+        if not operation.update_per_second:
+            for index in range(operation.count):
+                await self._cluster.update(await self._placed(operation, index), operation.subresources)
+            return
+        async for index in ticks(1 / operation.update_per_second):
+            if index >= operation.count:
+                return
+            await self._cluster.update(await self._placed(operation, index), operation.subresources)
+
+    async def _placed(self, operation: CreateAny, index: int) -> Draft:
+        """The object of a template in the operation's namespace, which is created unless it exists."""
+        draft = self._templates(operation.template_path).draft(index, operation.count)
+        obj = draft.object
+        if obj.NAMESPACED is not bool(operation.namespace):
+            needs = "needs a namespace" if obj.NAMESPACED else "belongs to no namespace"
+            raise InputError(f"{obj.KIND} {needs}", file=operation.template_path, field="namespace")
+        if not obj.NAMESPACED:
+            return draft
+        await self._provide_namespace(operation.namespace)
+        return Draft(named(obj, namespace=operation.namespace), draft.document)
+
+    # -- devices -----------------------------------------------------------------------------------------------------
+
+    async def _names(self, kind: type[api.Object]) -> list[str]:
+        return [obj.metadata.name for obj in await self._cluster.list(kind)]
+
+    async def _create_claims(self, operation: CreateResourceClaims) -> None:
+        await self._provide_namespace(operation.namespace)
+        claim = self._templates(operation.template_path).make_a(api.ResourceClaim)
+        draft = Draft(named(claim, namespace=operation.namespace))
+        await self._cluster.create_all([draft] for _ in range(operation.count))
+
+    async def _allocate_claims(self, operation: AllocResourceClaims) -> None:
+        cluster = self._cluster
+        allocator = ClaimAllocator(
+            await cluster.list(api.Node), await cluster.list(api.ResourceSlice), await cluster.list(api.DeviceClass)
+        )
+        claims = await cluster.list(api.ResourceClaim)
+        for claim in allocator.allocated(claims, operation.namespace):
+            await cluster.update(Draft(claim))
+
+    # -- waiting and measuring ---------------------------------------------------------------------------------------
+
+    async def _barrier(self, operation: Barrier) -> None:
+        namespaces = operation.namespaces or tuple(self._unawaited)
+        for namespace in namespaces:
+            if namespace not in self._unawaited:
+                known = ", ".join(self._unawaited) or "none"
+                raise InputError("has no pods to wait for", field="namespaces", value=namespace, hint=f"known: {known}")
+            await self._wait(namespace, self._unawaited[namespace], operation.label_selector, operation.stage)
+        if operation.stage is PodStage.SCHEDULED:
+            for namespace in namespaces:
+                del self._unawaited[namespace]
+
+    async def _wait(
+        self, namespace: str, wanted: int, selector: Mapping[str, str] = {}, stage: PodStage = PodStage.SCHEDULED
+    ) -> None:
+        self._current_barrier = PodBarrier(self._cluster, namespace, selector, stage)
+        await self._current_barrier.reached(wanted)
+        self._current_barrier = None
+
+    def _start(self, name: str, namespaces: Sequence[str], selector: Mapping[str, str]) -> None:
+        if self._collection is not None:
+            raise InputError(OVERLAPPING)
+        self._collection = Collection(self._host, name, namespaces, selector, self._metrics)
+        self._memory_task = self._tasks.spawn(self._collection.sample_memory())
+
+    def _finish(self) -> None:
+        if self._collection is None or self._memory_task is None:
+            raise InputError(NOT_COLLECTING)
+        self._memory_task.cancel()
+        self.measurements.append(self._collection.finish())
+        self._collection = None
