@@ -84,7 +84,7 @@ def own_template(wave: int, index: int) -> PodBuilder:
             return pod.req(cpu=f"{100 + wave}m", memory=f"{1 + index}Mi").toleration(f"example.com/{own['own']}")
 
 
-ONE_TEMPLATE = Waves(8, 2000, same_template)
+ONE_TEMPLATE = Waves(6, 2000, same_template)
 EVER_NEW_TEMPLATES = Waves(6, 1000, own_template)
 
 

@@ -149,6 +149,16 @@ class TermsOfKind:
         return len(self._tables)
 
 
+class ShapeTerms:
+    """The tables of a shape that pods on rows have, and how many these pods are."""
+
+    __slots__ = ("pods", "tables")
+
+    def __init__(self, tables: tuple[AffinityTermTable, ...]) -> None:
+        self.tables = tables
+        self.pods = 0
+
+
 class TermTables:
     """All terms of pods on rows."""
 
@@ -156,37 +166,36 @@ class TermTables:
         self._topology = topology
         self._label_keys = label_keys
         self._of_kind = {kind: TermsOfKind() for kind in TermKind}
-        #: The tables of each shape that pods on rows have, and how many these pods are.
-        self._of_shape: dict[PodShape, tuple[AffinityTermTable, ...]] = {}
-        self._pods: dict[PodShape, int] = {}
+        self._of_shape: dict[PodShape, ShapeTerms] = {}
 
     def of_kind(self, kind: TermKind) -> TermsOfKind:
         return self._of_kind[kind]
 
     def add_pod(self, shape: PodShape, row: int) -> None:
         """A pod of the shape comes to the row."""
-        tables = self._of_shape.get(shape)
-        if tables is None:
-            tables = self._of_shape[shape] = tuple(self._table(kind, term) for kind, term in terms_of(shape))
-            self._pods[shape] = 0
-        self._pods[shape] += 1
-        for table in tables:
+        terms = self._of_shape.get(shape)
+        if terms is None:
+            tables = tuple(self._table(kind, term) for kind, term in terms_of(shape))
+            terms = self._of_shape[shape] = ShapeTerms(tables)
+        terms.pods += 1
+        for table in terms.tables:
             table.users += 1
             table.add(row, 1)
 
     def remove_pod(self, shape: PodShape, row: int) -> None:
         """A pod of the shape leaves the row; what nobody refers to any more is freed."""
-        for table in self._of_shape[shape]:
+        terms = self._of_shape[shape]
+        for table in terms.tables:
             table.users -= 1
             table.add(row, -1)
-        self._pods[shape] -= 1
-        if not self._pods[shape]:
-            del self._pods[shape]
-            self._free(shape, self._of_shape.pop(shape))
+        terms.pods -= 1
+        if not terms.pods:
+            del self._of_shape[shape]
+            self._free(shape, terms.tables)
 
     def move(self, shape: PodShape, row: int, sign: int) -> None:
         """The labels of the row's node are about to change (-1), or have changed (1)."""
-        for table in self._of_shape[shape]:
+        for table in self._of_shape[shape].tables:
             table.add(row, sign)
 
     def _table(self, kind: TermKind, term: AffinityTerm) -> AffinityTermTable:

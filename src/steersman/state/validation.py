@@ -356,8 +356,8 @@ def _validate_terms(table: NodeTable) -> None:
         _expect(place, "total", counted.total, domains.total())
         _expect(place, "pods with the term", counted.users, pods[kind, term])
     shapes = Counter(pod.shape for _, pod in _pods(table) if pod.shape.has_affinity)
-    _expect("affinity terms", "pods by shape", table._terms._pods, dict(shapes))
-    _expect("affinity terms", "shapes with tables", table._terms._of_shape.keys(), shapes.keys())
+    counted_pods = {shape: terms.pods for shape, terms in table._terms._of_shape.items()}
+    _expect("affinity terms", "pods by shape", counted_pods, dict(shapes))
 
 
 def _expect_domains(place: str, what: str, counts: Iterable[int], expected: Mapping[int, int]) -> None:
