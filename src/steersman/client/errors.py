@@ -12,6 +12,8 @@ import msgspec
 from steersman.errors import SteersmanError
 
 EXPIRED_REASONS: Final = ("Expired", "Gone")
+LONGEST_WAIT: Final = 3600
+"""Seconds. A server that asks for more patience is asked again nevertheless."""
 _SHOWN_BODY: Final = 200
 _UNAUTHORISED, _NOT_FOUND, _CONFLICT, _GONE, _TOO_MANY = 401, 404, 409, 410, 429
 _INTERNAL: Final = 500
@@ -98,16 +100,16 @@ def from_status(body: bytes | msgspec.Raw, *, code: int = _INTERNAL, retry_after
     """
     try:
         status = msgspec.json.decode(body, type=_Status)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = bytes(body)[:_SHOWN_BODY].decode("utf-8", "replace").strip()
         status = _Status(message=text or None)
     details = status.details or _Details()
     wait = _seconds(retry_after)
     if wait is None and details.retry_after_seconds:
-        wait = float(details.retry_after_seconds)
+        wait = float(max(0, min(details.retry_after_seconds, LONGEST_WAIT)))
     return ApiError(status.code or code, status.reason or "", status.message or "", wait)
 
 
 def _seconds(header: str | None) -> float | None:
     """A time of day in the header, which API servers do not send, is as good as none."""
-    return float(header) if header and header.strip().isdecimal() else None
+    return min(float(header), float(LONGEST_WAIT)) if header and header.strip().isdecimal() else None

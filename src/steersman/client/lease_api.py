@@ -7,9 +7,10 @@ from typing import Protocol
 from steersman import api
 from steersman.api import codec
 from steersman.client import paths
-from steersman.client.errors import ApiError
+from steersman.client.errors import ApiError, ConnectionFailed
 from steersman.client.lease_types import Lease
-from steersman.client.transport import Transport
+from steersman.client.transport import Response, Transport
+from steersman.errors import InputError
 
 
 class LeaseApi(Protocol):
@@ -42,7 +43,7 @@ class HttpLease:
             if refusal.is_not_found:
                 return None
             raise
-        return codec.decode(answer.body, Lease)
+        return self._decoded(answer)
 
     async def create(self, lease: Lease) -> Lease:
         named = Lease(metadata=api.ObjectMeta(name=self._name, namespace=self._namespace), spec=lease.spec)
@@ -53,4 +54,11 @@ class HttpLease:
 
     async def _write(self, method: str, path: str, lease: Lease) -> Lease:
         answer = await self._transport.request(method, path, body=codec.encode(lease), timeout=self._timeout)
-        return codec.decode(answer.body, Lease)
+        return self._decoded(answer)
+
+    def _decoded(self, answer: Response) -> Lease:
+        """A lease that cannot be read is as good as no answer: it is asked for again."""
+        try:
+            return codec.decode(answer.body, Lease)
+        except InputError as cause:
+            raise ConnectionFailed(f"{self._path}: the lease cannot be read: {cause}", may_have_arrived=True) from cause

@@ -40,14 +40,14 @@ class Patient:
         return await self.transport.request("GET", path, query, timeout=SECONDS)
 
     async def document(self, path: str) -> dict[str, Any]:
-        found: dict[str, Any] = msgspec.json.decode((await self.get(path)).body)
+        found: dict[str, Any] = codec.decode((await self.get(path)).body, dict[str, Any])
         return found
 
     async def review(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
         """The answer to a review of rights, which is created and never stored."""
         body = msgspec.json.encode(document)
         answer = await self.transport.request("POST", path, body=body, timeout=SECONDS)
-        found: dict[str, Any] = msgspec.json.decode(answer.body)
+        found: dict[str, Any] = codec.decode(answer.body, dict[str, Any])
         return found
 
     async def objects(self, kind: type[T], field_selector: str = "") -> list[T]:
@@ -55,7 +55,7 @@ class Patient:
         query = {"limit": _PAGE, **({"fieldSelector": field_selector} if field_selector else {})}
         found: list[T] = []
         while True:
-            page = msgspec.json.decode((await self.get(paths.collection(kind), **query)).body, type=_Page)
+            page = codec.decode((await self.get(paths.collection(kind), **query)).body, _Page)
             found += (codec.decode(raw, kind) for raw in page.items or ())
             if not page.metadata.next_page:
                 return found

@@ -6,21 +6,25 @@ becomes its gating plugin and joins its rejectors, so that the plugin's events w
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 
 from steersman.framework.status import Code, error
+from steersman.internal_errors import InternalErrors, describe
 from steersman.queue.metrics import QueueMetrics
 from steersman.queue.profile import PreEnqueue, QueueProfile
 from steersman.queue.queued_pod import QueuedPodInfo
-
-logger = logging.getLogger(__name__)
 
 
 class PreEnqueueGate:
     """Runs the PreEnqueue plugins of a pod's profile and notes the outcome in the pod."""
 
-    def __init__(self, profiles: Mapping[str, QueueProfile], metrics: QueueMetrics) -> None:
+    def __init__(
+        self,
+        profiles: Mapping[str, QueueProfile],
+        metrics: QueueMetrics,
+        internal_errors: InternalErrors | None = None,
+    ) -> None:
+        self._internal_errors = internal_errors or InternalErrors()
         self._plugins: dict[str, Sequence[PreEnqueue]] = {
             name: tuple(profile.pre_enqueue) for name, profile in profiles.items()
         }
@@ -35,8 +39,8 @@ class PreEnqueueGate:
                 status = plugin.pre_enqueue(queued.pod)
             except Exception as problem:
                 # A broken plugin must neither stop the queue nor let a pod through that it was meant to hold back.
-                logger.exception("PreEnqueue plugin %s failed for pod %s", plugin.name, queued.key)
-                status = error(str(problem))
+                self._internal_errors.survived(f"PreEnqueue plugin {plugin.name}", f"Pod {queued.key}", problem)
+                status = error(describe(problem))
             if status is not None and status.code is not Code.SUCCESS:
                 self._close(queued, plugin.name)
                 return

@@ -94,9 +94,9 @@ class SchedulingQueue:
             BackoffQueue(initial, maximum, sort_key, self.metrics),
             UnschedulablePods(_microseconds(settings.max_in_unschedulable), profiles.keys(), self.metrics),
         )
-        hints = HintTable(profiles, self.metrics)
+        hints = HintTable(profiles, self.metrics, internal_errors)
         self._attempts = Attempts(self._queues, hints, self.metrics, self._serials)
-        self._requeuer = Requeuer(self._queues, PreEnqueueGate(profiles, self.metrics), self.nominator)
+        self._requeuer = Requeuer(self._queues, PreEnqueueGate(profiles, self.metrics, internal_errors), self.nominator)
         self._internal_errors = internal_errors
         self._waker = Waker(self._queues, hints, self._requeuer, self._now, internal_errors)
 
