@@ -131,8 +131,11 @@ class EventRecorder:
     async def _settle(self) -> None:
         while True:
             await self._timing.sleep(SETTLE_SECONDS)
-            for event in self._series.settle(self._timing.clock.monotonic()):
-                self._put(event)
+            try:
+                for event in self._series.settle(self._timing.clock.monotonic()):
+                    self._put(event)
+            except Exception as error:
+                self._internal_errors.survived("event", "series of events", error)
 
     async def _work(self) -> None:
         while True:

@@ -196,11 +196,11 @@ class Reflector(Generic[T]):
         known = self.objects.get(key)
         if known is not None and known.metadata.resource_version == obj.metadata.resource_version:
             return
-        reason = self._tell(key, obj)
-        if reason:
-            self._put_unreadable(unreadables.from_object(obj, reason))
-        else:
+        refused = self._tell(key, obj)
+        if refused is None:
             self._set_aside.discard(self.kind.KIND, key)
+        else:
+            self._put_unreadable(refused)
 
     def _put_unreadable(self, unreadable: Unreadable) -> None:
         """The last good version stays, or what else can stand in; unless the object is a new one of the same name."""
@@ -225,17 +225,17 @@ class Reflector(Generic[T]):
         except Exception as error:
             self._internal_errors.survived(INGEST, f"the deletion of {self.kind.KIND} {key}", error)
 
-    def _tell(self, key: str, obj: T) -> str:
-        """Why the ear cannot use the object; "": it does."""
+    def _tell(self, key: str, obj: T) -> Unreadable | None:
+        """None: the ear uses the object."""
         try:
             self._ear.changed(obj)
         except SteersmanError as refusal:
-            return str(refusal)
+            return unreadables.from_object(obj, str(refusal), has_readable_part=True)
         except Exception as error:
             self._internal_errors.survived(INGEST, f"{self.kind.KIND} {key}", error)
-            return INTERNAL_ERROR.format(describe(error))
+            return unreadables.from_object(obj, INTERNAL_ERROR.format(describe(error)), has_readable_part=False)
         self.objects[key] = obj
-        return ""
+        return None
 
     async def _failed(self, failure: SteersmanError, explanation: str = "") -> None:
         self.failure = failure

@@ -18,6 +18,7 @@ from steersman.clock import Clock
 
 logger = logging.getLogger(__name__)
 
+LONGEST_REASON: Final = 500
 IN_USE: Final = "an earlier version, or what can be read of it, is in use"
 NOT_IN_USE: Final = "it is left out"
 
@@ -52,6 +53,7 @@ class SetAside:
 
     def put(self, kind: str, identity: Identity, reason: str, *, is_in_use: bool) -> None:
         """Logs, and counts, every version of an object once."""
+        reason = reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
         entries = self._by_kind.setdefault(kind, {})
         known = entries.get(identity.key)
         since = self._clock.now() if known is None or known.identity.uid != identity.uid else known.since

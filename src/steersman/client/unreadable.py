@@ -36,7 +36,7 @@ class Unreadable:
 
     identity: Identity
     reason: str
-    #: The JSON in dicts and lists, None if it is not even that.
+    #: The JSON in dicts and lists; None if it is not even that, or nothing in it can be told from what is wrong.
     document: Any
 
 
@@ -45,10 +45,11 @@ def from_text(text: bytes | msgspec.Raw, kind: type[api.Object], reason: str) ->
     return Unreadable(_identity(document, kind), reason, document)
 
 
-def from_object(obj: api.Object, reason: str) -> Unreadable:
+def from_object(obj: api.Object, reason: str, *, has_readable_part: bool) -> Unreadable:
     """Of an object that was decoded, but cannot be used."""
     meta = obj.metadata
-    return Unreadable(Identity(api.key(obj), meta.uid, meta.resource_version), reason, msgspec.to_builtins(obj))
+    document = msgspec.to_builtins(obj) if has_readable_part else None
+    return Unreadable(Identity(api.key(obj), meta.uid, meta.resource_version), reason, document)
 
 
 def stand_in(unreadable: Unreadable, kind: type[T], last_good: T | None) -> T | None:

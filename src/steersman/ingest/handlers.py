@@ -25,7 +25,6 @@ from steersman.framework.events import (
     pod_update_events,
 )
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
-from steersman.framework.shape_keys import keeps_shape
 from steersman.ingest import readable
 from steersman.ingest.recovery import Recovery
 from steersman.ingest.resources import event_resource
@@ -176,7 +175,7 @@ class Ingest:
             if new.metadata.deletion_timestamp is not None and old.metadata.deletion_timestamp is None:
                 self._assumed_pod_deleted(new)
             return
-        if not keeps_shape(old, new):
+        if not readable.same_amounts(old, new):
             self._parse(new)
         self._queue.update(old, new)
         nominated = old.status.nominated_node_name

@@ -6,6 +6,8 @@ Amounts of nodes and pods are not looked at here: `state` reads them before it c
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 from steersman import api
 from steersman.api import timestamps
 from steersman.api.quantity_fields import check_readable
@@ -19,6 +21,18 @@ def check(obj: api.Object) -> None:
         check_time(obj.metadata.creation_timestamp, "metadata.creationTimestamp")
     elif isinstance(obj, api.ResourceClaim) and obj.status.allocation is not None:
         check_time(obj.status.allocation.allocation_timestamp, "status.allocation.allocationTimestamp")
+
+
+_spec_amounts = attrgetter("containers", "init_containers", "overhead", "resources")
+_status_amounts = attrgetter("container_statuses", "init_container_statuses", "resources", "allocated_resources")
+
+
+def same_amounts(old: api.Pod, new: api.Pod) -> bool:
+    """Whether nothing has changed in the parts of a pod that name amounts: what could be read before can be read now."""
+    return bool(
+        _spec_amounts(old.spec) == _spec_amounts(new.spec)
+        and _status_amounts(old.status) == _status_amounts(new.status)
+    )
 
 
 def check_time(text: str | None, field: str) -> None:

@@ -6,19 +6,17 @@ matches is worked out once per kind of event.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
 from steersman import api
 from steersman.framework.events import ClusterEvent, HintFn, QueueingHint
+from steersman.internal_errors import InternalErrors
 from steersman.queue.metrics import QueueMetrics
 from steersman.queue.profile import QueueProfile
 from steersman.queue.queued_pod import QueuedPodInfo
-
-logger = logging.getLogger(__name__)
 
 
 class RecordedEvent(NamedTuple):
@@ -47,6 +45,7 @@ class Interest:
     plugins: frozenset[str]
     #: Every known profile → its matching registrations: (plugin, hint function).
     rows: Mapping[str, tuple[tuple[str, HintFn | None], ...]]
+    internal_errors: InternalErrors = field(default_factory=InternalErrors)
 
     def __bool__(self) -> bool:
         """Whether the event may concern anybody at all."""
@@ -65,13 +64,44 @@ class Interest:
         rows = self.rows.get(queued.profile)
         if rows is None:
             return Strategy.AFTER_BACKOFF
-        return _ask_rejectors(queued, rows, self.event, old, new)
+        return self._ask_rejectors(queued, rows, old, new)
+
+    def _ask_rejectors(
+        self, queued: QueuedPodInfo, rows: Iterable[tuple[str, HintFn | None]], old: object, new: object
+    ) -> Strategy:
+        best = Strategy.SKIP
+        pending, rejected = queued.pending_plugins, queued.unschedulable_plugins
+        for plugin, hint in rows:
+            if plugin in pending:
+                if self._says_queue(plugin, hint, queued, old, new):
+                    return Strategy.IMMEDIATELY
+            elif plugin in rejected and best is Strategy.SKIP and self._says_queue(plugin, hint, queued, old, new):
+                best = Strategy.AFTER_BACKOFF
+                if not pending:
+                    break
+        return best
+
+    def _says_queue(self, plugin: str, hint: HintFn | None, queued: QueuedPodInfo, old: object, new: object) -> bool:
+        if hint is None:
+            return True
+        try:
+            return hint(queued.pod, old, new) is QueueingHint.QUEUE
+        except Exception as error:
+            # Better one attempt too many than a pod that is stuck because its plugin is broken.
+            self.internal_errors.survived(f"hint of {plugin} for {self.event.label}", f"Pod {queued.key}", error)
+            return True
 
 
 class HintTable:
     """The registrations of all profiles."""
 
-    def __init__(self, profiles: Mapping[str, QueueProfile], metrics: QueueMetrics) -> None:
+    def __init__(
+        self,
+        profiles: Mapping[str, QueueProfile],
+        metrics: QueueMetrics,
+        internal_errors: InternalErrors | None = None,
+    ) -> None:
+        self._internal_errors = internal_errors or InternalErrors()
         self._profiles = {name: tuple(profile.hints) for name, profile in profiles.items()}
         self._metrics = metrics
         self._interests: dict[ClusterEvent, Interest] = {}
@@ -92,7 +122,7 @@ class HintTable:
             for profile, registered in self._profiles.items()
         }
         plugins = frozenset(plugin for matching in rows.values() for plugin, _ in matching)
-        return Interest(event, event.is_wildcard, plugins, rows)
+        return Interest(event, event.is_wildcard, plugins, rows, self._internal_errors)
 
     def strategy_after_flight(self, queued: QueuedPodInfo, events: Iterable[RecordedEvent]) -> Strategy:
         """What the events that a rejected pod missed while it was in flight mean for it, taken together."""
@@ -108,36 +138,3 @@ class HintTable:
 def _is_meant(queued: QueuedPodInfo, target: object) -> bool:
     """Whether a wildcard event is about this pod: it has no target, or this very pod."""
     return target is None or (isinstance(target, api.Pod) and target.metadata.uid == queued.uid)
-
-
-def _ask_rejectors(
-    queued: QueuedPodInfo,
-    rows: Iterable[tuple[str, HintFn | None]],
-    event: ClusterEvent,
-    old: object,
-    new: object,
-) -> Strategy:
-    best = Strategy.SKIP
-    pending, rejected = queued.pending_plugins, queued.unschedulable_plugins
-    for plugin, hint in rows:
-        if plugin in pending:
-            if _says_queue(plugin, hint, queued, event, old, new):
-                return Strategy.IMMEDIATELY
-        elif plugin in rejected and best is Strategy.SKIP and _says_queue(plugin, hint, queued, event, old, new):
-            best = Strategy.AFTER_BACKOFF
-            if not pending:
-                break
-    return best
-
-
-def _says_queue(
-    plugin: str, hint: HintFn | None, queued: QueuedPodInfo, event: ClusterEvent, old: object, new: object
-) -> bool:
-    if hint is None:
-        return True
-    try:
-        return hint(queued.pod, old, new) is QueueingHint.QUEUE
-    except Exception:
-        # Better one attempt too many than a pod that is stuck because its plugin is broken.
-        logger.exception("Hint function of %s failed for pod %s and event %s", plugin, queued.key, event.label)
-        return True

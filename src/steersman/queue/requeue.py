@@ -8,20 +8,18 @@ that the plugin's events wake it again.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from steersman.framework.events import UNSCHEDULED_POD_ADD, UNSCHEDULED_POD_UPDATE
 from steersman.framework.status import Code, error
+from steersman.internal_errors import InternalErrors, describe
 from steersman.queue.hints import Strategy
 from steersman.queue.metrics import QueueMetrics
 from steersman.queue.nominator import Nominator
 from steersman.queue.profile import PreEnqueue, QueueProfile
 from steersman.queue.queued_pod import NEVER, Place, QueuedPodInfo
 from steersman.queue.sub_queues import SubQueues
-
-logger = logging.getLogger(__name__)
 
 _CARRIES_NOMINATION: Final = frozenset({UNSCHEDULED_POD_ADD.label, UNSCHEDULED_POD_UPDATE.label})
 """Events that bring a pod's own word on its nomination."""
@@ -30,7 +28,13 @@ _CARRIES_NOMINATION: Final = frozenset({UNSCHEDULED_POD_ADD.label, UNSCHEDULED_P
 class PreEnqueueGate:
     """Runs the PreEnqueue plugins of a pod's profile and notes the outcome in the pod."""
 
-    def __init__(self, profiles: Mapping[str, QueueProfile], metrics: QueueMetrics) -> None:
+    def __init__(
+        self,
+        profiles: Mapping[str, QueueProfile],
+        metrics: QueueMetrics,
+        internal_errors: InternalErrors | None = None,
+    ) -> None:
+        self._internal_errors = internal_errors or InternalErrors()
         self._plugins: dict[str, Sequence[PreEnqueue]] = {
             name: tuple(profile.pre_enqueue) for name, profile in profiles.items()
         }
@@ -45,8 +49,8 @@ class PreEnqueueGate:
                 status = plugin.pre_enqueue(queued.pod)
             except Exception as problem:
                 # A broken plugin must neither stop the queue nor let a pod through that it was meant to hold back.
-                logger.exception("PreEnqueue plugin %s failed for pod %s", plugin.name, queued.key)
-                status = error(str(problem))
+                self._internal_errors.survived(f"PreEnqueue plugin {plugin.name}", f"Pod {queued.key}", problem)
+                status = error(describe(problem))
             if status is not None and status.code is not Code.SUCCESS:
                 self._close(queued, plugin.name)
                 return

@@ -86,9 +86,9 @@ class SchedulingQueue:
                 self.metrics,
             ),
         )
-        hints = HintTable(profiles, self.metrics)
+        hints = HintTable(profiles, self.metrics, internal_errors)
         self._attempts = Attempts(self._queues, hints, self.metrics, self._serials)
-        self._requeuer = Requeuer(self._queues, PreEnqueueGate(profiles, self.metrics), self.nominator)
+        self._requeuer = Requeuer(self._queues, PreEnqueueGate(profiles, self.metrics, internal_errors), self.nominator)
         self._internal_errors = internal_errors
         self._event_moves = EventMoves(self._queues, hints, self._requeuer, telling_gates, self._now, internal_errors)
 
