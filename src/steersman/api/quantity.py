@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import enum
 import re
-from functools import lru_cache
-from typing import Final, NamedTuple, NoReturn
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import Final, NamedTuple, NoReturn, TypeVar
 
 from steersman.api.meta import Quantity
 from steersman.errors import InputError
+
+T = TypeVar("T")
 
 FORMAT_WRONG: Final = "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
 NUMBER_WRONG: Final = "unable to parse numeric part of quantity"
@@ -83,17 +86,19 @@ class _Parts(NamedTuple):
     format: Format
 
 
+def memoised(function: Callable[[Quantity], T]) -> Callable[[Quantity], T]:
+    """The function of a quantity with its results kept, but for long texts, of which there might be any number."""
+    kept = lru_cache(maxsize=65536)(function)
+
+    def call(quantity: Quantity) -> T:
+        return function(quantity) if type(quantity) is str and len(quantity) > _LONGEST_KEPT else kept(quantity)
+
+    return wraps(function)(call)
+
+
+@memoised
 def parse(quantity: Quantity) -> Amount:
     """The exact value; raises `InputError` with upstream's message."""
-    return _parse(quantity) if isinstance(quantity, str) and len(quantity) > _LONGEST_KEPT else _parse_short(quantity)
-
-
-@lru_cache(maxsize=65536)
-def _parse_short(quantity: Quantity) -> Amount:
-    return _parse(quantity)
-
-
-def _parse(quantity: Quantity) -> Amount:
     text = str(quantity).strip()
     if text == "0":
         return Amount(0, 0, Format.DECIMAL_SI, is_int64=True, text=text)
@@ -111,13 +116,13 @@ def _parse(quantity: Quantity) -> Amount:
     return _as_decimal(parts)
 
 
-@lru_cache(maxsize=65536)
+@memoised
 def value_of(quantity: Quantity) -> int:
     """The value in whole units, rounded up: bytes, devices, pods."""
     return value(parse(quantity))
 
 
-@lru_cache(maxsize=65536)
+@memoised
 def milli_value_of(quantity: Quantity) -> int:
     """The value in thousandths, rounded up: CPU."""
     return milli_value(parse(quantity))
