@@ -111,6 +111,27 @@ def test_slices_that_changed_meanwhile_are_searched_anew() -> None:
     assert answers == {"a": "cannot allocate all claims", "b": ""}
 
 
+def test_slices_of_other_nodes_may_change_all_the_time() -> None:
+    one = Postponing(IMPOSSIBLE)
+    for count in range(100):
+        one.handle.store.put(make_slice("elsewhere").on_node("elsewhere").pool("elsewhere", generation=count).obj())
+        answers = one.cycle()
+        if isinstance(answers, dict):
+            assert count == len(NODES)
+            return
+        list(answers)
+    raise AssertionError("every cycle began anew")
+
+
+def test_pods_whose_claims_are_allocated_in_part_see_changed_slices() -> None:
+    allocated = make_resource_claim("old").asks("r", "any").allocated(("r", "gpu.example.com", "a", "s"), on_node="a")
+    one = Postponing(allocated, make_resource_claim("new").asks("r", "any", count=3))
+    pod = make_pod("train").resource_claim("old").resource_claim("new").info()
+    one.finish(pod)
+    one.handle.store.put(make_slice("a").on_node("a").device("s").device("new").obj())
+    assert one.finish(pod)[0]["a"] == "cannot allocate all claims"
+
+
 def test_a_search_that_is_too_long_for_all_cycles_ends_the_attempt_and_is_not_repeated_while_nothing_changes() -> None:
     one = Postponing(IMPOSSIBLE, seconds=1)
     work = one.cycle()

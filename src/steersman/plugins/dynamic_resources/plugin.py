@@ -144,11 +144,13 @@ class DynamicResources(
         searches = self._searches_of(cycle, pod)
         if answers is not None:
             return answers
-        return Answers() if searches is None else searches.own_answers(supply.in_use.version)
+        return (
+            Answers() if searches is None else searches.own_answers(supply.in_use.version, self._known.slices_version)
+        )
 
     def _searches_of(self, cycle: CycleClaims, pod: PodInfo) -> PodSearches | None:
         """What was found out between this cycle and an earlier one of the pod."""
-        return self._postponed.of(pod.uid, cycle.own_claims, self._known.versions) if self._postpones else None
+        return self._postponed.of(pod.uid, cycle.own_claims, self._known.classes_version) if self._postpones else None
 
     # -- the nodes ---------------------------------------------------------------------------------------------------
 
@@ -180,8 +182,7 @@ class DynamicResources(
         in_use = cycle.supply.in_use
         fickle = has_distinct_attributes(cycle)
         return searches.take(
-            node.name,
-            node.node,
+            self._examining.published.of(node.node),
             in_use.version,
             lambda answer, since: self._known.still_holds(node.name, answer, fickle, since, in_use),
         )
@@ -207,9 +208,9 @@ class DynamicResources(
         assert cycle.supply is not None
         cycle.supply.freeze()
         usage = cycle.supply.in_use.version
-        examined = node.node
-        searches = self._postponed.begin(pod.uid, cycle.own_claims, self._known.versions)
-        return _sliced(steps, pace, lambda answer: searches.put(node.name, examined, answer, usage))
+        devices = self._examining.published.of(node.node)
+        searches = self._postponed.begin(pod.uid, cycle.own_claims, self._known.classes_version)
+        return _sliced(steps, pace, lambda answer: searches.put(devices, answer, usage))
 
     def known_rows(self, state: CycleState, pod: PodInfo, rows: RowIndex, view: NodesView) -> tuple[RowIndex, RowIndex]:
         cycle = state.read(STATE_KEY, CycleClaims)

@@ -13,20 +13,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from steersman.api import Node, ResourceClaim
+from steersman.api import ResourceClaim
 from steersman.framework.status import Status
+from steersman.plugins.dynamic_resources.allocation import NodeDevices
 from steersman.plugins.dynamic_resources.answers import Answer, Answers
 
 #: Pods of which something is kept.
 MOST_PODS: Final = 256
 
-Versions = tuple[int, int]
-"""Of ResourceSlices and DeviceClasses."""
-
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    node: Node
+    node: NodeDevices
     answer: Answer
     #: The version of the devices in use that the search saw.
     usage: int
@@ -34,36 +32,37 @@ class _Found:
 
 @dataclass(slots=True)
 class PodSearches:
-    """Of one pod, as long as its claims, slices and classes stay as they are."""
+    """Of one pod, as long as its claims and all classes stay as they are."""
 
     claims: tuple[ResourceClaim, ...]
-    versions: Versions
+    classes_version: int
     _found: dict[str, _Found] = field(default_factory=dict)
-    #: Where the pod's question is nobody else's: all answers, and the version of the devices in use.
-    _own: tuple[int, Answers] | None = None
+    #: Where the pod's question is nobody else's: all answers, and the versions of what they depend on.
+    _own: tuple[tuple[int, int], Answers] | None = None
 
-    def put(self, name: str, node: Node, answer: Answer, usage: int) -> None:
-        self._found[name] = _Found(node, answer, usage)
+    def put(self, node: NodeDevices, answer: Answer, usage: int) -> None:
+        self._found[node.node.metadata.name] = _Found(node, answer, usage)
 
-    def take(self, name: str, node: Node, usage: int, holds: Callable[[Answer, int], bool]) -> Answer | None:
+    def take(self, node: NodeDevices, usage: int, holds: Callable[[Answer, int], bool]) -> Answer | None:
         """The answer for the node, if there is one that holds: `holds` says so for one that is no error."""
+        name = node.node.metadata.name
         found = self._found.get(name)
-        if found is None or found.node is not node:
+        if found is None or not found.node.is_same(node):
             return None
         is_error = isinstance(found.answer, Status) and not found.answer.is_rejected
         if not is_error or found.usage != usage:
             del self._found[name]
         return found.answer if is_error or holds(found.answer, found.usage) else None
 
-    def own_answers(self, usage: int) -> Answers:
-        """Those to a question that only this pod has, from one cycle to the next."""
-        if self._own is None or self._own[0] != usage:
-            self._own = usage, Answers()
+    def own_answers(self, usage: int, slices: int) -> Answers:
+        """Those to a question that only this pod has, from one cycle to the next, as of these versions."""
+        if self._own is None or self._own[0] != (usage, slices):
+            self._own = (usage, slices), Answers()
         return self._own[1]
 
-    def is_about(self, claims: Sequence[ResourceClaim], versions: Versions) -> bool:
+    def is_about(self, claims: Sequence[ResourceClaim], classes_version: int) -> bool:
         return (
-            versions == self.versions
+            classes_version == self.classes_version
             and len(claims) == len(self.claims)
             and all(one is other for one, other in zip(claims, self.claims, strict=True))
         )
@@ -75,20 +74,20 @@ class PostponedSearches:
     def __init__(self) -> None:
         self._by_pod: OrderedDict[str, PodSearches] = OrderedDict()
 
-    def of(self, uid: str, claims: Sequence[ResourceClaim], versions: Versions) -> PodSearches | None:
+    def of(self, uid: str, claims: Sequence[ResourceClaim], classes_version: int) -> PodSearches | None:
         """None: nothing was postponed, or what is known is of no use any more."""
         known = self._by_pod.get(uid)
         if known is None:
             return None
-        if known.is_about(claims, versions):
+        if known.is_about(claims, classes_version):
             return known
         del self._by_pod[uid]
         return None
 
-    def begin(self, uid: str, claims: Sequence[ResourceClaim], versions: Versions) -> PodSearches:
-        known = self.of(uid, claims, versions)
+    def begin(self, uid: str, claims: Sequence[ResourceClaim], classes_version: int) -> PodSearches:
+        known = self.of(uid, claims, classes_version)
         if known is None:
-            known = self._by_pod[uid] = PodSearches(tuple(claims), versions)
+            known = self._by_pod[uid] = PodSearches(tuple(claims), classes_version)
             if len(self._by_pod) > MOST_PODS:
                 self._by_pod.popitem(last=False)
         return known

@@ -1,8 +1,8 @@
 """What Filter found out about nodes, kept for pods that ask the same: replicas want the same devices of every node.
 
 An answer holds until the devices that were found are taken, or others of the node's pools are given back, or the node itself
-changes; all answers are void when slices or classes change. Placing a pod thus costs a search on one node or two, not on all
-of them.
+or the slices that reach it change. All answers are void when classes change, or slices that are not tied to a node. Placing a
+pod thus costs a search on one node or two, not on all of them.
 
 That a device is taken which was not among those found changes nothing: the search takes the first solution, and all that it
 tried before fails without the device as well. Shares of devices, pools with counters and constraints on distinct attributes
@@ -22,7 +22,6 @@ from steersman.framework.pod_info import PodInfo
 from steersman.plugins.dynamic_resources.allocation import DevicesInUse, PublishedDevices, UseChange
 from steersman.plugins.dynamic_resources.answers import Answer, Answers
 from steersman.plugins.dynamic_resources.cycle import CycleClaims
-from steersman.plugins.dynamic_resources.postponed_search import Versions
 
 #: So many different questions are remembered.
 MOST_QUESTIONS = 64
@@ -38,7 +37,7 @@ class KnownAnswers:
         self._objects = objects
         self._published = published
         self._by_question: OrderedDict[Hashable, Answers] = OrderedDict()
-        self._as_of: Versions | None = None
+        self._classes_version: int | None = None
         self._usage_version = 0
 
     def of(self, cycle: CycleClaims, pod: PodInfo, in_use: DevicesInUse) -> Answers | None:
@@ -58,9 +57,14 @@ class KnownAnswers:
         return answers
 
     @property
-    def versions(self) -> Versions:
-        """Of what all answers depend on."""
-        return self._objects.version(api.ResourceSlice), self._objects.version(api.DeviceClass)
+    def slices_version(self) -> int:
+        """Grows with every change of a slice."""
+        return self._objects.version(api.ResourceSlice)
+
+    @property
+    def classes_version(self) -> int:
+        """All answers depend on the classes."""
+        return self._objects.version(api.DeviceClass)
 
     def still_holds(self, node: str, answer: Answer, is_fickle: bool, since: int, in_use: DevicesInUse) -> bool:
         """Whether an answer, found with the devices in use as of that version, would be found again."""
@@ -73,14 +77,17 @@ class KnownAnswers:
         return not any(self._matters_to_all(change) or single.depends_on(node, change.device) for change in relevant)
 
     def _forget_outdated(self, in_use: DevicesInUse) -> None:
-        as_of = self.versions
         changes = in_use.changes_since(self._usage_version)
-        if as_of != self._as_of or changes is None:
+        changed_nodes = self._published.take_changed_nodes()
+        if self.classes_version != self._classes_version or changes is None or changed_nodes is None:
             self._by_question.clear()
         else:
+            for answers in self._by_question.values() if changed_nodes else ():
+                for node in changed_nodes:
+                    answers.drop(node)
             for change in changes:
                 self._forget_after(change)
-        self._as_of, self._usage_version = as_of, in_use.version
+        self._classes_version, self._usage_version = self.classes_version, in_use.version
 
     def _forget_after(self, change: UseChange) -> None:
         matters_to_all = self._matters_to_all(change)

@@ -5,11 +5,9 @@ Made from ResourceSlices by `published`; read by `search` and what it asks.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from steersman.api import Device, DeviceAttribute, ResourceSlice
 from steersman.api.meta import Quantity
-from steersman.api.quantity import NANO, parse
+from steersman.api.quantity import NANO, memoised, parse
 from steersman.cel import AttributeValue, DeviceInput, Version
 from steersman.plugins.dynamic_resources.allocation.reach import Reach
 
@@ -24,7 +22,7 @@ CounterId = tuple[str, str]
 _MOST_ANSWERS = 256
 
 
-@lru_cache(maxsize=65536)
+@memoised
 def nanos(quantity: Quantity) -> int:
     """The exact value in billionths: no quantity is finer than that."""
     amount = parse(quantity)
