@@ -101,6 +101,11 @@ class _Memo(dict[Quantity, T]):
         return answer
 
 
+def memoised(function: Callable[[Quantity], T]) -> Callable[[Quantity], T]:
+    """The function of a quantity with its results kept, but for long texts, of which there might be any number."""
+    return _Memo(function).__getitem__
+
+
 def _parse(quantity: Quantity) -> Amount:
     text = str(quantity).strip()
     if text == "0":
@@ -119,13 +124,13 @@ def _parse(quantity: Quantity) -> Amount:
     return _as_decimal(parts)
 
 
-parse: Final[Callable[[Quantity], Amount]] = _Memo(_parse).__getitem__
+parse: Final[Callable[[Quantity], Amount]] = memoised(_parse)
 """The exact value; raises `InputError` with upstream's message."""
 
-value_of: Final[Callable[[Quantity], int]] = _Memo(lambda quantity: value(parse(quantity))).__getitem__
+value_of: Final[Callable[[Quantity], int]] = memoised(lambda quantity: value(parse(quantity)))
 """The value in whole units, rounded up: bytes, devices, pods."""
 
-milli_value_of: Final[Callable[[Quantity], int]] = _Memo(lambda quantity: milli_value(parse(quantity))).__getitem__
+milli_value_of: Final[Callable[[Quantity], int]] = memoised(lambda quantity: milli_value(parse(quantity)))
 """The value in thousandths, rounded up: CPU."""
 
 
