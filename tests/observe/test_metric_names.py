@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from steersman.client import SetAside
+from steersman.client.unreadable import Identity
+from steersman.clock import ManualClock
 from steersman.config import FeatureGates
+from steersman.internal_errors import InternalErrors
 from steersman.observe import Metrics
 from steersman.observe.children import Children
 from steersman.observe.metrics import exponential
@@ -42,8 +46,29 @@ def test_every_metric_has_the_name_and_the_labels_of_upstream() -> None:
     declared = {family.name for family in metrics.registry.collect()}
     assert {name for name in declared if not name.startswith(("process_", "steersman_"))} == UPSTREAM_LABELS.keys()
     for held in vars(metrics).values():
-        if isinstance(held, Children):
+        if isinstance(held, Children) and not held.name.startswith("steersman_"):
             assert held.labels == UPSTREAM_LABELS[held.name.removesuffix("_total")]
+
+
+def test_metrics_without_counterpart_upstream_are_told_by_kind_and_place() -> None:
+    metrics = Metrics()
+    assert metrics.objects_set_aside.labels == metrics.unreadable_objects.labels == ("kind",)
+    assert metrics.internal_errors.labels == ("where",)
+
+
+def test_what_others_count_is_copied() -> None:
+    metrics, set_aside, errors = Metrics(), SetAside(ManualClock()), InternalErrors()
+    for version in ("1", "2"):
+        set_aside.put("Node", Identity("n1", "u1", version), "unreadable", is_in_use=False)
+    errors.counts["ingest"] = 3
+    for _ in range(2):
+        metrics.show_faults(set_aside, errors)
+    set_aside.discard("Node", "n1")
+    metrics.show_faults(set_aside, errors)
+    value = metrics.registry.get_sample_value
+    assert value("steersman_objects_set_aside", {"kind": "Node"}) == 0
+    assert value("steersman_unreadable_objects_total", {"kind": "Node"}) == 2
+    assert value("steersman_internal_errors_total", {"where": "ingest"}) == 3
 
 
 @pytest.mark.parametrize(
