@@ -151,3 +151,11 @@ def test_a_deletion_that_breaks_off_is_a_deletion(scheduler: Scheduler, monkeypa
     assert scheduler.cache.pod_count == 0
     assert scheduler.cache.nodes.node_count == 0
     assert list(scheduler.pods) == ["default/pending"]
+
+
+def test_a_pod_that_loses_its_node_waits_for_another_one(scheduler: Scheduler) -> None:
+    scheduler.ingest.changed(_version(make_pod("bound").req(cpu="2").obj(), "2"))
+    scheduler.cache.validate_state()
+    scheduler.queue.validate_state()
+    assert scheduler.cache.pod_count == 0
+    assert scheduler.queue.get("default/bound") is not None

@@ -157,7 +157,9 @@ class Ingest:
     def _pod_updated(self, old: api.Pod, new: api.Pod) -> None:
         if new.status.start_time != old.status.start_time:
             readable.check_time(new.status.start_time, START_TIME)
-        if old.spec.node_name:
+        if old.spec.node_name and not new.spec.node_name:
+            self._pod_unbound(old, new)
+        elif old.spec.node_name:
             self._cache.update_pod(new)
             if self._queue.hears_events:  # else nobody asks what the update amounts to
                 for event in pod_update_events(old, new):
@@ -169,6 +171,12 @@ class Ingest:
                 self._queue.delete(old)
         elif self._is_ours(old):
             self._pending_pod_updated(old, new)
+
+    def _pod_unbound(self, old: api.Pod, new: api.Pod) -> None:
+        """No API server takes a node back; to upstream this is the end of one pod and the beginning of another."""
+        self._parse(new)
+        self._take_out(old)
+        self._pod_added(new)
 
     def _pending_pod_updated(self, old: api.Pod, new: api.Pod) -> None:
         if self._cache.is_assumed(new.metadata.uid):
