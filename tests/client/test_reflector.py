@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import msgspec
 import pytest
 from tests.client.api_server import ApiServer
-from tests.client.following import following, until
+from tests.client.following import Diary, following, running, until
 from tests.client.serving import run
 
 from steersman import api
 from steersman.client import list_watch
+from steersman.client.connection import Connection
 from steersman.client.informers import UNFINISHED
+from steersman.client.reflector import Reflector
+from steersman.client.timing import Timing
+from steersman.client.transport import http_transport
 from steersman.clock import RealClock
 from steersman.embedded import Store
+from steersman.rng import SeededRng
 from steersman.testing import make_node, make_pod
 
 
@@ -68,6 +75,30 @@ def test_a_watch_that_is_cut_in_a_line_goes_on_where_it_was() -> None:
             assert reflector.lists == 1
 
     run(scenario())
+
+
+def test_a_watch_that_brought_something_is_followed_by_the_next_without_a_pause() -> None:
+    pauses: list[float] = []
+
+    async def counted(seconds: float) -> None:
+        pauses.append(seconds)
+        await asyncio.sleep(0.001)
+
+    async def scenario() -> None:
+        server, diary = ApiServer(), Diary()
+        timing = Timing(RealClock(), SeededRng(1), counted)
+        async with server.serving() as address, http_transport(Connection(address)) as transport:
+            reflector = Reflector(list_watch.ListWatch(transport, api.Node, timing), diary, timing)
+            async with running(reflector.run()):
+                for number in range(3):
+                    await until(lambda: server.faults.watches)
+                    server.store.create(make_node(f"n{number}").obj())
+                    await until(lambda number=number: f"+ n{number}" in diary.entries)  # type: ignore[misc]
+                    server.faults.cut_watches()
+                    await until(lambda number=number: server.asked("GET /api/v1/nodes") > number + 2)  # type: ignore[misc]
+
+    run(scenario())
+    assert pauses == []
 
 
 def test_bookmarks_keep_the_version_fresh() -> None:

@@ -17,7 +17,7 @@ from typing import Final, Generic, TypeVar
 
 from steersman import api
 from steersman.client import unreadable as unreadables
-from steersman.client.errors import ApiError, UnreadableLine
+from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
 from steersman.client.list_watch import BOOKMARK, DELETED, UNREADABLE_AT_ONCE, Change, Listing, ListWatch
 from steersman.client.retry import Backoff, Pauses
 from steersman.client.set_aside import SetAside
@@ -159,12 +159,20 @@ class Reflector(Generic[T]):
             except UnreadableLine as failure:
                 await self._failed(failure)
                 return
+            except ConnectionFailed as failure:
+                if self._was_of_use(began, version):
+                    logger.info("following %s: %s", self.kind.PLURAL, failure)
+                else:
+                    await self._failed(failure)
             except SteersmanError as failure:
                 await self._failed(failure)
             else:
-                silent = version == self.resource_version
-                if silent and self._timing.clock.monotonic() - began < SHORT_SECONDS:
+                if not self._was_of_use(began, version):
                     await self._backoff.pause()
+
+    def _was_of_use(self, began: float, version: str) -> bool:
+        """Whether a watch that has ended, or was cut, brought something or lasted a while: then the next one need not wait."""
+        return version != self.resource_version or self._timing.clock.monotonic() - began >= SHORT_SECONDS
 
     async def _watch(self) -> None:
         async with aclosing(self._source.watch(self.resource_version)) as changes:
