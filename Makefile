@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The whole developer interface. Every target installs what it needs into .venv first.
 VENV := .venv
 PY := $(VENV)/bin/python
@@ -32,6 +33,7 @@ check: $(STAMP)
 	$(VENV)/bin/ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
+	$(PY) -m scripts.spdx
 
 bench: $(STAMP)
 	$(PY) -m benchmarks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m benchmarks [hot-path|growth|memory|preemption|pages|templates] [workload…]`."""
 
 from __future__ import annotations

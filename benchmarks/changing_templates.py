@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods of which no two have the same template: each kind varies one thing that users write.
 
 `matchLabelKeys: [pod-template-hash]` and operators that label every job do that in real life. A scheduler that keeps something

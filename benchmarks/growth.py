@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the cost per pod grows: from 1,000 to 15,000 nodes, and from 10,000 to 150,000 pods on them. Measured in turn."""
 
 from __future__ import annotations

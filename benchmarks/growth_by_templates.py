@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pods of ever new templates leave behind: memory, and the time of attempts and events after many of them.
 
     python -m benchmarks templates [--nodes 5000] [--waves 5] [--wave 500] [--live] [--modules] [kind…]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """µs per pod of the whole way: queue pop, filter and score of all nodes, choice, assume, bind bookkeeping.
 
 Twice: as a simulation or a benchmark drives the scheduler, with replicas placed together (`schedule_some`), and pod by pod

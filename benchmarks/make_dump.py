@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m benchmarks.make_dump FILE [nodes] [pods]`: a JSON dump as `kubectl get nodes,services,pods -o json` makes it.
 
 Nodes in three zones; pods of deployments in twenty namespaces, each with a service that selects them, with the fields that a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Memory of a scheduler that holds 15,000 nodes and 150,000 running pods, read from JSON as a watch would deliver them."""
 
 from __future__ import annotations

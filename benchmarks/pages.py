@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pages and strangers cost the scheduling loop: 5,000 nodes, 50,000 pods, two threads as in `steersman run`.
 
 Pages: how long each takes, and the longest that the scheduling loop stood still meanwhile. Handshakes: what each of them takes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes and pods of the hot-path benchmark: realistic shapes, made from a seed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ms per preemption: the whole cycle of a pod that fits nowhere until it has found its victims, on full clusters.
 
 And what it costs others that pods are nominated: µs per evaluation of a pod for which there is room on some nodes. And a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Holds a bill of materials against the schema of CycloneDX 1.6. Runs with the tools of requirements/tools.lock alone."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # install.sh [VENV]: creates the virtual environment, installs the packages of requirements/dev.lock into it, each with the hash that
 # the lock names, and Steersman itself from here. Uses uv where there is one, else venv and pip.
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # lock.sh UV [OPTION…]: writes requirements/*.lock anew from pyproject.toml, for every supported Python and platform, with the
 # hash of every file. What is locked already stays as long as it fits; `--upgrade`, or `--upgrade-package NAME`, looks for newer
 # releases. No file names an index: whoever installs uses their own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """requirements/*.lock, as `uv pip compile --generate-hashes` writes them: which release of what, with which files, for whom."""
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # lowest.sh UV [TEST…]: the tests with the oldest releases of its direct dependencies that pyproject.toml allows, in .venv-lowest.
 # Without arguments: the tests of the packages that stand on those dependencies. Linters are not part of it.
 set -eu

@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # matrix.sh [TEST…]: the tests with every supported Python that is found (python3.X on the PATH, or among pyenv's versions), each
 # in an environment of its own: .venv-3.11, .venv-3.12, … PYTHONS="3.12 3.13" chooses. Says which are missing; fails if one fails, or
 # if none is found.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make release`: everything that is published, from the commit that is checked out, into dist/.
 
 | file | what it is |

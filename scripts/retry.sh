@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # attempt COMMAND…: a registry that answers "too many requests" is asked again. Sourced by the other scripts.
 attempt() {
     tries=0

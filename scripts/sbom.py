@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make sbom`: the bill of materials of a release, CycloneDX 1.6 in JSON, from the lock file of the image.
 
 The same lock, version and commit give the same bytes: the serial number is derived from the content, the time is that of

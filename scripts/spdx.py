@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make spdx`: every source file says its licence in its first lines; `--fix` writes the line where it is missing.
 
 Sources are the files that git does not ignore in languages with `#` comments: Python, shell, Makefiles, Dockerfiles.

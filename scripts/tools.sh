@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # tools.sh VENV: the environment of uv and of the SBOM's validator, from requirements/tools.lock. Nothing else is installed there.
 set -eu
 venv=$1

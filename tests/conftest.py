@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hypothesis shows the same examples in every run, so that a test turns red only with a change.
 
 `STEERSMAN_RANDOM=1 make test` looks for new ones; `STEERSMAN_EXAMPLES=20` for more.

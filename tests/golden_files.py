@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the golden bundles are: beside the checkout during development, a vendored subset in the repository otherwise."""
 
 from __future__ import annotations

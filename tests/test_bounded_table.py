@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables that are bounded and free what nobody uses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clocks: the real one runs, the manual one moves only when told to."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors for users: one line that says where, what and what would be right."""
 
 from steersman.errors import InputError, SteersmanError

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Foreign text on its way to a terminal."""
 
 from __future__ import annotations

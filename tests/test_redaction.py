@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Passwords in URLs."""
 
 from __future__ import annotations

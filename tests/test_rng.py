@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random sources: the seed decides everything."""
 
 from steersman.rng import Rng, SeededRng

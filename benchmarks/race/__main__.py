@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m benchmarks.race [--nodes N] [--pods N] [--rounds N] [workload…]`: see the package's text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of a race as a picture: pods per second, two bars per workload. Plain SVG, readable on light and dark pages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sees pods get their nodes: a watch in a thread of its own that decodes next to nothing."""
 
 from __future__ import annotations

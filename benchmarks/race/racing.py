@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One run: pods wait, a scheduler starts, and is watched until every pod has a node. Then everything is put back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is raced: pods that wait for a scheduler, on nodes that stay from run to run. Plain API objects."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An extender: keeps pods off nodes in maintenance and prefers those with the most free licences. Run it: python extender.py"""
 
 from aiohttp import web

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All pods of a gang, or none: pods with the label `gang` wait until as many of them have a node as `gang-size` says."""
 
 from steersman import framework as fw

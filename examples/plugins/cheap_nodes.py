@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prefer nodes whose price label is low."""
 
 from steersman.framework import Depends, NodeInfo, PodInfo, ScorePlugin

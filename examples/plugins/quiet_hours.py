@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keep batch pods off nodes that are reserved for interactive work, and say when to try again."""
 
 from steersman import api

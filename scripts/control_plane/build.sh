@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # Build etcd, kube-apiserver and kube-scheduler from their published Go modules, once, into the cache directory.
 # Prints the directory of the binaries as its last line. KUBEBUILDER_ASSETS, when set, is taken as it is.
 set -eu

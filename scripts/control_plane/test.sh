@@ -1,4 +1,5 @@
 #!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
 # The end-to-end tests against a real etcd and kube-apiserver: builds them when needed, and says so when it cannot. With CI=true
 # that is a failure: a gate that skips what it cannot run lets everything through.
 # test.sh PYTHON [FILE…]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steersman: the Kubernetes scheduler as a Python package.
 
     import steersman

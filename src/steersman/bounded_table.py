@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables keyed by what users write: selectors, topology keys, resources, templates. They are bounded and free what nobody uses.
 
 Users can write without end, so nothing may be kept for every key that was ever seen. Two kinds of tables, one rule:

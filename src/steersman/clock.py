@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time as a dependency: everything that needs the time is given a `Clock`.
 
 `RealClock` serves a running scheduler, `ManualClock` simulations and tests, whose time moves only when told to.

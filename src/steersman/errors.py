@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors that a user may see, lowest layer: everything may raise them, only the command line prints them.
 
 Every such error renders as one line that names what is wrong and what would be right, so that no traceback is needed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programming errors that a running scheduler survives: logged with their traceback, counted by place.
 
 Every loop of `steersman run` guards its items with one of these: a pod, an object, a write. Simulations and the library have

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Foreign text made fit to be shown: nothing in it moves the cursor, turns the line around or begins a new one.
 
 Names in Kubernetes are harmless, but messages of plugins, extenders and servers, annotations, images and the contents of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Randomness as a dependency: ties are broken by the `Rng` one is given, so that a seed reproduces every decision."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON ↔ typed objects."""
 
 from typing import Any

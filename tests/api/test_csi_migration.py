@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """In-tree volumes as the drivers see them that replaced their plugins."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text is quoted as Go does it."""
 
 from __future__ import annotations

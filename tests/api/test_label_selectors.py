@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Label selectors: matching, identity, errors."""
 
 from collections.abc import Mapping

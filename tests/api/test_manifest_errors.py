@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad manifests: each is answered by one line that says where and what."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loading manifests and dumps from files, directories and standard input."""
 
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text that nests too deeply is cut, and only there."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node selectors: which nodes a pod may and would like to run on."""
 
 import pytest

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantities: what users write, and what the scheduler calculates with."""
 
 import time

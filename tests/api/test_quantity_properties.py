@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantities against a plain model: exact fractions."""
 
 from fractions import Fraction

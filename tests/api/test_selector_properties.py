@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Label and node selectors against a plain model, over random labels and requirements."""
 
 from hypothesis import given

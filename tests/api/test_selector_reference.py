@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selectors and tolerations against the answers of Kubernetes' own implementation, recorded in `data`."""
 
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equal parts of pods, stored once."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tolerations: which taints they cover."""
 
 import pytest

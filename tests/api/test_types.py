@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """API types: Kubernetes' names, absent fields, what can be changed and what not."""
 
 import msgspec

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that Python cannot read, quantities that are none, and what is left of an object without them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML as Kubernetes reads it."""
 
 from typing import Any

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole `steersman run` in the process of the test, on the API server of the tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whom client certificates are believed: flags, and what the API server publishes."""
 
 from __future__ import annotations

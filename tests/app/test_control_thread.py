@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two loops in two threads: what runs where, and how they end."""
 
 from __future__ import annotations

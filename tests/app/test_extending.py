@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Those who have a say besides the plugins of Steersman: extenders and plugin files."""
 
 from __future__ import annotations

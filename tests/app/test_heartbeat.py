@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The heartbeat of the scheduling loop, and who watches it; in virtual time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Of several, one schedules; who loses the lease exits with 1."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the log says of decisions, by verbosity."""
 
 from __future__ import annotations

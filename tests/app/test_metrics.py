@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics of a running scheduler, seen by somebody who may see everything."""
 
 from __future__ import annotations

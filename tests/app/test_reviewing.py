@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokens and rights are reviewed by the clusters that flags name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`run` on an API server: pods get nodes, or reasons."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The endpoints of a running scheduler."""
 
 from __future__ import annotations

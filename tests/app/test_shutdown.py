@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The orderly end: nothing half done, exit code 0."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work in the background that fails is begun again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The loops of a running scheduler go on, whatever one pod, one flush, one witness or one task does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long an unschedulable pod waits at most is the host's choice."""
 
 from __future__ import annotations

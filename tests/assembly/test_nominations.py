@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nominated pods as the cycle sees them."""
 
 from __future__ import annotations

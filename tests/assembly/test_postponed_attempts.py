@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod whose cycle is postponed keeps nobody waiting, and gets what it would have got at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod that trips a programming error fails like any other; nothing of its attempt is left, and the others go on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replicas are placed together; whatever happens while they are bound finds queue and cache in order."""
 
 from __future__ import annotations

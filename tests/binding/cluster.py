@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scheduler on the embedded cluster whose binding cycles wait wherever they can, in virtual time.
 
 Every place at which a binding cycle may be suspended is a `Point`. A test says what is to happen when a pod gets there.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bind: the first plugin that does not skip binds; a refusal leads back to the queue with the reason."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever happens while a pod is on its way to its node: nothing leaks, no pod is lost, none is bound twice."""
 
 from __future__ import annotations

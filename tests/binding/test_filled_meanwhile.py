@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Another scheduler may fill the node between the decision and the binding: the pod goes elsewhere then."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod whose Permit plugins ask to wait is bound when all of them allow it, and not otherwise."""
 
 from __future__ import annotations

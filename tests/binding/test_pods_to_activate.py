@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins may ask for other pods to be tried at once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PreBind: asked before, done in order, called off by preemption; its faults lead back to the queue."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an expression gives: shared by the tests of the package."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever is written in a selector, it is compiled or rejected, and evaluated or failed; nothing else is ever raised."""
 
 from __future__ import annotations

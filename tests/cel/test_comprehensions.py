@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loops over lists and maps, and local variables."""
 
 from __future__ import annotations

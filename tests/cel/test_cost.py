@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What evaluation costs, and the limit that stops it."""
 
 from __future__ import annotations

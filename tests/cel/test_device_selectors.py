@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selectors of devices: what an expression sees of a device, and what it must come to."""
 
 from __future__ import annotations

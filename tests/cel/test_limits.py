@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What upstream's cost does not cover is limited all the same, and so is the time that an evaluation takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`&&`, `||` and `?:`, and which errors they absorb."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of more digits than Python reads at once get upstream's answer."""
 
 from __future__ import annotations

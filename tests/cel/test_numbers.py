@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arithmetic with its limits, and numbers of different types side by side."""
 
 from __future__ import annotations

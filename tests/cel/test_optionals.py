@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that may be missing."""
 
 from __future__ import annotations

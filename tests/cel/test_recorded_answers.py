@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Expressions against the answers of upstream's own implementation, recorded in `data`."""
 
 from __future__ import annotations

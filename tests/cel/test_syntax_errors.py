@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is wrong with the text of an expression, and where."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the types of an expression rule out before any device is looked at."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A chaos run: two replicas of a scheduler on a real control plane, random faults from a seed, a judgement at the end.
 
 `python -m tests.chaos --minutes 30 --seed 7` (or `make chaos`). In the order of a run: `fault_schedule` decides before the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m tests.chaos --minutes 30 --seed 7`: see the package's text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the API server wrote down in a chaos run: every write of a replica with the moment at which it was sent, every new pod.
 
 The log has two lines per request, when it was received and when it was answered. A server that is killed in between leaves

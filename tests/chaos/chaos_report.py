@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a chaos run found, for a terminal and for programs: verdicts and figures, one column per scheduler."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One chaos run of one scheduler: starts everything, carries the schedule out, lets things settle, writes down what is there.
 
 Comes in: a `FaultSchedule`. Goes out: a `RunRecord`, which `judgement` reads. The main thread is the conductor: it begins and

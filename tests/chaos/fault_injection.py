@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carries out one fault of the schedule: what begins it, and what ends it. Used by `chaos_run`.
 
 Processes are touched in the thread of the caller; what needs the API server goes to threads of its own, since the server may

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong in a chaos run, and when: decided from the seed before the run begins, so that it can be repeated.
 
 A run of `minutes` has four parts. It begins and ends with load and no fault, to compare latencies. Between them comes first

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a chaos run leaves behind: pods and nodes as the API server has them, and whether the leader believes the same."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients that anybody with a route to the scheduler's port can be: silent ones, slow ones, ones that make credentials up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that an ordinary tenant may create and that ask much of a scheduler: each is accepted by a real API server.
 
 Comes in: the name of a fault and its number. Goes out: objects of the namespace `hostile`, with the label `fault`. Values that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judgement at the end of a chaos run. Comes in: a `RunRecord`. Goes out: `Findings`, figures and a verdict per rule.
 
 1 every pod that exists is bound or has a reason, and none was ever bound twice

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What kubelets and the pod garbage collector do in a cluster: pods that are asked to end do, and pods go with their node."""
 
 from __future__ import annotations

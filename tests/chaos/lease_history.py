@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who held the lease when, by the requests that the API server granted, and who wrote without holding it.
 
 A term of a process begins when the server receives the write that makes it the holder. It ends `leaseDuration` after the last

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes of a chaos run: they come, go, are cordoned, tainted and labelled, and get what waves of pods ask for."""
 
 from __future__ import annotations

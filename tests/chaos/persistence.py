@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the harness of a chaos run goes on while the server comes and goes: requests are repeated, threads are watched."""
 
 from __future__ import annotations

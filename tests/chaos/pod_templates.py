@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pods of a chaos run: waves, each with labels, selectors, topology keys and resources that no other wave has.
 
 Comes in: the number of a wave. Goes out: a `Wave`: its pods, what nodes need for them, and what it is called. `tenants`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A replica of the scheduler under chaos: its proxy, its process, and the lives that the process has had.
 
 Like a kubelet, the harness starts a process that has ended again, and asks `/livez`. Each request of a replica reaches the API

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can be measured in a chaos run, from its record: bindings, latencies, memory, stalls, room. For `judgement`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The load of a chaos run: waves of pods with ever new templates, each in a namespace that is deleted when its waves are over.
 
 A wave lives for `lifetime` seconds, so the number of pods is bounded. Besides, probes come at a steady pace: plain pods whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lines of an audit log become requests: who sent them, when, and what came of them."""
 
 from __future__ import annotations

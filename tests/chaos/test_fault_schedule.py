@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The faults of a chaos run come from its seed, do not pile up, and leave the quiet parts alone."""
 
 from __future__ import annotations

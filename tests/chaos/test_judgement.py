@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each rule of the judgement holds for a run that went well, and fails for the fault that it is there to find."""
 
 from __future__ import annotations

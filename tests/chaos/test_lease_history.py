@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who held the lease is read from the log of the server; a write of anybody else is found."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API server of the tests in a thread of its own, for commands that run their own event loop."""
 
 from __future__ import annotations

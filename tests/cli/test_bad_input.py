@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bad input of each kind: one clear line on standard error and a non-zero exit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of commands: lines, exit codes, and tracebacks only on request."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman explain` as a command: options in, text, JSON or YAML out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example that `make run` shows."""
 
 from __future__ import annotations

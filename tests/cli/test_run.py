@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman run`: flags, and what makes a start impossible. Each is one clear line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every flag that kube-scheduler v1.36.4 names in its help is known, supported or not."""
 
 from __future__ import annotations

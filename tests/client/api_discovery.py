@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the API server of the tests says of itself: its version, the kinds that it serves, and who may do what."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may go wrong with the API server of the tests, switched on by them.
 
 server.faults.refuse(429, retry_after=1, method="POST", times=2)

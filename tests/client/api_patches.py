@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patches as an API server applies them: merge patches, and the strategic ones of lists that have a key."""
 
 from __future__ import annotations

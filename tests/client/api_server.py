@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A kube-apiserver in miniature: the embedded cluster's store behind HTTP, with faults on demand.
 
 Lists with pages, watches with bookmarks, objects with their subresources (pods: status, binding), patches, deletions with

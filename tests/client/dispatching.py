@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A dispatcher at work on the API server of the tests."""
 
 from __future__ import annotations

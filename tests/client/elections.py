@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Candidates for a lease in virtual time, and a lease in memory that can fail."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time that passes at once: whoever sleeps moves the clock."""
 
 from __future__ import annotations

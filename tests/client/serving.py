@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real HTTP servers on the loopback interface, with certificates made on the spot."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers are put together however the network cuts them up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bindings: each pod once, whatever becomes of requests and answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the users of a kubeconfig show to the server."""
 
 from __future__ import annotations

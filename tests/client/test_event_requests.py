@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events: written, counted, dropped rather than waited for."""
 
 from __future__ import annotations

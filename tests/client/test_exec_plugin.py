@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that hand out credentials."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No write without the lease: the fence, the transport behind it, and what the dispatcher drops."""
 
 from __future__ import annotations

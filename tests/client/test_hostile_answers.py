@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that no API server should give: each becomes an error that the caller knows."""
 
 from __future__ import annotations

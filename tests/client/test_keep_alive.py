@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections are kept, shared and given up; on asyncio's own event loop and on uvloop."""
 
 from __future__ import annotations

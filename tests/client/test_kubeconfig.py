@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From files and flags to a connection."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What lists and watches make of what the server sends."""
 
 from __future__ import annotations

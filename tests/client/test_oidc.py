@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Identity tokens that are renewed."""
 
 from __future__ import annotations

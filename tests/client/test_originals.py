@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extenders are shown objects as the server wrote them, also what the scheduler does not read."""
 
 from __future__ import annotations

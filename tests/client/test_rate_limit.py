@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No more than so many requests per second."""
 
 from __future__ import annotations

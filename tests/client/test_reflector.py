@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the ear hears, whatever happens on the way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResourceClaims as they reach the server: what differs, onto the version that was seen, again where others were faster."""
 
 from __future__ import annotations

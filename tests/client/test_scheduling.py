@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole scheduler on the API server of the tests, while things go wrong."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that cannot be used: what the ear works with meanwhile, and what is known of them."""
 
 from __future__ import annotations

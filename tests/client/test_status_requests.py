@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conditions, nominations, deletions and volumes as they reach the server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that go on: lines of any length, cut connections, silence."""
 
 from __future__ import annotations

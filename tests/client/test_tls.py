@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whom the client trusts, and what it shows."""
 
 from __future__ import annotations

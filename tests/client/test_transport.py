@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests, refusals and lost connections, against real servers."""
 
 from __future__ import annotations

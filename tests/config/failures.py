@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Catching the error of a document in tests."""
 
 from __future__ import annotations

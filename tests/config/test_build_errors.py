@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The build stage finds what needs the registered plugins, in kube-scheduler's words."""
 
 from __future__ import annotations

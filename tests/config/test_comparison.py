@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two configurations are compared field by field, lists by the names of their items."""
 
 from __future__ import annotations

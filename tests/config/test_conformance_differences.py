@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The comparison with the golden bundle notices disagreement."""
 
 from __future__ import annotations

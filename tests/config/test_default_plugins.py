@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins of a document are merged with the default plugins."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a document does not say has kube-scheduler's defaults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Documents are told apart by apiVersion and kind before anything else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Durations are read and written as Go does it."""
 
 from __future__ import annotations

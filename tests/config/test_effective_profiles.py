@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """MultiPoint plugins are spread over the extension points that they implement."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An error has one line per problem, each naming the file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extenders: validation, call order, timeouts, TLS material, and what the scheduler ignores for them."""
 
 from __future__ import annotations

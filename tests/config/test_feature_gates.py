@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feature gates have v1.36 defaults and are set by a flag, within limits."""
 
 from __future__ import annotations

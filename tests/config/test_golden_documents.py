@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every configuration document of the golden bundle ends as it does in kube-scheduler, at every stage."""
 
 from __future__ import annotations

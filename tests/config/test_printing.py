@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A configuration is printed as kube-scheduler prints it, and reads back as itself."""
 
 from __future__ import annotations

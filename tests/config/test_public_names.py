@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package exports what it says it exports."""
 
 from __future__ import annotations

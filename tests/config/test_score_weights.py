@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights: the score section goes before MultiPoint, none means 1, and the sum must not overflow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Unknown and repeated fields are reported together, with their paths; any other error comes first."""
 
 from __future__ import annotations

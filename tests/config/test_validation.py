@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation says what kube-scheduler says about the configuration as a whole."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Added node affinity is refused where its selectors could not be compiled, and only there."""
 
 from __future__ import annotations

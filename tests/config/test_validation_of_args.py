@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugin arguments are validated with kube-scheduler's texts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiles need names, no removed plugins, and one common queue sort."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fields accept the JSON types that kube-scheduler accepts, and name themselves when they get another."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML documents become the JSON that kube-scheduler would decode."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scalars mean what they mean to Kubernetes' YAML reader, which is neither YAML 1.2 nor PyYAML."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scenario documents for replays: nodes, pods, and what was decided."""
 
 from __future__ import annotations

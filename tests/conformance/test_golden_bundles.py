@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Full agreement with kube-scheduler on the golden corpus, by both engines."""
 
 from __future__ import annotations

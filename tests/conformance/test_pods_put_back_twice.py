@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queue traces in which a pod is put back although it is queued: the reference changes it where it is."""
 
 from __future__ import annotations

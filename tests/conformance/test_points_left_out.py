@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiles that take a plugin's Filter or Score without what prepares them: as if nothing had been prepared."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moves by preselection, as golden traces have them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a replayed scenario remembers from one cycle to the next."""
 
 from __future__ import annotations

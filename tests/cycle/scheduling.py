@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scheduling cycle with plugins of the test's own, on a few nodes."""
 
 from __future__ import annotations

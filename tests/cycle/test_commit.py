@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """After the choice: the pod is assumed, reserved and permitted, or all of it is undone."""
 
 from __future__ import annotations

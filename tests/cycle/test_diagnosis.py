@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The message that users read when a pod does not fit, and the plugins that are to blame."""
 
 from __future__ import annotations

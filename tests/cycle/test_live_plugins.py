@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins of a few lines, asked about every node in every cycle, by either engine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What decides on a pod, when all of it is on the nodes themselves."""
 
 from __future__ import annotations

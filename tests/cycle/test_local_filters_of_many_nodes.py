@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What local filters say of many nodes at once is what they say of each, whoever is thought to be there as well."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that wait for a node to become free: others must leave them room, and must not rest on them."""
 
 from __future__ import annotations

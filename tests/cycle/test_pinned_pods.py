@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that are pinned to different nodes, as those of a DaemonSet, share a signature; each sees its own node only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plugin that breaks fails the pod with one clear line, and only where it matters."""
 
 from __future__ import annotations

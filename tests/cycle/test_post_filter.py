@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PostFilter plugins are asked until one of them settles the matter."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scalar plugins that promise what their answers depend on are asked again only when that changes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statuses kept as rows read like any others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """percentageOfNodesToScore: a search that stops early, and begins next time where it ended."""
 
 from __future__ import annotations

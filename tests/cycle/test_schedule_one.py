@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One pod, from the queue to a decision."""
 
 from __future__ import annotations

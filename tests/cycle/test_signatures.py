@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that all columnar plugins treat alike share a signature."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that differ in their volume claims share a signature; what their claims decide is laid on top for each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The shipped objects: of the manifests, and of the chart, rendered by as much of Helm as the chart uses."""
 
 from __future__ import annotations

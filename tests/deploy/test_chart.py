@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Helm chart gives the objects of the manifests, and follows its values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names, ports and labels of the shipped objects fit each other and the code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the shipped pods go: control-plane nodes first, but never two replicas on one node while there is another one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler's rights are those that it needs, and no more."""
 
 from __future__ import annotations

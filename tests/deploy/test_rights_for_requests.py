@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every request that the scheduler makes is allowed, and every right to write is used by one."""
 
 from __future__ import annotations

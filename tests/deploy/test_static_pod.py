@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The static pod is kubeadm's kube-scheduler.yaml with another program in it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Examinations of the API server of the tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every right that is needed is asked about."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock of this machine against that of the API server, which tells whole seconds."""
 
 from __future__ import annotations

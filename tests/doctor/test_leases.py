@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leases: one's own, and those of other schedulers."""
 
 from __future__ import annotations

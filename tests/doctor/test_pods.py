@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedulers of one name at the same time, and pods that nobody serves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The version of the API server, and the kinds that it serves."""
 
 from __future__ import annotations

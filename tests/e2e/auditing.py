@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API server's audit log: the server's own word on who asked for what, and what was granted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removes what a test left on a shared control plane."""
 
 from __future__ import annotations

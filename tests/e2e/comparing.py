@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same objects for kube-scheduler and for Steersman, in turn, and a picture of what each made of them.
 
 A scenario must leave no choice to chance: one node fits, or one scores best, or none fits.

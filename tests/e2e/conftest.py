@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One real control plane for all end-to-end tests; each test finds it empty and leaves it to be emptied.
 
 `plane` is shared; tests that break a control plane make one of their own with `new_plane`.

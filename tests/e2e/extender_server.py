@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scheduler extender for tests: a real HTTP server that answers by the pod's label `ask` and remembers what it was sent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that have no builder, or that a real API server wants to be more complete than the builders make them."""
 
 from __future__ import annotations

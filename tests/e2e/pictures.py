@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a scheduler left behind on the API server, without what differs between any two runs: times, uids, versions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A short chaos run: two replicas, random faults from a fixed seed, the judgement of `tests.chaos`. `make chaos` is longer."""
 
 from __future__ import annotations

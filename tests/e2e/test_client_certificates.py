@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients with certificates on the scheduler's port: it looks up in the cluster whom to believe."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Steersman beside the real kube-scheduler, each with pods of its own, on the same nodes: no node gets too much.
 
 Both decide on what they have seen, and only a kubelet would refuse a pod that two schedulers gave the same room. While a

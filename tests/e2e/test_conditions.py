@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the condition of a waiting pod follows its retries: what stays, what changes."""
 
 from __future__ import annotations

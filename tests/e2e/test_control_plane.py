@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The harness itself: what other end-to-end tests rely on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices on a real API server: the same devices for the same claims, written the same way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman doctor` on a real API server with RBAC."""
 
 from __future__ import annotations

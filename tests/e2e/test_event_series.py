@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod that fails again and again for one reason: its event becomes a series, as client-go counts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman explain` on a real API server: for a pending and for a placed pod, and by a user without rights."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An extender over HTTP: it filters, scores, binds and chooses victims for both schedulers, and is sent the same by both."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pods need from the software of a node, and claims that do not exist (yet)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scheduling gates on a real API server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins that look at one node: each one's effect, and the same words as kube-scheduler's for the same objects."""
 
 from __future__ import annotations

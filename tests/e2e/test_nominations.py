@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nominated nodes when the world changes while victims are being stopped."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Permit plugin from a file: pods of a gang wait for each other on a real cluster, or give their nodes back."""
 
 from __future__ import annotations

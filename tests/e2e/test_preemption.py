@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Preemption on a real API server: victims, disruption budgets, nominations, and what is written about them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The more important pod comes first, whoever was there before."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two profiles in one scheduler: each pod is placed by the rules of the profile that it names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics and effective configuration: names, labels and buckets that dashboards and people know from kube-scheduler."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thousands of pods over 2,000 nodes, in waves that come and go: memory stays where it was, nothing piles up.
 
 In one soak all pods have one template, in the other no two have the same: what they select by, how they are spread and which

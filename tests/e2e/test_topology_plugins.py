@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins that look at the pods of other nodes: spreading and pod affinity, with kube-scheduler's words."""
 
 from __future__ import annotations

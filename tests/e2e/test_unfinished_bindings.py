@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bindings that cannot be finished: volumes that nobody makes, a server that refuses. What is written meanwhile and after."""
 
 from __future__ import annotations

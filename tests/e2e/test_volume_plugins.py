@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volumes on a real API server: restrictions, zones, limits, and binding when the first pod needs it."""
 
 from __future__ import annotations

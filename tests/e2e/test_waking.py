@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pending pods are tried again when the world changes in a way that may help them."""
 
 from __future__ import annotations

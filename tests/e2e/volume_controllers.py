@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the volume controller and a CSI provisioner do in a real cluster, as far as a scheduler waits for it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stores for tests: a clock that is moved by hand, and short ways to make and change objects."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watches that wait for the next event."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bookmarks: a watcher to whom nothing happens still learns how far the world has got."""
 
 from __future__ import annotations

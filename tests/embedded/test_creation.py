@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the store adds to an object that is created."""
 
 from __future__ import annotations

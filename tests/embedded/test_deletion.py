@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deletions from the store."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims that pods carry with them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refusals carry what a Kubernetes Status carries."""
 
 from __future__ import annotations

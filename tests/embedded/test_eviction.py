@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Evictions respect disruption budgets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the store to the scheduler's ear."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated kubelets: what becomes of a pod once it is bound."""
 
 from __future__ import annotations

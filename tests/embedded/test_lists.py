@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists: what is in them, in which order, and of which version they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The package's list of public names is true."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deleting pods: at once, or after a grace period."""
 
 from __future__ import annotations

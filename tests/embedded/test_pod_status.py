@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patches of a pod's status: conditions by type, and the nominated node."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims are made from templates, and devices taken back when nobody uses them any more."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Listeners in the same process: told at once, in order, of what there is and of what happens."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Updates: optimistic concurrency, what a writer may change, and what counts as a change."""
 
 from __future__ import annotations

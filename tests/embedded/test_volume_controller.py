@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller of persistent volumes: what becomes of claims and volumes in the embedded cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watches of some namespace or labels: objects come and go as they come into the filter and leave it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever is written, and whenever a watch begins: its events rebuild exactly what is in the store."""
 
 from __future__ import annotations

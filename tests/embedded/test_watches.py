@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watches: every write once, in order, from any version that history still reaches."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time for controllers under test: it passes when told to."""
 
 from __future__ import annotations

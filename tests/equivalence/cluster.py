@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One cache under random events, and the ways in which a pod can be evaluated against it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may happen to a cluster. An event that cannot happen at the moment has no effect, so that any list of them is a
 story, and a shorter list is one too."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long properties are searched: a few seconds each, or as long as STEERSMAN_EXAMPLES says (a factor, such as 20)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins as people from elsewhere write them: scalar, live or with a promise, sound or broken on some nodes."""
 
 from __future__ import annotations

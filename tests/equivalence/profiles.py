@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Configurations that make the in-tree plugins behave otherwise than by default."""
 
 from __future__ import annotations

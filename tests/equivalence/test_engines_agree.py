@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The columnar engine says exactly what the scalar one says, whatever happened before, and whatever it has kept."""
 
 from __future__ import annotations

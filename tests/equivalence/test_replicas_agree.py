@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replicas that are placed together get the nodes that they would get one by one, and leave everything as it would be then."""
 
 from __future__ import annotations

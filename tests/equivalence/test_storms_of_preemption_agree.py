@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Preemptors that are found by their victims are tried as if all of them were looked at whenever a pod goes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random nodes and pods, as chains of builder calls: small enough a vocabulary that they meet each other's constraints.
 
 A `Call` prints as what it does, so that a failing example reads like code.

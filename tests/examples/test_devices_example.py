@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example with devices does what its text says."""
 
 from __future__ import annotations

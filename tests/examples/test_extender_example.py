@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The extender of examples/extender, asked by a scheduler over HTTP."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The gang of examples/gang: all of its pods, or none."""
 
 from __future__ import annotations

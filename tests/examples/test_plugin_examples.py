@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugins of docs/plugins.md do what the page says."""
 
 from __future__ import annotations

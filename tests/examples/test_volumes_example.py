@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example with volumes does what its text says."""
 
 from __future__ import annotations

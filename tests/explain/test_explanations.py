@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an explanation says of nodes and plugins."""
 
 from __future__ import annotations

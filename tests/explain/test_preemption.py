@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explanations of pods that make room for themselves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real HTTP server that plays an extender, and a scheduler that is configured to ask it."""
 
 from __future__ import annotations

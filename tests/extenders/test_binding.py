@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An extender with a bind verb binds instead of the plugins."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extenders that are slow, broken, lying or absent."""
 
 from __future__ import annotations

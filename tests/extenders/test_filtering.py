@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extenders filter after the plugins, one after the other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extenders may strike candidates of a preemption out, and name other victims."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extenders add their priorities to the scores, scaled from 0..10 to 0..100 and weighted."""
 
 from __future__ import annotations

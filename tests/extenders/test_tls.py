@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An extender behind TLS: its certificate is checked, its name may be given, and it may ask for ours."""
 
 from __future__ import annotations

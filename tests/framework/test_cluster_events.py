@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which registrations cover which events, and how events are named."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cycle state that is made when somebody looks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Integers that wrap around and cut towards zero."""
 
 from __future__ import annotations

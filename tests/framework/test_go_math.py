@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Go's float functions: where they agree with Python's, and where they must not."""
 
 from __future__ import annotations

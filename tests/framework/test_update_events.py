@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the update of a pod or a node amounts to."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Newer versions of a pod share its shape when nothing that makes it has changed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An extender that answers whatever a test wants, in threads of its own, for a scheduler in a process of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON as nobody expects it: documents that are nearly right, and texts that are nearly JSON."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman run` as a process of its own on the stub API server, as an operator would start it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server that says whatever a test wants it to say: raw lists, raw watch lines, raw answers.
 
     with StubApiServer() as server:

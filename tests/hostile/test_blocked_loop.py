@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One computation that holds the scheduling loop for long: probes are answered, and the lease is kept."""
 
 from __future__ import annotations

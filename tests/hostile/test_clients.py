@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Anybody with a route to the port: connections that say nothing, half a request, made-up tokens, answers that nobody reads."""
 
 from __future__ import annotations

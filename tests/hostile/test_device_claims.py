@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims for devices that ask for more than can be worked out in time: the pod waits, everybody else goes on."""
 
 from __future__ import annotations

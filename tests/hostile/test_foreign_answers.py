@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman run` survives extenders and API servers that answer nonsense, and goes on as soon as they make sense again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever an expression, a claim or a slice says, something with a name comes out, and soon.
 
 Expressions are put together from the functions that there are, at random; claims and slices from everything that their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a configuration file holds, it is a configuration, which prints and reads back as itself, or a ConfigError."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever an extender answers, the pod is placed, or it fails with a reason; an ignorable extender never makes it fail."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a server sends in the name of HTTP, a request ends with an answer, a refusal or a failed connection."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever a kubeconfig holds, it leads to a cluster or is refused with file and field, and nothing slips into a header."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Users write selectors, keys and names without end: what the scheduler keeps for them is bounded, and freed with the pods.
 
 In the process, with few nodes and small bounds, so that they are reached soon. What is looked at is the number of entries of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lease that is taken away, or whose renewals hang, while bindings, conditions and events are under way: no write follows.
 
 Times are those of the machine's monotonic clock, which the process and the stub share.

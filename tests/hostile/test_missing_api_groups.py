@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server without an API group: only devices can be done without; everything else is waited for, and named."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programming errors: the pod or object that trips one stands aside, the process and everybody else go on."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The harness itself: an ordinary scheduler on an ordinary server does ordinary work."""
 
 from __future__ import annotations

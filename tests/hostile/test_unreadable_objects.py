@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that cannot be read: one is set aside and named, by list and by watch alike; everything else is scheduled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects that cannot be read change nothing; after a programming error everything is as it was before."""
 
 from __future__ import annotations

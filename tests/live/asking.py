@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explanations of pods on the API server of the tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the reader is told before the tables, and instead of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pending pod of a live cluster: as it stands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod that has a node: where would it go now, and does its node still win?"""
 
 from __future__ import annotations

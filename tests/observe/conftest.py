@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No task of a test outlives it."""
 
 from __future__ import annotations

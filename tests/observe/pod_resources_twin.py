@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`/metrics/resources` by Prometheus' own client: the slow twin of `observe.pod_resources`, which a reader can check by eye."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cache against what the API server shows."""
 
 from __future__ import annotations

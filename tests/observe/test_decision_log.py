@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The last decisions, and explanations made when somebody asks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often plugins were asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics of the queue's inner life: hints of plugins, and what is kept for pods in flight."""
 
 from __future__ import annotations

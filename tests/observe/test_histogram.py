@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histograms count as those of Prometheus' client do."""
 
 from __future__ import annotations

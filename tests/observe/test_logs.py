@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Log lines in klog's form and as JSON."""
 
 from __future__ import annotations

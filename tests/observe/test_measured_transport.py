@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests to the API server in metrics, under client-go's names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names, labels and buckets are kube-scheduler's."""
 
 from __future__ import annotations

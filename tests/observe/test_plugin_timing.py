@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins that are called one by one are timed one by one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests and limits of pods, as the scheduler sums them up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Preemptions that were carried out, in metrics."""
 
 from __future__ import annotations

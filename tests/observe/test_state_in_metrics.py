@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sizes and counts that are read off the scheduler when somebody scrapes."""
 
 from __future__ import annotations

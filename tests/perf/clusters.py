@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A host on which single operations are carried out, to see what they leave behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is sent to an API server, and how pods are seen that come back from it. Requests are tested end to end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations on devices: a driver publishes them, pods and operations have claims allocated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that `createPods` makes."""
 
 from __future__ import annotations

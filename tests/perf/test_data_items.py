@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The files that upstream's dashboard reads."""
 
 from __future__ import annotations

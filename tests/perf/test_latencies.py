@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Percentiles of histograms."""
 
 from __future__ import annotations

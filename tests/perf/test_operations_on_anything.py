@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Churn, and operations that create or update objects of any kind."""
 
 from __future__ import annotations

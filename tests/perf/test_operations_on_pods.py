@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that create, delete and wait for pods."""
 
 from __future__ import annotations

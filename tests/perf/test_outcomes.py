@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whole workloads, and what becomes of them."""
 
 from __future__ import annotations

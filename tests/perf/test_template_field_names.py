@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of fields in another case."""
 
 from __future__ import annotations

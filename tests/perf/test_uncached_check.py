@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The debug mode that computes everything anew."""
 
 from __future__ import annotations

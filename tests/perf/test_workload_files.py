@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workload files: what they mean, and what is wrong with them."""
 
 from __future__ import annotations

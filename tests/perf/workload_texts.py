@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workload files and templates for tests, written to a folder."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Holds the vector form of a node-local plugin against its scalar form, on a cluster that changes.
 
 A test draws changes of nodes and pods and a few pods to be scheduled; after every change the kernels that are kept per

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A handle for plugin tests: what the framework would give a plugin, over plain lists."""
 
 from __future__ import annotations

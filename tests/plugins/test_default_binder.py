@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The binding goes to the API server through the handle's binder."""
 
 from __future__ import annotations

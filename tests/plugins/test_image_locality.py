@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that have the pod's images score higher, the more so the more nodes have them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods fit only on nodes that match their node selector, their node affinity and the affinity of the configuration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A required affinity to node names restricts the nodes before any of them is examined."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes score the weights of the preferred terms they match, of the pod and of the configuration."""
 
 from __future__ import annotations

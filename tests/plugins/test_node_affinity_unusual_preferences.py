@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Weights and terms that no API server admits: NodeAffinity's vector form treats them as its scalar form does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that need a feature of the kubelet go to nodes that declare it."""
 
 from __future__ import annotations

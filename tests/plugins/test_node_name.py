@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod that names its node fits on no other."""
 
 from __future__ import annotations

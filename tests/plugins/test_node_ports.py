@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two pods cannot use the same host port of a node."""
 
 from __future__ import annotations

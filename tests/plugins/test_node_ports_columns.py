@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodePorts says the same in its vector form."""
 
 from __future__ import annotations

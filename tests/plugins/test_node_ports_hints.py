@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which events may free a host port for a waiting pod."""
 
 from __future__ import annotations

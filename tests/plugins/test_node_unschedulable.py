@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cordoned nodes take only pods that tolerate the taint of cordoned nodes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of the active queue: priority, then time in the queue."""
 
 from __future__ import annotations

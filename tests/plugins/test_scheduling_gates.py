@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods with scheduling gates wait until the last gate is gone."""
 
 from __future__ import annotations

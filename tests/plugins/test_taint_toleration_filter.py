@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods fit only on nodes whose NoSchedule and NoExecute taints they tolerate."""
 
 from __future__ import annotations

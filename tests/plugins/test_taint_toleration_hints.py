@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which events may make a pod schedulable that no node's taints admitted."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes with fewer PreferNoSchedule taints that the pod does not tolerate score higher."""
 
 from __future__ import annotations

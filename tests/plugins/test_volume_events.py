@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The events for which the volume plugins register, as kube-scheduler's do."""
 
 from __future__ import annotations

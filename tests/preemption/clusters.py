@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster in which pods preempt: the real cycle and plugin, without a queue and without an API server."""
 
 from __future__ import annotations

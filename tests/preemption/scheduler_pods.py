@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other pods as a plugin reaches them, with an API server that can be told to refuse or to be slow."""
 
 from __future__ import annotations

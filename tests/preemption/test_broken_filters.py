@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A filter that breaks in the middle of a dry run."""
 
 from __future__ import annotations

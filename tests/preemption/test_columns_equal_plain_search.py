@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector dry run, pruned or detailed, says what the plain one says, whatever happened to the cluster before."""
 
 from __future__ import annotations

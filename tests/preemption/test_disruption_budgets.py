@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pods could not go without violating a disruption budget."""
 
 from __future__ import annotations

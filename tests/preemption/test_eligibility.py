@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pods may preempt."""
 
 from __future__ import annotations

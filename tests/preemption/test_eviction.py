@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carrying a preemption out: victims are turned back in memory, or marked and deleted; the last one goes last."""
 
 from __future__ import annotations

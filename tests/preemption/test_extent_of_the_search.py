@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many candidates are looked for, and where the search begins."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """While its victims are dealt with, a preemptor must not be tried again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What users read when preemption does not help."""
 
 from __future__ import annotations

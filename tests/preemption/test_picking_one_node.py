@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rules by which one of several candidates is picked, in their order."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Preemption from end to end: the whole scheduler on the embedded cluster, in virtual time."""
 
 from __future__ import annotations

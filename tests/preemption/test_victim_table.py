@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of possible victims follows the cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who has to go from a node, and who is spared. Both dry runs are asked: the plain one and that over columns."""
 
 from __future__ import annotations

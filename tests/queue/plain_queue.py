@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduling queue as one would explain it: no heaps, no indexes, every question answered by looking at every pod.
 
 The slow twin of `steersman.queue` for `test_queue_against_plain_model`. Every pod in flight keeps its own list of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A queue for tests: one profile, a clock that is moved by hand, and plugins that do what the test says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod that failed waits before its next attempt, longer after every failure."""
 
 from __future__ import annotations

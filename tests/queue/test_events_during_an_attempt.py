@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happens while a pod is in flight is not lost on it."""
 
 from __future__ import annotations

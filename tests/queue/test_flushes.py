@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time alone moves pods: at the end of a backoff, and after too long a wait."""
 
 from __future__ import annotations

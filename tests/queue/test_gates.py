@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PreEnqueue plugins hold pods back until an event that they registered for."""
 
 from __future__ import annotations

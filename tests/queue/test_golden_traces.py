@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Agreement with the queue of kube-scheduler on recorded traces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The heap of queued pods behaves like a sorted list."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From what a plugin registers to the rows of the queue."""
 
 from __future__ import annotations

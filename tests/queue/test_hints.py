@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events wake the pods whose rejecting plugins expect something of them."""
 
 from __future__ import annotations

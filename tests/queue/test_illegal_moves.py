@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod makes only the moves that exist; any other is a bug that tells its story."""
 
 from __future__ import annotations

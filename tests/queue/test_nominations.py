@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nominator knows for which pods room is being made on a node."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods leave activeQ in the order of the QueueSort plugin."""
 
 from __future__ import annotations

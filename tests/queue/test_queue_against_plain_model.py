@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The queue and its slow, simple twin agree about every pod after every operation."""
 
 from __future__ import annotations

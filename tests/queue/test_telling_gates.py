@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A PreEnqueue plugin that tells whom an event releases: the other pods behind its gate are left alone."""
 
 from __future__ import annotations

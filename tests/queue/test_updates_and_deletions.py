@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The queue follows the pods of the API server."""
 
 from __future__ import annotations

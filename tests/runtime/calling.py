@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What plugin methods are called with in these tests."""
 
 from __future__ import annotations

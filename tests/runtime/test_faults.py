@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A status that is no outcome at an extension point becomes a fault in upstream's words, once."""
 
 from __future__ import annotations

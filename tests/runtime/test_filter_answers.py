@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a filter may answer, and what becomes of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugin methods are found by name, with or without the cycle's state as first parameter."""
 
 from __future__ import annotations

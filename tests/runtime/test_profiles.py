@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A profile: plugin instances wired into the order of their extension points."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins from the tree, from files and from packages, each under a name of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A score is an int; everything else ends the cycle."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that wait for permission get one verdict."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Without Go and without a control plane, `make e2e` is skipped on somebody's machine and fails in CI."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lock files are what pyproject.toml asks for, complete, with hashes, and say nothing about where to get it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make matrix` says which interpreters are missing, and does not call it a success when there is none."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A release: complete, the same bytes for the same commit, and from a commit only."""
 
 from __future__ import annotations

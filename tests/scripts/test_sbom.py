@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The bill of materials lists what is in the image, with version and hashes, and is the same for the same input."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The licence line is asked of sources alone, and inserted where it does no harm."""
 
 from __future__ import annotations

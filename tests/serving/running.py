@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server on a free loopback port, and what it answers."""
 
 from __future__ import annotations

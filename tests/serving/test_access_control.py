@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Delegated authentication and authorisation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reviews at an API server, as it is asked and as it answers."""
 
 from __future__ import annotations

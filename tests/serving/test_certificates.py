@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTPS with a certificate from files, or with one of its own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients that show certificates, to a server over TLS."""
 
 from __future__ import annotations

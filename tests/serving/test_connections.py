@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one client may hold of the server: connections, time, memory. On asyncio's own event loop and on uvloop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Health answers in upstream's words."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many reviews the API server is asked for."""
 
 from __future__ import annotations

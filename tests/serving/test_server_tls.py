@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TLS of a server that runs: new certificates, versions, cipher suites."""
 
 from __future__ import annotations

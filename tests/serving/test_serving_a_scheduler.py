@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole scheduler behind the server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two servers on one port, if both permit it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Small clusters for simulations."""
 
 from __future__ import annotations

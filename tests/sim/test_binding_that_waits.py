@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Binding cycles that have to wait: permission and PreBind work, in virtual time."""
 
 from __future__ import annotations

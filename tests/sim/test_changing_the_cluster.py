@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Adding and deleting between runs."""
 
 from __future__ import annotations

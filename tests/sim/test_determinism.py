@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The same input and seed give the same result, to the byte."""
 
 from __future__ import annotations

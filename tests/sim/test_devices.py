@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices in a simulation: claims from templates, extended resources, and what comes back when pods end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a simulation ends, with and without a deadline."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explanations of a simulation: recorded, repeated, or made of the state at the end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a simulation takes: files, directories, objects; and what it says of things it cannot use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins from outside: files and classes run without being named, unless the configuration says something of them."""
 
 from __future__ import annotations

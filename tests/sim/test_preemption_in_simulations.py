@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod of higher priority makes room for itself; the victim has its grace period, in virtual time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public names of the package, and that they cost nothing until they are used."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One decision at a time."""
 
 from __future__ import annotations

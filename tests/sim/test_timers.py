@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timers of the simulated kubelets."""
 
 from __future__ import annotations

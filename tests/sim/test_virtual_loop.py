@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Coroutines wait in virtual time: nothing sleeps."""
 
 from __future__ import annotations

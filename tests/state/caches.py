@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Caches on a clock that stands still, for the tests of this package."""
 
 from __future__ import annotations

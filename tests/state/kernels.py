@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernels of the simplest kinds, for what keeps their answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod matcher and an eligibility, as plugins make them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node tables and pods for the tests of this package."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Setting the allocator never fails, whatever the C library, and can be repeated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The best rows follow single changes, and say so when they have to be looked for again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Assumed pods: in the columns at once, until they are confirmed, forgotten or too old."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watch events, in order and out of order."""
 
 from __future__ import annotations

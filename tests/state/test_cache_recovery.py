@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A change that breaks off in the middle leaves a valid cache without the pod or node."""
 
 from __future__ import annotations

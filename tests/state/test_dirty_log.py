@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The log of changed rows: readers catch up from the position at which they were exact."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests whose sum leaves int64 wrap around as upstream's do, and are given back exactly."""
 
 from __future__ import annotations

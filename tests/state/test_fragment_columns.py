@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns of kernel answers that catch up with the dirty-row log."""
 
 from __future__ import annotations

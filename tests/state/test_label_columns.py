@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requirements on node labels as columns that follow the nodes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The best rows under a mask are those of totals and mask together, whatever changed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the columns say of nodes and of the pods on them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of the node table: who gets one, who keeps one, and what happens when they run out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods nominated to nodes, and for whom of them a pod must leave room."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which objects changed since a version."""
 
 from __future__ import annotations

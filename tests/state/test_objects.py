@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store of objects other than nodes and pods."""
 
 from __future__ import annotations

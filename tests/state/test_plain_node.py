@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node as plain Python says the same as its row in the columns."""
 
 from __future__ import annotations

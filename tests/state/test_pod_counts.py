@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Matching pods per row and per topology domain, pushed as pods and nodes come and go."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of a pod in the cache: every state meets every event."""
 
 from __future__ import annotations

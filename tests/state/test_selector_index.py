@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selectors that may match a pod are found by its labels and its namespace."""
 
 from __future__ import annotations

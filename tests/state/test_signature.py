@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feasible rows and totals of a signature stay exact, however they are brought up to date."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Affinity terms of pods that run, counted by domain."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topology domains: rows with equal label values share an id; hostnames make per-domain tables per-row columns."""
 
 from __future__ import annotations

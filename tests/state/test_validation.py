@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`validate_state()` notices every column that has gone wrong, and says where and why."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from steersman import api
 from steersman.testing import make_namespace, make_node, make_pod, make_replica_set
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The harness runs the real scheduler: placements, refusals, waiting, eviction, time."""
 
 from __future__ import annotations

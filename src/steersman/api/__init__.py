@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubernetes API objects as frozen Structs, with the rules that belong to the API itself.
 
 Lowest layer but for `errors`, `clock` and `rng`. JSON, YAML and dumps come in through `codec` and `manifests`; out come

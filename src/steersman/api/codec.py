@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON and plain dicts ↔ typed objects.
 
 Used by everything that reads or writes API objects: manifests, the embedded cluster, the client. Decoding is msgspec's;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volumes of the old in-tree plugins, as the CSI drivers that replaced those plugins see them.
 
 The scheduler counts such a volume under its driver's name and checks its node affinity in the driver's terms. Only what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node affinity of an in-tree volume in terms of its CSI driver: zones under the driver's own label.
 
 In-tree volumes name their zone in the node affinity or in labels of their own, under the present label keys or under those

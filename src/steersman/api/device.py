@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dynamic resource allocation (`resource.k8s.io/v1`): the devices that drivers publish, and the classes of devices.
 
 The demand side is in `steersman.api.resource_claim`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bytes of a file → the API objects in it, still undecoded: YAML or JSON, one document or many, lists taken apart.
 
 `manifests` gives the bytes and decodes what comes out. The items of a JSON list stay views of the file's bytes until

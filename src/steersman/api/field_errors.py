@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wording of Kubernetes' field validation errors, so that messages equal upstream's.
 
 Paths are plain texts ("spec.containers[0].image"); `child` and `item` extend them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How Go quotes text. Messages have to read as upstream's do, in configuration, manifests and CEL alike."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The registry of kinds: which Struct holds which kind of object."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which texts are label keys and label values; messages equal upstream's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifests and dumps → typed objects: files, directories and standard input, in YAML or JSON, single objects or lists.
 
 The way in for everything that a user has on disk: `simulate`, `explain`, `Simulation.load`. What a file contains is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all API objects are made of: the Struct base with Kubernetes' field names, object metadata, label selectors.
 
 Every other module of this package builds on these. Objects are frozen: a change is a new object

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON that nests deeper than any API object does: cut down to a depth that every decoder takes.
 
 Decoders recurse, and Python's limits on recursion differ from version to version. `codec` comes here when decoding has

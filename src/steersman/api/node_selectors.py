@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node selectors, compiled: which nodes a pod's `nodeSelector` and node affinity admit and prefer.
 
 `required` and `preferred` are what the plugins start from; `strict` and `lazy` compile a bare `NodeSelector`, as

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How claims and persistent volumes belong together: classes, binding, the claims of a pod.
 
 Rules that the scheduler's volume plugins and the controllers of the embedded cluster share. All functions look at API

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods: what is to be placed, with the fields of spec and status that placement depends on."""
 
 from __future__ import annotations

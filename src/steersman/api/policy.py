@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may displace whom: priority classes and disruption budgets."""
 
 from __future__ import annotations

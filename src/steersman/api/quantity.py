@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Resource quantities ("500m", "1.5Gi", "2e3") with Kubernetes' exact arithmetic.
 
 Texts from API objects come in (`meta.Quantity`), integers for the scheduler go out: `milli_value_of` for CPU,

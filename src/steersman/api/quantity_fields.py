@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where quantities stand in an object, found from the types of its fields; and the first one that cannot be read.
 
 A quantity stays text until somebody calculates with it (`quantity`). Whoever takes objects in asks here before, so that an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dynamic resource allocation (`resource.k8s.io/v1`): what claims ask for and what was allocated to them.
 
 The supply side, devices and their classes, is in `steersman.api.device`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The constraints a pod states about where it may run, and the taints that nodes answer with.
 
 Pure data; the rules are in `steersman.api.node_selectors`, `steersman.api.tolerations` and the plugins.

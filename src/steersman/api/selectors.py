@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Label selectors, compiled: what is written in an object (`meta.LabelSelector`) becomes a hashable `Selector`.
 
 Equal selectors compare equal however they were written, so that results can be cached per selector or per requirement.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equal parts of pods, stored once.
 
 Pods of one template differ in little but name and node, yet each decoded pod has containers, tolerations and labels of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Persistent storage: claims, volumes, classes, and what CSI drivers report about nodes and capacity."""
 
 from __future__ import annotations

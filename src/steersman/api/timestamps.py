@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times as API objects write them (RFC 3339) and as clocks give them (seconds since the epoch)."""
 
 from __future__ import annotations

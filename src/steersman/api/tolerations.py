@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which taints a pod tolerates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks on objects that came from a user's files instead of an API server, which would have made them.
 
 Only what would otherwise surface later as a crash or a silent absurdity: quantities.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where volumes come from: the sources that pods and persistent volumes name, as far as scheduling depends on them.
 
 Sources of pods and of persistent volumes differ only in fields that the scheduler does not read (secrets), so that one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of the volumes there are a claim gets.
 
 A volume that is set aside for the claim comes first; otherwise the smallest that is large enough, and of equally small

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What owns or selects pods: services and controllers.
 
 Default topology spreading reads the selectors of the first four; the embedded controllers run all of them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML text → plain dicts and lists, read the way Kubernetes reads it.
 
 That is YAML 1.1 as go-yaml understands it: `yes` and `on` are booleans, `0777` is octal, but times stay texts and nothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scheduler of a real cluster, put together: `steersman run`. The only place that knows all the parts.
 
     RunOptions ─► effective (configuration, gates, plugins) ─► run ─► exit code

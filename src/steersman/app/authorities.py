@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whom client certificates are believed: from files, and from what the API server tells every component of its own.
 
 Flags ─► files ─┐

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bindings in flight, and other tasks that the scheduler hands to its host: at shutdown they finish or are undone.
 
 A task that breaks ends alone: the others, and the scheduler, go on.

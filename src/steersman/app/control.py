@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may be asked of a running program from outside: by signals, or by whoever runs it in their own process."""
 
 from __future__ import annotations

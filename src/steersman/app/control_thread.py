@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The second thread of a running scheduler: lease, probes, TLS, reviews and pages have a loop of their own there.
 
     scheduling loop (main thread)                    control loop (this thread)

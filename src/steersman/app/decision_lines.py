@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decisions and bindings as lines of the log, with kube-scheduler's texts and verbosities.
 
 Told by the scheduling loop what was decided, and by the measured scheduler what was bound.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From options to what is in force: the configuration with flags applied, feature gates, known plugins.
 
 Everything that can be wrong in files and flags is found here, before anything is connected.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTPS server of a running scheduler, made from the options. Health checks as upstream has them.
 
 The server lives in the control loop. Health checks read what others publish: none of them asks the scheduling loop.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The event loop of a running scheduler: uvloop where there is one, which does TLS at half the cost."""
 
 from __future__ import annotations

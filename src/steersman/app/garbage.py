@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python's garbage collector and a cluster that is known: what was there at the start is not looked through again and again.
 
 A full collection holds both threads; with 50,000 pods it takes some 90 ms. Objects of the API are frozen and refer to nothing

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the scheduling loop turns: it beats, and the control thread watches.
 
 `Heartbeat` runs in the scheduling loop and measures how late it is woken; `Watchdog` runs in the control loop. When there has

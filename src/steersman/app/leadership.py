@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A term of office between the two threads: the election stands in the control loop, the leader works in the scheduling loop.
 
 control loop      acquire ─► hold, renewing ───────────────────────► release, or LeaseLost

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many files and connections the process may have open: as many as it may ever have, as Go's programs do at their start.
 
 The soft limit, often 1,024, is for programs that use select(); the hard one is the operator's.

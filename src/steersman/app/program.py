@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of a running scheduler, from following the cluster to the orderly end.
 
     informers synced ─► elected ─► scheduling ─► stop ─► bindings finish or are undone ─► all written ─► lease released

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entrance: options in, exit code out. Opens what the program needs, and closes it.
 
 effective ─► connect ─► control thread, transports, extenders, bindings ─► Program.run

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Drives the scheduler: pod after pod while the queue has any, and the queue's timers.
 
 Woken by `queue.on_ready`. Between two pods everybody else (watches, bindings, requests) may run. Nothing that goes wrong with

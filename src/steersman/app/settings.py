@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an operator may say to `steersman run` on the command line. Made by the command, read by `effective` and `program`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signals of the operating system: SIGTERM and SIGINT ask for the end, SIGUSR2 for a dump."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work in the background that must not end the process: what fails is logged, counted and begun again."""
 
 from __future__ import annotations

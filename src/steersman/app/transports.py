@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connections of a running scheduler. What is urgent must not queue behind what is plentiful.
 
     scheduling loop   objects and bindings share the configured limits, events have limits of their own; both are fenced

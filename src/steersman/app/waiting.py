@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting for one of two things without leaving the other behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler put together: one assembly for real clusters, simulation, benchmarks and tests.
 
 `Scheduler` owns queue, cache, profiles and cycle; the host (an embedded or a real cluster) feeds `ingest`, implements

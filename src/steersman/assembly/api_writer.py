@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the scheduler writes to the API server. Implemented by the embedded cluster and by the HTTP client's dispatcher."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduling cycle of a pod in which extenders have a say.
 
     PreFilter, Filter ─► extenders filter ─► Score ─► extenders prioritize ─► select ─► assume, Reserve, Permit

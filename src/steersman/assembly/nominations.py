@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nominated pods as the cycle sees them: by node, each with what is computed from a pod once.
 
 The queue's nominator says who is nominated where, and which nodes changed in that since it was last asked.

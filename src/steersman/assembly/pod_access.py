@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other pods, for plugins that make room: what the scheduler knows of them, and writes through the host's `ApiWriter`.
 
 Implements `framework.handle.PodAccess`.

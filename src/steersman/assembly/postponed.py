@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attempts whose cycles were postponed: the work that they wait for is done here, in slices, beside everything else.
 
     cycle ─► Postponed ─► slice, pause, slice, pause … ─► ready ─► cycle again

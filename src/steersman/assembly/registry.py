@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every plugin that Steersman itself offers: those of `plugins`, and preemption, which rests on the cycle."""
 
 from __future__ import annotations

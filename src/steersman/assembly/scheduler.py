@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queue, cache, profiles and cycle of one scheduler, put together; and what happens to a decision.
 
     ingest ─► queue ─pop─► cycle ─► Scheduled ─► binding

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The binding cycle of one pod.
 
     Scheduled ─► PreBindPreFlight ─► WaitOnPermit ─► PreBind ─► Bind ─► PostBind

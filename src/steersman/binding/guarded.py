@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A coroutine that cleans up even if it never runs. Used by `cycle` for the tasks it hands to its host.
 
 A host that shuts down may cancel a task before its first step, or close a coroutine that it did not start. Python then

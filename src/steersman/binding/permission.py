@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """WaitOnPermit: the verdict on a pod that plugins asked to wait for. Used by `cycle`, on a `runtime.waiting_pods` entry."""
 
 from __future__ import annotations

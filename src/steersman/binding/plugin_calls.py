@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls to the plugins of the binding cycle: PreBindPreFlight, PreBind, Bind. Used by `cycle`.
 
 A method may be a coroutine or a plain function. Whatever it does comes back as a status; a coroutine that does not come

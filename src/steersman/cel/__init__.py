@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CEL, the Common Expression Language, as far as selectors of devices need it: with upstream's types, functions and texts.
 
 The way of an expression: `lexer` and `parser` (with `macros`) make a tree (`ast`), `checker` gives it types from the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`+ - * / %` and the sign: integers of 64 bits that report overflow, doubles, texts, lists, times.
 
 Each operation is looked up by the class of its left operand. A class that has none of it is `no such overload`, with or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The syntax tree: what the parser builds (macros already expanded), the checker annotates and the planner compiles.
 
 Every node has an `id`, the key of the checker's type and reference tables, and the `offset` of the character that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closures for variables and what is selected from them: `a.b`, `a["b"]`, `a.?b`, `a[?0]`, `has(a.b)`.
 
 A chain of selections is one closure. It walks from its base over the qualifiers; each costs 1, and the chain as a whole

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closures for operators and functions.
 
 Where the checker settled on one overload it is called directly, with a look at its arguments only if their types are not

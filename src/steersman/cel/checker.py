@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types for every node, and the overloads that calls resolve to; what does not fit is an issue.
 
 The rules are upstream's: operands decide among overloads, type variables are bound as calls are resolved, and a value of

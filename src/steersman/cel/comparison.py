@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equality and order of values: `==`, `in`, `<`, and everything that sorts.
 
 Numbers of different types are compared by value, lists and maps by content; any other two types are simply not equal.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`int()`, `string()`, `timestamp()` and the other functions that turn a value into one of another type."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What evaluation costs, in upstream's units: an expression that becomes too expensive for a device is stopped.
 
 Looking up a variable or a field costs 1, building a list 10, a map 30; a call costs what `of_call` says, even if it or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How functions are declared: a name, overloads with signatures, and what computes them.
 
 A signature is written as `string.(int) -> string` for a function of a value and `(string) -> Quantity` for a free one;

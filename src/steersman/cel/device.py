@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selectors of devices: what comes in is an expression and a device, what goes out is whether the device is selected.
 
 `compile_device_selector` parses, checks and plans an expression once; the allocator evaluates it for many devices.

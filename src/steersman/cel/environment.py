@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an expression may name: the `device` variable with its fields, types, and all functions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compiled expressions by text, bounded by the length of all texts: what an expression takes depends on its length, and
 users write any number of them."""
 

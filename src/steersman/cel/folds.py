@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Closures for comprehensions: everything that `all`, `map`, `cel.bind` and the other macros expand to.
 
 An error in a step does not end the loop: the accumulator holds it as a `Failure`, and the steps that follow may absorb

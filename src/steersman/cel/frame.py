@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One evaluation: the device, local variables, and what it has cost so far.
 
 A planned expression is a tree of closures that take the frame and give a value, or raise `CelError`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Characters to tokens; what is no token is an issue and is skipped, as upstream's lexer does."""
 
 from __future__ import annotations

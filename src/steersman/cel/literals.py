@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values of literals: numbers in range, and texts and bytes with their escapes resolved."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls that the parser rewrites: `has`, `all`, `exists`, `map`, `filter`, `cel.bind`, `optMap`, `sortBy` and their kin.
 
 A macro takes the builder, the offset of the call, its target and its arguments. It returns the tree that the call stands

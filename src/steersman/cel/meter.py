@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an evaluation may take besides upstream's cost, which does not cover everything: `+` on lists costs 1 whatever
 their length, and comparing two nested lists as much as comparing two numbers.
 

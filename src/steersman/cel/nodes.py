@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds nodes with fresh ids; shared by the parser and the macros, whose nodes all point to the macro's call."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tokens to a syntax tree, by recursive descent with operator precedence; macros are expanded on the way.
 
 What is wrong with the tokens `token_stream` says. Behind the first mistake that cannot be repaired parsing stops.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A checked tree to closures: done once per expression, so that evaluating it for a device is only calls.
 
 Lists, maps and conversions of constants are computed here; a conversion that fails is an error of the expression.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Timestamps and durations as texts, and the parts of a moment in a time zone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tokens in front of the parser: taking them, demanding them, and saying what is wrong with them.
 
 Messages are those of upstream's generated parser. It repairs a mistake where one token less or one token more makes sense

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The static types of the checker, and how they are written in messages."""
 
 from __future__ import annotations

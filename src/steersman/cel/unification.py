@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which types fit which, and what type variables stand for: the algebra of the checker, without any state of its own.
 
 A `Substitution` maps the names of type variables to types. It is extended when an overload or an assignment fits, and left

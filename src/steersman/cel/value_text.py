@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How upstream's language writes values into texts: floats and lists, where messages or results show them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The values of expressions: Python's own where they fit, and small frozen classes for the rest.
 
 | CEL | here |

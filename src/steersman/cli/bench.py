@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman bench`: workload files in scheduler_perf's format in, throughput and latencies out."""
 
 from __future__ import annotations

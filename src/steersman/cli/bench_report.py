@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `steersman bench` prints: a line per measurement, latencies below, and what could not be measured."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman conformance`: golden bundles, agreement per area, the first differences."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of commands that look at a live cluster, and how they reach it. Used by `explain` and `doctor`."""
 
 from __future__ import annotations

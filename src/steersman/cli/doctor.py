@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman doctor`: is a cluster ready for Steersman, and is anybody in its way?"""
 
 from __future__ import annotations

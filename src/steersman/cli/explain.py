@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman explain`: why a pod of a live cluster is where it is, or nowhere. Reads, and changes nothing."""
 
 from __future__ import annotations

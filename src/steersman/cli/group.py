@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command `steersman` itself: its subcommands, and what becomes of errors.
 
 Every error is one line on standard error. Exit codes: 0 all is well, 1 the answer is no (differences, pods that failed), 2

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way to the terminal: everything that commands print passes through here, and foreign text leaves its tricks behind.
 
 Lines are the command's own; what stands in them may be anybody's (`printable`).

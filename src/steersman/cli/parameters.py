@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of several commands, and values that need more than a string: durations, switches, lists, feature gates."""
 
 from __future__ import annotations

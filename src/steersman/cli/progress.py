@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The progress bar of long runs, on terminals only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman run`: schedules a real cluster. Flags as kube-scheduler has them (`run_flags`, `run_serving_flags`)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The flags of `steersman run` about scheduling: configuration, cluster, lease, logs. Spelt as kube-scheduler spells them.
 
 `scheduling_flags` declares them; the other functions make of the given values what `steersman.app` understands.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The flags of `steersman run` about its HTTPS endpoints: where, with which certificate, and for whom."""
 
 from __future__ import annotations

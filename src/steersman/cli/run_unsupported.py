@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flags of kube-scheduler that mean nothing here: each is refused with what there is instead, not silently ignored."""
 
 from __future__ import annotations

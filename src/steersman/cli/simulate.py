@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman simulate`: manifests and dumps in, placements out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of a simulation as text, or as the document that JSON and YAML show."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The only package that speaks HTTP outward: to API servers and to extenders.
 
 connect(Choice(kubeconfig=…), os.environ) ─► Connection ─► http_transport ─► RateLimited

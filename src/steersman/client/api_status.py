@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refusals as API servers write them: a `Status` in the body of an answer, or in an ERROR event of a watch → `ApiError`."""
 
 from __future__ import annotations

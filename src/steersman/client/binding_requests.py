@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bindings as requests: each pod is bound at most once, and it is remembered when nobody knows whether it was.
 
 Used by `dispatcher`. A request without an answer may have been carried out; what is said of the pod then could be said of one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies that come through aiohttp, read up to a limit: an answer without an end must not fill the memory.
 
 Used by `transport` for what goes through a proxy and for the refusals of streams, and by `extenders`. Deadlines are the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that others fill (tokens, certificates, kubeconfigs), read up to a limit: one may be a device without an end."""
 
 from __future__ import annotations

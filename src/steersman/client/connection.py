@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the API server is and how to speak to it: what `kubeconfig` and `in_cluster` find out and `transport` needs."""
 
 from __future__ import annotations

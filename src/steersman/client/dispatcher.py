@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the scheduler writes, sent to the API server: bindings, status, events, deletions, volumes, devices.
 
 Implements `assembly.ApiWriter`. What somebody waits for is a coroutine; failures and events are queued (`status_updates`,

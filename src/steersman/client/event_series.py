@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Equal events become one with a count, as client-go counts them. Without I/O; `events` writes what comes out.
 
 The first of its kind is written, the second turns it into a series, further ones are only counted here; the count is written

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Event of events.k8s.io/v1. Written by `events`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events about pods, written to events.k8s.io/v1 in the background. The dispatcher reports, `event_series` counts.
 
 Events are for people: when the server is slow they are dropped and counted, never waited for.

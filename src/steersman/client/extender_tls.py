@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The TLS settings of an extender, as Python's ssl module wants them. Used by `extenders`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What extenders are sent and what they answer: the JSON of `kube-scheduler/extender/v1`.
 
 Go writes these types with their Go names (`NodeNames`) and reads them whatever the case of their letters, so that

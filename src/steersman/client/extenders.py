@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extenders over HTTP. Made from the configuration, asked by the cycle, preemption and the binding driver.
 
 Every call is one POST of JSON with a deadline and a limit for the answer; whatever goes wrong is an `ExtenderError`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether this process may still write: asked right before every request that changes something in the cluster.
 
 `lease` publishes until when the lease holds, from a thread of its own; `FencedTransport` and the extenders ask, in the thread

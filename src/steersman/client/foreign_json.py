@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The one place that decodes JSON which others wrote: API servers, extenders, issuers of tokens, credential programs.
 
 Whatever is wrong with it (no JSON, no UTF-8, another type, numbers without end, nested without end) is one error,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may stand in a header of a request, by the rules of Go's HTTP client: nothing that could begin another header.
 
 Kubeconfigs and token files are written by others. `kubeconfig_user` refuses what cannot be sent when it reads it, naming file

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers in HTTP/1.1, put together as bytes arrive. Without I/O; `keep_alive` reads.
 
 A server may be broken or hostile: everything that it can make long has a limit, and what is not HTTP/1.1 to the letter is a

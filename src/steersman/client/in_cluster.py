@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cluster around a pod: address from the environment, token and authority from files that the kubelet keeps fresh."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that the scheduler reads, followed at once: one reflector per kind, all feeding one ear.
 
 Pods come last: they are followed when everything they depend on is known. Scheduling starts after `wait_synced`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP/1.1 with as little in between as possible: requests with small bodies, answered as a whole, on kept connections.
 
 Used by `transport` for everything but streams and proxies. A binding is a request of some 300 bytes and an answer of 200; a

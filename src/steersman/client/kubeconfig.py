@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From kubeconfig files, the environment and flags to a `Connection`.
 
     files ─► merged (`kubeconfig_files`) ─► context ─► cluster: address, TLS, proxy

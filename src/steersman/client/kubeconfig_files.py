@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kubeconfig files, read and merged: for every name, and for the current context, the first file that has it counts.
 
 `kubeconfig` makes a connection of what comes out; every entry remembers its file, for relative paths and for complaints.

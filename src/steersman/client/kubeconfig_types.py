@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kubeconfig file as it is written. Only what a client without a terminal needs; other fields are ignored."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The user of a kubeconfig → where its credentials come from. Called by `kubeconfig`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Leader election: of several schedulers, the one that holds the lease acts.
 
     acquire ─► lead, renewing ─► lead returns, or is cancelled ─► release

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lease that a leader holds, as `lease` reads and writes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Lease of coordination.k8s.io/v1: who may act, and until when. Read and written by `lease`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Chunks of bytes, as a connection delivers them, become the lines of a watch. Without I/O; `transport` reads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lists and watches of one kind, typed. In comes JSON from the `transport`, out go objects for the `reflector`.
 
 An object that cannot be read comes out as `Unreadable`: the others of the list, and the lines after it, are as good as ever.

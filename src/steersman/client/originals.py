@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects as the API server wrote them, for extenders: the Structs hold only what the scheduler itself reads.
 
 `list_watch` hands over what it decodes, `extenders` sends it on. Kept is no more than the configured extenders are shown.

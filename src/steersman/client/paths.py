@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where the API server keeps things: the paths of collections, objects and subresources."""
 
 from __future__ import annotations

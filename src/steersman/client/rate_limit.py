@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No more requests per second than configured: a token bucket, and a transport that takes from it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One kind of objects, kept equal to what the API server has: lists, then watches, and lists again when it must.
 
     list ─► replace ─► watch ─► changed, deleted ─► ear (`ingest`)

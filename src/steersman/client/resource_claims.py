@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResourceClaims as the scheduler writes them: finalizers, allocation, users; created and deleted for extended resources.
 
 Used by `dispatcher`. Merge patches of what differs: the Structs hold only some fields of the object, and the others must

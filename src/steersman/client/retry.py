@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When to ask again: growing, jittered pauses, and which failures are worth another attempt.
 
 The dispatcher wraps its requests in `retrying`; the reflectors, which never give up, use `Backoff` alone.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rights that a scheduler needs at the API server: the one table of them.
 
 `doctor` asks the API server for each; the tests hold the shipped RBAC, and every request that is made, against it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects of the API server that cannot be used, by name: nothing else may suffer from them, and nobody overlooks them.
 
 The `reflector` of each kind puts them here and takes them out again; `/debug/cache`, the log and metrics show them. An object

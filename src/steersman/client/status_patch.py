@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The patch that sets a condition or the nominated node of a pod: a strategic merge, of nothing but what differs.
 
 Without I/O; `dispatcher` sends it.

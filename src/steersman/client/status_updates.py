@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Updates of pods' status that nobody waits for: one at a time per pod, and of several that wait, one that says it all.
 
 The dispatcher puts failures in; workers send them. However slow the server is, no more wait than there are pods.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time and chance as one dependency of everything in this package that waits: `retry`, `rate_limit`, the reflectors, leases.
 
 Tests give a clock that jumps instead of sleeping.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TLS as a connection wants it: whom to trust, what to show, which name to expect. `kubeconfig` makes it for `transport`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests and streams over HTTP: the one seam between everything that speaks to an API server and the network.
 
 In come method, path and body, out come answers, or `ApiError` and `ConnectionFailed`. `rate_limit` wraps a transport,

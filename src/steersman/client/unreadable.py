@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An object that cannot be used: who it is, what is wrong with it, and what stands in for it.
 
 Made by `list_watch` when decoding fails, and by the `reflector` when the scheduler refuses an object. Nothing stands in for

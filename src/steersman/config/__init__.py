@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scheduler configuration: `KubeSchedulerConfiguration` v1 files, feature gates, and the legacy `Policy` API.
 
 `load` turns a document into a typed configuration in kube-scheduler's stages (decode, defaults, validate), `build` and

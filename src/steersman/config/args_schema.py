@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The v1 types of plugin arguments as tables, with the core types that occur in them.
 
 Part of the tables in `schema`. `decoder` finds the table of an argument object by its kind.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation of plugin arguments, with kube-scheduler's texts.
 
 `validation` calls it with the path of the arguments in the document; `effective_configuration` calls it for NodeResourcesFit,

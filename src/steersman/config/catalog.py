@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The in-tree plugins of v1.36: which extension points each implements, and which are on by default.
 
 Facts only. `defaults` merges the default list with a document, `effective_configuration` uses the capabilities to spread

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What differs between two configurations, in the terms of their documents.
 
 Used by the command line. Profiles and plugin arguments are matched by name, so that an inserted profile does not make

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler configuration as the rest of the program sees it: every default applied, names in snake_case.
 
 Made by `loader`, checked by `validation`, expanded to what really runs by `effective_configuration`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Decode stage: text to the values of a configuration document, strictly.
 
 Reads YAML or JSON (`yaml_tree`, `json_tree`), looks at apiVersion and kind, decodes by the tables of `schema` and

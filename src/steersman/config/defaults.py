@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defaulting: what a document says, completed to a configuration.
 
 Takes the result of `decoder`. Most defaults are the defaults of the Structs themselves; here are those that depend on other

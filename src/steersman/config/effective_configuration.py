@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build stage: what really runs with a configuration. One ordered list per extension point, and weights.
 
 Follows `validation`. Takes profiles and the capabilities of the registered plugins (see `catalog`). The checks are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The errors of a configuration document: the stage that failed and every problem it found, in kube-scheduler's words.
 
 `decoder` raises what `field_kinds` has written into a `DecodeLog`; `validation` and `args_validation` make a `FieldError` per

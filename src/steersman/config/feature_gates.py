@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feature gates of v1.36 that the scheduler reads: their defaults, and parsing of `--feature-gates`.
 
 `defaults` and `args_validation` ask whether a gate is on; the command line makes a `FeatureGates` from its flag. Gates

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The kinds of values a configuration field may have: how each is decoded strictly, and how it is printed.
 
 `schema` and `args_schema` compose them to tables, one per v1 type. Decoding follows kube-scheduler's JSON decoder: null means

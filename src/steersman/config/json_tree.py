@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON text as a tree that keeps what a strict decoder must see: order, repeated keys, the literal of every number.
 
 First station of decoding for documents that begin with `{`; `yaml_tree` builds the same tree from YAML, and `field_kinds`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Entrance to the package: text in, configuration out.
 
 Runs the stages in order: `decoder`, `defaults`, `validation`. Building what runs from it is `effective_configuration`'s work.

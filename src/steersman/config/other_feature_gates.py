@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names of the v1.36 feature gates that the scheduler knows but does not read. Data for `feature_gates`."""
 
 from __future__ import annotations

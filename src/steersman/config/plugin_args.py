@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of the in-tree plugins, as the plugins receive them: every default applied.
 
 Made by `decoder` and `defaults`, checked by `args_validation`, handed to plugins by the runtime. A Struct made without

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Printing a configuration as a v1 document, the way kube-scheduler writes one.
 
 The reverse of `decoding` and `defaults`: everything is spelled out, so that loading the result gives the same

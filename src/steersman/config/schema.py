@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The v1 types as tables: field name in the document, attribute in the typed configuration, kind of value.
 
 Read by `decoder` (strictly: a field that is not here is unknown) and by `printing`. Two tables make plain dicts rather

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a YAML 1.1 scalar means, by the rules of the YAML library that Kubernetes uses.
 
 `yaml_tree` asks here for every scalar. The rules differ from PyYAML's in many corners: `y` is a boolean, `1e2` and `09`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """YAML text as the JSON tree that kube-scheduler would see, with the repeated keys it would complain about.
 
 First station of decoding for everything that does not begin with `{`. PyYAML scans and parses; the meaning is given

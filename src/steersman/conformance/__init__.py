@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Agreement with kube-scheduler on golden bundles: one runner per kind of bundle, results as differences."""

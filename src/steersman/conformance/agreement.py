@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cases counted per area, and differences in a form that fits on a line."""
 
 from __future__ import annotations

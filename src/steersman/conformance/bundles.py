@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Golden bundles: files with one JSON document per line, of one of three kinds, run and compared line by line.
 
 `steersman conformance` is a thin layer over `run_bundle`; what happens to a line is the business of `scenarios` and `compare`,

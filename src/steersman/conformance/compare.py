@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares a result of ours with the expected one, at the strictest level of the corpus' FORMAT."""
 
 from __future__ import annotations

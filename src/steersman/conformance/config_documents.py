@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the configuration documents of a golden bundle and compares each stage with what kube-scheduler did.
 
 A line holds a document and the outcome: an error of the decode, validate or build stage, the defaulted configuration,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices of placed pods in golden scenarios: reported, then written into the claims, or kept in memory where the reference
 did so."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every conformance runner reports, and the generic comparison of JSON values."""
 
 from __future__ import annotations

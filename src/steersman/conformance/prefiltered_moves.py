@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Moves of waiting pods by a coarse preselection instead of hint functions, as golden queue traces record them.
 
 kube-scheduler keeps `AssignedPodAdded` and `AssignedPodUpdated` for tests of its queue; no host here uses them. A newly

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugins that queue traces speak of, built from a trace's `config`.
 
 In come the profiles as JSON, out go `QueueProfile`s with simple gates and hint functions; `queue_traces` replays the

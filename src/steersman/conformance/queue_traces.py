@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replays recorded operations of kube-scheduler's queue on ours and compares everything after each of them.
 
 A trace (format: `FORMAT-queue-config.md`, part 1) holds a queue configuration, operations with their times, and for

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replays golden scheduling scenarios: a small cluster, pods one after the other, and what kube-scheduler decided.
 
 In come parsed scenario documents (see the corpus' FORMAT), out go results in the same format. Each pod gets one cycle of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of the scheduler that a golden scenario needs: cache, profiles and cycle, with nominations kept by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volumes of placed pods in golden scenarios: reported, and then kept reserved, since no controller ever binds them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scalar plugins that promise what their answers depend on, as kernels: cached like the in-tree ones.
 
 A plugin makes the promise with `depends = Depends.NODE` or `Depends.NODE_PODS`, and names what it looks at in the pod with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Diagnosis and score tables read off the kernels of a signature: the slow half of the columnar engine.
 
 Used when a pod did not fit, and for explanations; never on the way to a successful placement.

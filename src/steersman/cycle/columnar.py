@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fast engine: signatures answer for all nodes at once; plugins without a vector form are asked where it matters.
 
 A pod's signature (see `state.signature`) is looked up, or put together from the kernels of the profile's columnar plugins.

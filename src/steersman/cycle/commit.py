@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of a successful cycle: assume the pod on the node, reserve, ask for permission; undo all of it on refusal."""
 
 from __future__ import annotations

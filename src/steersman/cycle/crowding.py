@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The nodes to which other pods are nominated: there a pod must leave room for its rivals, and fit without them as well.
 
 Part of one evaluation of the columnar engine. What local filters (`local_filters`) object to is found by a few operations on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a pod could not be placed: the rejecting plugins, and the message that users read in events.
 
 The text is upstream's: ``0/5 nodes are available: 2 Insufficient cpu, 3 node(s) had untolerated taint(s). …``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What one evaluation of a pod against all nodes yields, whichever way it was computed.
 
 Two engines make it: `scalar` asks the plugins node by node, as upstream does, and is easy to check by eye; `columnar` uses

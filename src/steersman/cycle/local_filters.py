@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The filters that matter for one pod, when each of them looks at nothing but the node and the pods on it.
 
 Put together from a signature. With them a what-if question about many nodes needs no plugin: a kernel either depends on the

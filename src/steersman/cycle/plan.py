@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a profile's plugins are evaluated: by kernels where possible, one by one otherwise. Decided once per profile.
 
 Comes from a `Profile`; used by the columnar engine to put signatures together.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The PostFilter phase: plugins that may make room when nothing fits, asked until one succeeds."""
 
 from __future__ import annotations

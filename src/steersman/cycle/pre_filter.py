@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The PreFilter phase: skips, rejections of the whole pod, and restrictions to some nodes, merged in configured order.
 
 The answers come from a callable per plugin, so that the scalar engine can ask the plugin and the columnar one can use

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Replicas, placed one after the other without what would be the same for each of them.
 
 A signature that is complete answers for every pod of its template: there is nothing to merge, nobody to ask, nothing to

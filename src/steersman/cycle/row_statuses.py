@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Statuses of many nodes as row numbers: names are looked up when somebody wants to read them.
 
 Made by `column_report` for a pod that fits nowhere; preemption works on the rows.

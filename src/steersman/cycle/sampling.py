@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An explicit percentageOfNodesToScore: stop after enough feasible nodes, and start the next search where this one ended.
 
 Unset, or 0, means all nodes: looking at every node costs little here. Order of search and rounding are upstream's: nodes

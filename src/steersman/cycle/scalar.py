@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plain engine: every plugin is asked for every node, as upstream does it.
 
 The specification of the columnar engine, its stand-in where a what-if question is asked about a single node, and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One pod, from the queue to a decision. Plain synchronous code over the state: no I/O, no clock but the injected one.
 
 profile ─► skip? ─► PreFilter, Filter ─┬─► Score ─► select ─► assume, Reserve ─► Permit ─► Scheduled

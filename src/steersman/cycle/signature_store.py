@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which signatures are kept: those that were asked for more than once, and a few that are new.
 
 Every row of the cluster has a place in a signature, so that there cannot be many. Where no two pods have the same template,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds or makes the signature of a pod.
 
 Fragment columns are shared between signatures and between profiles' plugins of one instance, and live as long as one of these

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What-if questions about single nodes, put to a profile's plugins by the plain engine. Implements `framework.handle.WhatIf`.
 
 Preemption asks them for every node on which making room might help.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is a cluster ready for Steersman, and is anybody in its way? `steersman doctor`.
 
     examine(transport, …) ─► access, versions, clock, lease, other schedulers, pods nobody serves ─► Report of Findings

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """May the scheduler do what it has to? Every right of the table, asked of the API server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Do this machine and the API server agree about the time?
 
 Leases are judged by monotonic time and survive a skew; certificates, tokens and the times in events do not.

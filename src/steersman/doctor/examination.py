@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All checks, one after the other. In comes a patient, out goes a report; a check that cannot be made is a finding too."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a check found: one line, and what to do about it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who holds the lease that the scheduler would stand for, and which other schedulers hold theirs?"""
 
 from __future__ import annotations

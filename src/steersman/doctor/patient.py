@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is examined: a cluster, as one user sees it, and the configuration that a scheduler would run with there."""
 
 from __future__ import annotations

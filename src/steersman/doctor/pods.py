@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Does more than one scheduler place pods of the same name, and do pods ask for one that nobody runs?
 
 Events tell: each names the scheduler and the instance that wrote it. The API server forgets them after an hour or so.

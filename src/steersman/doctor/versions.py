@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is the API server of a version that goes with ours, and does it serve the kinds that scheduling looks at?"""
 
 from __future__ import annotations

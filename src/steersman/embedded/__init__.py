@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The embedded cluster: an in-process store with the list and watch semantics of a kube-apiserver.
 
     store = Store(clock, admission=KubeAdmission())

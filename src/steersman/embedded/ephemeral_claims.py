@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller of ephemeral volumes: makes the claims that pods carry with them, and lets them go with the pod."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the embedded cluster refuses, in the terms of a Kubernetes `Status`: code, reason and message.
 
 Raised by the store and everything on top of it. Messages are worded as a kube-apiserver words them.

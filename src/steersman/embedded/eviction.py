@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Eviction: deleting a pod only if its disruption budget allows it.
 
 What `kubectl drain` asks for; the scheduler's preemption deletes instead. Budgets count as their status says: nothing

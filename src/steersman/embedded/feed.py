@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the store to the scheduler: what the reflectors of a real cluster's API do, without the network in between."""
 
 from __future__ import annotations

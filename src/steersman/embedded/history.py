@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The log of all writes, bounded: what watches read.
 
 `Store` appends one commit per resource version; a `Watch` remembers only the version up to which it has read. A slow

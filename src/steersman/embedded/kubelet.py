@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulated kubelets: pods that are bound to a node run there, finish, and go when they are deleted.
 
 Listens to the store and writes back to it. Time passes elsewhere: the driver of virtual (or real) time implements

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names and uids that the store assigns: different for every object, the same in every run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subresources of pods: binding, status and graceful deletion, by the rules of a kube-apiserver.
 
 The scheduler's binding driver calls `bind` and `patch_status`, preemption `delete`; `eviction` builds on it. All of them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a provisioner makes of a claim: the new volume, usable where the selected node is.
 
 Called by the controller in `volumes`. The nodes that share the volume are those with the same values of the driver's topology

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller of ResourceClaims: makes the claims that pods want from templates, and takes devices back.
 
 A pod that asks for a claim by template gets one of its own, and is told its name in `status.resourceClaimStatuses`. A claim

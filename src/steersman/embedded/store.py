@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The embedded cluster's store: typed objects by kind and key, versioned as a kube-apiserver versions them.
 
 Manifests, the simulated kubelets and the scheduler's bindings write here; the scheduler's ingest listens through

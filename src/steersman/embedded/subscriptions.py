@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """In-process listeners, called at commit time: the fast way from the store to the scheduler.
 
 `Store` publishes every commit here. A listener may write to the store itself; what it writes is delivered after the

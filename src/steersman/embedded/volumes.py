@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller of persistent volumes: binds claims, has volumes provisioned, and takes back those that are released.
 
 Listens to the store and writes back to it, as the simulated kubelets do; what a new volume looks like is in `provisioning`.

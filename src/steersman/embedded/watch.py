@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watches: the writes to some kinds of objects, in order, each exactly once, from a resource version on.
 
 Made by `Store.watch`. `drain` takes what there is, iteration as well; `async for` also waits for more. A watch with a

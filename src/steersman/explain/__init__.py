@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a pod is where it is, or nowhere: every node × every plugin, with verdicts and scores.
 
     explain(profile, pod, evaluation, nodes)      # of one scheduling cycle, before anything is assumed

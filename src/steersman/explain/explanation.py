@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An explanation as data: what every plugin said of every node for one pod, and what came of it.
 
 Made by `making`, printed by `text`. All names are Kubernetes'; `to_dict` gives them in camelCase.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes explanations of evaluations.
 
 The evaluation knows which nodes fit, which plugin objected first to each other node, and all scores. What the plugins after

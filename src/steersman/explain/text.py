@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An explanation as text: a few lines on the pod, a table of scores, a list of objections.
 
 A cell of the score table reads `raw/normalised/weighted`. Of a large cluster, only so many nodes are shown as are wanted: the

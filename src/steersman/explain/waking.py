@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What would wake a rejected pod, in words: the events that the plugins which rejected it have registered for.
 
 In come the registrations of a profile (`runtime.Profile.hints`); out goes, per plugin, a list for people. A plugin's hint

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The contract: all that a plugin may import besides `steersman.api` and numpy.
 
 A plugin derives from the extension points it takes part in (`plugin`), answers with `Status` values (`status`), sees pods

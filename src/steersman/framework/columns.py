@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of a plugin: kernels that answer for many nodes at once.
 
 Every node has a *row*. A columnar plugin makes, for a pod, a *kernel* bound to the node columns; the kernel answers for a

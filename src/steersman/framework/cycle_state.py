@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What plugins hand from one extension point to the next within one scheduling cycle.
 
 A plugin writes under a key of its own in PreFilter or PreScore and reads it in Filter, Score and later. Evaluating

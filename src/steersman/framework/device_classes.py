@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extended resources that are backed by devices: which DeviceClass a resource name stands for.
 
 A class is asked for by the name that its `spec.extendedResourceName` gives it, or by the prefix below and its own name.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What happens in the cluster, in the words of the scheduling queue.
 
 Watch events come in at `ingest`, which turns an old and a new object into `ClusterEvent`s (for Pods and Nodes with the

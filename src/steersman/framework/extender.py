@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An extender: a service outside of the scheduler that is asked after the plugins. Implemented by `client.extenders`.
 
 Everything that talks to it is a coroutine; a fault raises `ExtenderError`. What becomes of it is up to the caller: an

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Go's int64 arithmetic, which wraps around and cuts towards zero, where Python's is exact and rounds down.
 
 For amounts that no cluster has but a manifest may name: scores of such nodes must equal kube-scheduler's, too. Plugins

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Floating-point functions with the very bits that Go's `math` package gives.
 
 Scores must equal kube-scheduler's, and a logarithm that differs in its last bit may round a score the other way.

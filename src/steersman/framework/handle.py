@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the framework gives a plugin when it is made: other objects of the cluster, the clock, the gates.
 
 A plugin that wants none of it has no constructor. Otherwise it is `__init__(self, args, handle)`: `args` is the typed

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a hint function needs first: the objects of a cluster event with their types.
 
 The queue hands every hint function the old and the new object of an event as plain objects, because one function may be

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a plugin sees of one node: the Node object and the pods that run, or are assumed to run, on it.
 
 `state` implements this twice: over the columns, and as an overlay for "what if" questions. Resource amounts are integers:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node columns as vector forms of plugins read them: one row per node, and tables that count pods.
 
 `state` implements `NodesView` and everything behind it and keeps it up to date; plugins only read. `columns` says what

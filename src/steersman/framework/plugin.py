@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The extension points: one base class each, under upstream's names.
 
 A plugin is a class with a `name` that derives from the points it takes part in, for example

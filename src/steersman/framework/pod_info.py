@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod as the scheduler handles it: the API object plus everything that is computed from it once.
 
 Pods of one template share the expensive part, `PodShape`: requests, ports, parsed affinity terms. Shapes are interned

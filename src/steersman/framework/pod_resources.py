@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pod asks of a node, and what a node offers, as integers.
 
 The rules are the API's: containers add up, init containers run one after the other beside the sidecars started before

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other pods that a plugin wants to be tried at once, for example the rest of its gang.
 
 A plugin adds them in any phase from PreFilter to PostBind. They move to the active queue, whatever they wait for, when the

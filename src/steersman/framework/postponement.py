@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Work that is too long for a scheduling cycle, which nobody else can run beside.
 
 A plugin whose handle says `postpones` may end the cycle with `CyclePostponed`. The host does the work that comes with it in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What makes the shape of a pod: `pod_info` interns shapes by these keys.
 
 Everything that decides where pods of a template may go is in the key, and nothing that only tells one of them from another: its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The outcome of one plugin call: a value, never an exception.
 
 Every extension point of the framework answers with a `Status`; `None` is the success that costs nothing. The codes and

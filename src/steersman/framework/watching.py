@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the scheduler watches, and who is told: shared by the client of real API servers and the embedded cluster."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One method per kind of change. In come old and new objects, out go calls to the cache, the listers and the queue.
 
 The order matters and is upstream's: the cache learns of a new object before the queue is told, so that a woken pod finds

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `ingest` asks of an object before anything is changed: that all of it can be read which is text in the API but a
 number or a time to the scheduler.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """After a programming error in the middle of a change: the state is made whole again, without the change.
 
 `handlers` comes here before it lets the exception go on. The earlier version of the object is put back where that works; an

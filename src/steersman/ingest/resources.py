@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the queue calls the kinds of the API."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A live cluster, looked at once and left as it was: `steersman explain`.
 
     read ─► ReadCluster ─► LiveScheduler (the same assembly; writes are refused) ─► explain_pod ─► LiveExplanation

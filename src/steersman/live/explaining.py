@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why a pod of a live cluster is where it is, or nowhere: `LiveExplanation` of a cluster that was read.
 
 A pending pod is looked at as it stands. A placed one is taken out of its node first: where would it go now, and does its

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One list of everything that the scheduler watches. In comes a transport, out go the objects.
 
 Optional API groups that the server does not have are left out and named, and so are objects that cannot be read; any other

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The writer of a scheduler that must not write: every attempt is a fault of ours, and says so."""
 
 from __future__ import annotations

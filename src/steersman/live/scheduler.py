@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler that `explaining` asks: the usual assembly, fed once, whose decisions are not carried out."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What operators see of a running scheduler: metrics, logs, decision records, dumps.
 
 `MeasuredScheduler` is `assembly.Scheduler` with `Metrics`, `MeasuredTransport` a `client.Transport` with `ClientMetrics`;

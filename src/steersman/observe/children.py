@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The series of one metric by the values of its labels. Each is made, and looked up in Prometheus' client, once."""
 
 from __future__ import annotations

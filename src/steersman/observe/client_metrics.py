@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests to the API server as metrics, under client-go's names. Written by `measured_transport`, in both threads."""
 
 from __future__ import annotations

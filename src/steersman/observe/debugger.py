@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the scheduler believes, as text, and where that differs from what the API server shows. Pure functions.
 
 Hosts call them on SIGUSR2 and for `/debug/cache` and `/debug/queue`. Every node and pod is looked at, which takes long: texts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The last decisions of a scheduler: a bounded ring of short records, and explanations made when somebody asks.
 
 The host hands in what `schedule_one` returned; `/debug/decisions` shows it. A record costs a small object and keeps no

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics are declared with full names on one registry: what `metrics` and `client_metrics` have in common."""
 
 from __future__ import annotations

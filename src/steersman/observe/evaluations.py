@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often plugins are asked (plugin_evaluation_total), counted by templates of pods: one number per attempt.
 
 `measuring` counts; `exposition` turns the numbers into series when somebody looks. Which plugins have nothing to do for a pod

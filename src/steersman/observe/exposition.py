@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metrics as text for Prometheus.
 
 In the loop that schedules, what can be read off the scheduler's state is copied into the metrics: sizes of queue and cache,

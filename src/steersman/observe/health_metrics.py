@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of health checks: `/metrics/slis`. They count whenever somebody looks at the summary of a path."""
 
 from __future__ import annotations

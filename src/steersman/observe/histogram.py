@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histograms that cost next to nothing to write, unlike those of Prometheus' client: no locks, one search by bisection.
 
 Written by one thread, in most cases the one that schedules; another may read them to render, and may see an observation whose

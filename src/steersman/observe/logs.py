@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Log lines as Kubernetes components write them: text in klog's form, or JSON; with verbosity levels.
 
     log = logs.set_up(verbosity=2)

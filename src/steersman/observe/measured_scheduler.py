@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler with metrics. Which of the two is built is decided once; `assembly.Scheduler` itself measures nothing.
 
 pop ─► cycle ─► decision ─► binding ─► bound, or failed          the scheduler

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A transport with metrics. `app` puts it next to the network, below the limit that requests have to wait for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns what happens to a pod into metrics: when an attempt began, what its phases took, and how it ended.
 
 `MeasuredScheduler` tells it; `plugin_timing` tells it of plugins. Everything about an attempt that is under way is kept by the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler's metrics under kube-scheduler's names, labels and buckets, so that existing dashboards work.
 
 `measuring` and `timed_ingest` write them while the scheduler works; `exposition` adds what can be read off its state, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Times the plugins of a profile by wrapping the calls that it consists of; a profile that is not wrapped costs nothing.
 
 In comes a `runtime.Profile`, out comes one with the same plugins in the same order. What a call took goes to a `Stopwatch`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every pod asks for, and may use at most: `/metrics/resources`, one series per pod and resource.
 
 Made of the listers when somebody looks, and of nothing else; upstream counts the same way. Written pod by pod, without

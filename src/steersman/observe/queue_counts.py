@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the queue tells a measured scheduler: its counts, and how long plugins' queueing hints take."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long work in slices, so that nobody else waits for it: what generators yield, collected while the loop turns.
 
 Used for pages that show every node or pod. What they read may change between two slices; each generator says what that means.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What every task of the event loop is doing: `/debug/tasks`, what a dump of goroutines is elsewhere."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler's ear with a stopwatch: what taking in each kind of event costs. Stands before `ingest.Ingest`.
 
 A host that wants event_handling_duration_seconds feeds this instead of `scheduler.ingest`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Benchmarks in scheduler_perf's format: workload files in, pods per second and latencies out.
 
     cases = load("performance-config.yaml")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real API server, with the scheduler of this process on it, as `steersman run` would connect it.
 
     operations ─► ApiServerCluster ─HTTP─► API server ─watch─► PodWatcher ─► ingest ─► queue ─► cycle ─► Dispatcher ─HTTP─► …

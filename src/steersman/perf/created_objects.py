@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The objects that operations create: nodes, pods with their volumes, what device drivers publish, and allocated claims.
 
 In comes an operation, out come the drafts that `workload_executor` creates, in the order in which they are created.

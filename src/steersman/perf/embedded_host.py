@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The embedded cluster in real time, with the whole scheduler assembly on it.
 
     operations ─► EmbeddedCluster ─► store ─► ingest ─► queue ─► cycle ─► StoreWriter ─► store, events

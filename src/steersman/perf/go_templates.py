@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of Go's text templates that workload files use: `{{ .Index }}`, `{{ .Count }}` and arithmetic on them.
 
 `templates` hands in the text of a file, with the index and number of the object that is to be made. What is in braces is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operations of a workload, as they stand in a file: one Struct per opcode, with upstream's field names.
 
 `workload_files` decodes them; `preparation` replaces `$names` by the workload's values; `workload_executor` carries them out.

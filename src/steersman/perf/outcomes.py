@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What became of a workload: measured, failed, or not possible here; how it compares with its threshold; and as JSON.
 
 The JSON is what upstream's performance dashboard reads: data items with buckets, a unit and labels, in one file per topic,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wait until so many pods of a namespace are scheduled, or have been tried: counted as they change, not polled.
 
 Operations that end when their pods are scheduled use it, and the operation `barrier`.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A selected workload made ready to run: everything that can be wrong with it is found here, before anything is run.
 
     Selected ─► parameters, templates, feature gates, configuration ─► Prepared ─► `workload_run`

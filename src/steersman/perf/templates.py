@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Template files → API objects: one file makes any number of objects, each from its index.
 
 `created_objects` and the operations that create or update anything ask for a `Draft`. A file without expressions

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operations that are spread over time: churn, slow deletions, pods in a steady state.
 
 `workload_executor` awaits them, or lets them go on in the background while other operations run.

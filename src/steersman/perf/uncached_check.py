@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The debug mode: whatever the scheduler decides with kept columns is computed anew, node by node, and compared.
 
 An observer of scheduling cycles. The plain engine keeps nothing from one pod to the next and asks every plugin for every

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carries out the operations of one workload on a host, one after the other, and measures where they say so.
 
     Prepared ─► operations ─► WorkloadExecutor.step ─► BenchCluster

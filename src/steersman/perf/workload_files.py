@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workload files in scheduler_perf's format → test cases: operations once, workloads with parameters many times.
 
     performance-config.yaml ─► load ─► TestCase ─► select ─► Selected ─► `preparation`

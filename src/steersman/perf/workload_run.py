@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a prepared workload on a host of its own and says what became of it.
 
 Prepared ─► host ─► operations (`workload_executor`) ─► WorkloadOutcome

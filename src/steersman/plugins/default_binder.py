@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DefaultBinder: writes the binding of a pod to its node through the API server.
 
 Bind only, and normally the last plugin of that point. How a binding reaches the API server (over HTTP, or into the

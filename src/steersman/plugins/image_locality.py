@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ImageLocality: prefers nodes that already have the pod's images.
 
 Score only, without normalisation. An image counts with its size, scaled down to the share of nodes that have it, so

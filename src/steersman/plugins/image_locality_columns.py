@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of ImageLocality: for each image of the pod, the rows that have it.
 
 How much an image counts depends on how many nodes there are and how many of them have it. When either changes, all rows

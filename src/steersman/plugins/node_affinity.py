@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeAffinity: pods run on nodes whose labels they ask for.
 
 PreFilter compiles what the pod demands, leaves the plugin out when that is nothing, and restricts the nodes when the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of NodeAffinity: terms are conjunctions of label columns, which the view keeps up to date.
 
 What a pod demands is brought into one form, alternatives of which one must hold: a set of terms, each a set of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeDeclaredFeatures: a pod that needs a feature of the kubelet fits only on nodes that declare it.
 
 PreFilter infers from the pod's spec which features it needs and leaves the plugin out when there are none; Filter looks

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of NodeDeclaredFeatures. Few pods need a feature: no column is kept, the nodes themselves are asked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeName: a pod that names its node in `spec.nodeName` fits on no other.
 
 Filter only. Pods with a node name normally never reach a scheduling cycle; the rule also serves what-if questions.

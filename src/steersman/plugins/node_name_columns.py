@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of NodeName: all rows but one are rejected."""
 
 from __future__ import annotations

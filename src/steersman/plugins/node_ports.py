@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodePorts: two pods cannot use the same host port of a node.
 
 PreFilter leaves the plugin out for pods without host ports; Filter compares the pod's ports with those in use on the

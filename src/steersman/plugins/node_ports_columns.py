@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of NodePorts: only rows on which some host port is in use can be in conflict, and those are few."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeUnschedulable: cordoned nodes (`spec.unschedulable`) take no pods.
 
 Filter only. The exception are pods that tolerate the taint which the node controller puts on cordoned nodes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of NodeUnschedulable: the column of cordoned nodes is the answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PrioritySort: the order of the active queue.
 
 QueueSort only. Pods of higher priority come first; among equals the one that has been in the queue for longer.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The in-tree plugins by name. Out-of-tree ones are added by `runtime.registry`."""
 
 from __future__ import annotations

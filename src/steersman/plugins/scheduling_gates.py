@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SchedulingGates: a pod with `spec.schedulingGates` does not enter the active queue.
 
 PreEnqueue only. The update that removes the last gate wakes the pod.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TaintToleration: taints keep pods away that do not tolerate them.
 
 Filter rejects nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; Score counts the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of TaintToleration: taints are judged once per distinct set of them, then gathered by row."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VolumeRestrictions: disks that cannot be attached twice, and claims that only one pod of the cluster may use.
 
 PreFilter looks for claims with the access mode ReadWriteOncePod that are in use, Filter rejects every node while there are

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of VolumeRestrictions: an exclusive claim in use rejects every row; disks are looked at node by node.
 
 Disks that pods name directly are a thing of the past, so that they get no columns.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VolumeZone: a volume that says in its labels in which zones it can be used is used there.
 
 PreFilter collects the zone and region labels of the volumes that the pod's claims are bound to; Filter compares them with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of VolumeZone: zones and regions of the pod's volumes against the nodes' label columns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Making room: DefaultPreemption and what it decides with.
 
     evaluator (candidates, dry_run or column_dry_run, disruption_budgets) ─► PreemptionReport ─► executor

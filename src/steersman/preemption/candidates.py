@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node on which preemption would help, with the pods that would have to go; and how the best of several is picked.
 
 The rules are upstream's, in upstream's order: each leaves the candidates that are best by it, until one is left. Where

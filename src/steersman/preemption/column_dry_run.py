@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector dry run: all nodes at once, where the pod's filters look at nothing but the node and the pods on it.
 
     local filters ─► Removal (who helps) ─► as many as the search wants ─┬─► reprieve, pruned by priority ─┬─► best

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DefaultPreemption: when no node fits, find one where pods of lower priority can make room, and make it.
 
 PostFilter decides (`evaluator`) and sets the eviction in motion (`executor`); PreEnqueue holds the preemptor back while

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pod disruption budgets as preemption reads them: which pods of a node could not go without violating one.
 
 Comes from the listers' PodDisruptionBudgets; used by the dry runs. Budgets do not forbid a preemption, they make it

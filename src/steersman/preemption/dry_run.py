@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plain dry run: which pods of which nodes would have to go, found by asking the plugins as upstream does.
 
     DryRunQuestion ─► nodes, as far as the search wants to go ─► candidates ─► DryRuns

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From "no node fits" to the node on which making room costs least.
 
     eligible? ─► nodes whose rejection can be resolved ─► dry runs ─► candidates ─► extenders ─► pick one ─► PreemptionReport

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carries a preemption out, off the scheduling cycle: victims go, the preemptor is held back until that is under way.
 
 Comes from the plugin with the decision. A victim that waits for permission, or whose PreBind work is not done, is turned

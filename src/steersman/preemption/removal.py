@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What removing all pods of lower priority would leave, on every node at once. The first half of the vector dry run.
 
 Works where a pod's filters are local (`cycle.local_filters`): then a node helps exactly if it passes the filters that look at

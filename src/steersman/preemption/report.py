@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a preemption was decided, as a value: for explanations, conformance and decision records.
 
 Made by the evaluator, carried by the result of PostFilter.

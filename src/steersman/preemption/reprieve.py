@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Putting removable pods back in thought, on many nodes at once: whoever does not fit beside the preemptor is a victim.
 
 The second half of the vector dry run, for nodes whose pods go back in the order of importance: no disruption budget would be

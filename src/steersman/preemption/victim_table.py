@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pods of all nodes as columns, each node's most important first: what the vector form of the dry run works on.
 
 Follows the logs of the node table: only rows that changed since the last preemption are written again. A cluster in which

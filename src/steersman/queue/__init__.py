@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduling queue: activeQ, backoffQ, unschedulable pods, pods in flight, hints and nominations.
 
 Between `ingest`, which tells it of pods and cluster events, and `cycle`, which pops pods and puts failed ones back.

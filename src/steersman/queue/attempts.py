@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two ends of an attempt to schedule a pod: a pop puts it in flight, a failure brings it back.
 
 `scheduling_queue` takes the pod out of a sub-queue before the first, and puts it into one (with `requeue`) after the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """backoffQ: pods whose last attempt failed a moment ago, and who must wait before they are worth another one.
 
 Two heaps: pods that were rejected, which a pop may take early when activeQ is empty, and pods whose attempt ended with

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reasons to try an unschedulable pod again: a cluster event, an update of the pod itself, or too long a wait.
 
 `scheduling_queue` calls in here; `hints` says which pods an event may help, `requeue` where those go. Every method

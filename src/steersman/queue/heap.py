@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A priority queue of pods with access by key; activeQ, the backoff queues and the unschedulable pods are made of it.
 
 Pods mostly arrive in the order in which they leave: of two pods with the same priority the later one goes behind the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Is an event a reason to try a waiting pod again? The plugins that rejected the pod decide, with their hint functions.
 
 In come the registrations of all profiles; out goes, per pod and event, a `Strategy`. Which registrations an event

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods in flight, and what happened in the cluster meanwhile.
 
 While a pod is being scheduled, events pass it by: they could have woken it if it had already been waiting. So events

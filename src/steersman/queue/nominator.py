@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nominations: pods for which room is being made on a node.
 
 Preemption nominates a pod's node before the API server knows of it, so the nominator is ahead of

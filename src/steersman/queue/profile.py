@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of the queue: durations, and of each scheduling profile who may gate its pods and which events may wake them."""
 
 from __future__ import annotations

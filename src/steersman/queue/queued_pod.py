@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod on its way through the queue: what the queue remembers about it, and where it may go next.
 
 `QueuedPodInfo` is made when a pod is added, moves between the sub-queues, is handed to the scheduling cycle by a pop

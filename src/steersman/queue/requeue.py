@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where a pod goes next: into activeQ, into backoffQ, or to the unschedulable pods.
 
 `scheduling_queue` calls in here with a pod that is new, woken, flushed or back from an attempt. PreEnqueue plugins have

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduling queue: all pods that want a node, and the rules for when each of them is tried next.
 
 Pods come in from `ingest` (add, update, delete) and from the end of failed attempts; cluster events come in from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The places where pods are kept, together: activeQ, the backoff queues, the unschedulable pods, the pods in flight.
 
 `scheduling_queue` makes a `SubQueues` and lends it to `requeue`, `event_moves` and `attempts`, which move pods between the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The unschedulable pods: rejected or gated, waiting for an event that may change that.
 
 Pods are indexed by the plugins that rejected them, because an event concerns only a few plugins: a node that gets a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From configuration to callable plugins: the registry, profiles, and the one way in which plugins are called."""
 
 from steersman.runtime.faults import CycleAborted, PluginError

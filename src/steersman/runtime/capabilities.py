@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which extension points the registered plugins implement: what the configuration is expanded against."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which Reserve and PreBind plugins a pod concerns, remembered by shape: most pods concern none of them."""
 
 from __future__ import annotations

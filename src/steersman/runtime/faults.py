@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A plugin that breaks: turned into one clear status, never into a traceback."""
 
 from __future__ import annotations

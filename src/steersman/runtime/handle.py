@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The handle that plugins get: a thin front of the state. Implements `framework.handle.PostFilterHandle` and
 `DevicesHandle`, which is all of it."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds the methods of a plugin by name and makes each callable in one uniform way.
 
 A method may leave out the leading `state`; answers may be given in the short forms that `framework.plugin` allows. Both

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods whose PreBind work is under way: until they are being bound, preemption may call the work off.
 
 Filled by the binding driver around PreBind; `framework.handle.PodInPreBind` is what others see of a pod here.

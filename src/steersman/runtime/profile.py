@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A profile: one set of plugin instances with their order and weights, ready to be called.
 
 Made from the effective configuration and a registry by `build`; used by the queue (PreEnqueue, hints), the cycle and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From an effective configuration to profiles: makes every plugin once per profile and wires it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every plugin that a configuration may name: the in-tree ones, installed packages, and single files.
 
 A package offers plugins through entry points of the group ``steersman.plugins``; `--plugin file.py` offers every plugin

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that wait for permission: decided and reserved, not yet bound.
 
 Filled by the binding driver after Permit said Wait; plugins, preemption and ingest may allow or reject a pod. The driver

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTPS server of a running scheduler: health, metrics and debugging, with delegated access control.
 
 `Server` serves `Endpoints`, which `scheduler_endpoints` fills from `observe`; `listener` and `connections` bound what clients

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who may see what: delegated to the API server by TokenReview and SubjectAccessReview, with answers kept for a while.
 
 `server` asks `AccessControl` before every request. `AccessReviews` is implemented by the client. A request without a token

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TokenReview and SubjectAccessReview at a real API server: `access.AccessReviews` on a client's transport."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Questions to the loop that schedules: handlers run elsewhere, and may not touch what belongs to it.
 
 `of_a_scheduler` asks; a host with a second thread says how (`app.control_thread`), one with a single loop asks at once.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server's certificate: from files, or a self-signed one that lives as long as the process. Used by `server_tls`."""
 
 from __future__ import annotations

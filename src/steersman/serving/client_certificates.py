@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who shows a client certificate: a user, or a proxy in front that says in headers who the user is.
 
 TLS has verified the certificate against all authorities that were ever trusted (`server_tls`); here counts who issued it now.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections to the server, with a limit for everything that a client may make it wait for or keep.
 
     accepted ─► handshake ─► head of a request ─► answer ─► head of the next ─► …

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the server shows, as the host provides it, and the handlers that turn it into answers. Used by `server`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Health checks as kube-apiserver's machinery answers them: `/healthz`, `/livez`, `/readyz`. No I/O.
 
 A check is asked when somebody looks. Reasons of failures go to the log and to `/readyz/<check>`, which needs access rights;

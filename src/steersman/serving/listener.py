@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Listening sockets: accepts connections, shakes hands with each beside the others, and survives whatever goes wrong in that.
 
 Used by `server`. `connections` decides who may stay.

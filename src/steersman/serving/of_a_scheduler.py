@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The endpoints of a running scheduler: fills `Endpoints` from `observe`. Hosts add their health checks.
 
 Handlers may run beside the loop that schedules: what belongs to it they ask for (`Ask`), what is frozen they write themselves.

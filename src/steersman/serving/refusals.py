@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refusals as Kubernetes words them: `Status` objects for clients that read JSON. Used by `server`."""
 
 from __future__ import annotations

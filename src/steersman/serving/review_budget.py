@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many reviews the API server is asked for: a bucket for all, a smaller one for each client, a bound on those under way.
 
 Used by `access`. Whoever sends made-up tokens uses up their own share, and not that of others.

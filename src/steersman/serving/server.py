@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTPS server of a scheduler, usually on port 10259.
 
     connection ─► gate ─► request ─► access control ─► handler ─► answer      401, 403, 429 and 500 as Kubernetes words them

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TLS of the server while it runs: its certificate is read again when the files change, trusted authorities may be added.
 
 Made from `TlsOptions`; `server` listens with `context`, which stays the same object.

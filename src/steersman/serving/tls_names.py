@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Versions and cipher suites of TLS by the names that Kubernetes' flags have for them, and as the ssl module knows them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Simulation: the very same scheduler on the embedded cluster, in virtual time.
 
 `Simulation` is the way in; `Driver` runs the scheduler, `EmbeddedWriter` carries its decisions out, `VirtualLoop` lets

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the scheduler on the embedded cluster in virtual time.
 
     ┌► schedule pods while there is something to pop ─► nothing left ─► move the clock to what comes next ┐

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The events that a scheduler writes about pods, kept in memory: equal ones are counted, as an API server's clients do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Plugins from outside: which there are, and which of them the configuration gets without naming them.
 
 A plugin that is handed to a simulation (a file, a class) is meant to run: it is enabled in every profile unless the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An event loop whose time is a `ManualClock`: nothing sleeps, and nothing but its owner moves the clock.
 
 `tasks` owns one. `run_ready` runs everything that is due at the present moment and says when something else will be, so

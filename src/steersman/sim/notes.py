@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the reader of a result should know about the input: one line each, none when all is well."""
 
 from __future__ import annotations

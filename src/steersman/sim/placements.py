@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where each pod is, at the end of a run: bound when, or pending since when and why.
 
 Reads the embedded cluster, the scheduler's queue and what the writer noted. About the pods that came without a node; pods

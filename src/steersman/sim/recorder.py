@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Explanations in a simulation: recorded while the scheduler decides, or made of the state that a pending pod faces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a run came to: placements, pending pods, utilisation, events, and explanations on request.
 
 Made by `Simulation.run`; a picture of that moment, which later runs do not change.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public API: a cluster in memory, kube-scheduler's decisions, virtual time.
 
     sim = Simulation.load("cluster.json", config="sched.yaml", seed=1)

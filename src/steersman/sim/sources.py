@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a simulation is given, as objects: paths of manifests and dumps are read, objects are taken as they are.
 
 `Simulation` stores the objects in the order that comes out of here: what others refer to first, pods last, each kind in the

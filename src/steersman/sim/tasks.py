@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tasks of a simulation: binding cycles that have to wait for a permission or for a plugin's own work.
 
 The scheduler hands its coroutines to `spawn`; the driver lets them run between decisions and while time passes. Most

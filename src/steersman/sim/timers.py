@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is to be called when: the simulated kubelets' idea of the future. The driver moves the clock and calls `run_due`."""
 
 from __future__ import annotations

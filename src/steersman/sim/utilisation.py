@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How full the nodes are: what pods request of what nodes offer. Read from the scheduler's own sums."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keeps the C library from handing the memory of temporary columns back to the system after every operation.
 
 With glibc's defaults a freed block of 128 KiB at the top of the heap goes back at once, and the next numpy operation on

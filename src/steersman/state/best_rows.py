@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The rows with the greatest totals of a signature, kept while single totals change.
 
 Placing a pod changes the total of one row: it leaves the rows that share the greatest total, or goes ahead of them for a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scheduler cache: nodes and pods as the scheduler believes them to be, assumed pods included.
 
 Watch events come in from `ingest`, assume and forget from the cycle and the binding driver. Every change goes through the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which rows changed, in order: how cached columns catch up without looking at every row.
 
 A reader remembers the position `end` at which it was exact; everything appended since then is what it has to look at

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Count tables: how many pods match a selector, per row and per topology domain.
 
 Made and pushed by `pod_counts`; read by kernels. A table by domain refers to the table by row, and nothing but kernels refers

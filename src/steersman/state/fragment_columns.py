@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns of kernel answers, kept up to date by the dirty-row log.
 
 One column per plugin and fragment, shared by every signature with that fragment. Below `FEW` changed rows the kernel's

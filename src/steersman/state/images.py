@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which nodes have which container images, cluster-wide. Written by `NodeTable`, read for ImageLocality."""
 
 from __future__ import annotations

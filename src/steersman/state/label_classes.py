@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods with the same namespace, labels and termination state form a *label class*: every selector treats them alike.
 
 `pod_counts` matches classes, not pods. A new selector finds the classes that it may match by namespace or, for label keys that

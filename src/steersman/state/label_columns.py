@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node labels and taints as interned columns; requirements evaluated once per distinct value, then gathered.
 
 Columns appear when somebody asks for them, follow the nodes as long as somebody refers to them, and are freed afterwards: which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The label keys of pods that decide anything: those that some selector in use refers to.
 
 Pods that differ in other labels only share their signature. Counted by those who bring selectors: count tables (`pod_counts`)

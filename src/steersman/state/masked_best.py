@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The best rows of a signature without those that a filter of the whole cluster rejects, kept from pod to pod.
 
 Whoever keeps away from its own kind rejects one more row with every pod that is placed. So the mask of one cycle is compared

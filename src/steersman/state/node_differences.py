@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which changes of a Node object matter: kubelets write to it all the time. Asked by `node_table` for every update."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The node columns: one row per node, and everything that is counted per row.
 
 Written by the cache (`state.cache`) on node and pod events and on assume; read by kernels through the protocol

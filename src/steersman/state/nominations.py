@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nominated pods by node, and for whom of them a pod must leave room: its *rivals*, on all nodes at once.
 
 Written by whoever knows the nominations, a node at a time (`assembly.nominations`); read by the cycle and by preemption. The

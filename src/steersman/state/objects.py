@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Objects of the cluster other than nodes and pods, as last seen: what `framework.handle.Objects` shows to plugins.
 
 Written by `ingest`; a version per kind lets readers keep what they computed until something changes, and tells them what.

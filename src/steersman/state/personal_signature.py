@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The signature of a pod with volume claims: what it shares with the others of its shape, and what its claims decide.
 
 Each of its claims is another object; where it may go follows from the volumes behind them. Kernels for that are made for one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node with its pods as plain Python: the readable twin of the columns, and the overlay for "what if" questions.
 
 Filtering with nominated pods and the preemption dry run copy a node into a `PlainNodeInfo`, add or remove pods there and

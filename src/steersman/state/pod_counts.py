@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many pods match a selector, per row and per topology domain; pushed as pods come and go.
 
 The matching is done once per label class. A new matcher looks at the classes that it may match, a new class at the matchers

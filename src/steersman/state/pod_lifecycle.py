@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life of a pod in the cache, as a table.
 
 A pod enters by being assumed (the scheduler decided) or added (the API server says so). What a stale or repeated watch

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scores relative to the greatest among the feasible rows: the part of a signature that depends on which rows these are.
 
 A signature adds the normalised scores to what its rows are worth in themselves, and has them normalised again when a row

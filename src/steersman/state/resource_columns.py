@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Amounts of resources by row: what nodes offer, and what the pods there request.
 
 Operators choose what nodes offer, but any user can write the name of a resource into a pod. So cpu, memory and ephemeral

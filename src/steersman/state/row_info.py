@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One row of the columns as the `NodeInfo` that scalar plugin methods see."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which of many selectors may match a pod: found by the pod's labels and namespace, without asking every selector.
 
 Most selectors demand a certain value of some label, or reach certain namespaces only. Each is filed under one such demand, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that all columnar plugins of a profile treat alike share a signature: feasible rows and totals, kept exact.
 
 A signature combines fragment columns. What depends on the node alone is combined once and follows the node log; what

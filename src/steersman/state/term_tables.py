@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Affinity terms of existing pods, counted per domain of the term's topology key.
 
 InterPodAffinity is symmetric: a pod that is there already may object to, or ask for, the pod that comes. Equal terms of

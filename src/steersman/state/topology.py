@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Topology domains: which rows share the value of a label key, as small integers.
 
 Filled from node labels by `NodeTable`; read by count tables and by the kernels of PodTopologySpread and InterPodAffinity.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recomputes from the nodes and pods everything that the columns hold, and tells the first difference as a story.
 
 The slow twin of every write in this package: nothing here is incremental. `Cache.validate_state()` calls it; tests do so

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """For authors of plugins, and for Steersman's own tests: builders of API objects and of what plugins see.
 
     pod = make_pod("web-0").label("app", "web").req(cpu="1").anti_affinity("zone", {"app": "web"})

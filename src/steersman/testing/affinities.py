@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How `PodBuilder` adds terms to the affinities of a pod."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What all builders share: chains that never change what they were called on, and deterministic uids.
 
 web = make_pod("web-0").label("app", "web")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A few nodes with their pods, as plugins see them: pods go where `spec.nodeName` says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builders for devices: slices of devices, classes, and claims for them.
 
 make_slice("a").on_node("a").device("gpu-0", model="h100").device("gpu-1", model="a100")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A whole scheduler in a test: the real assembly on an embedded cluster of a few nodes, with a plugin under test enabled.
 
     harness = Harness(plugins=[CheapNodes], nodes=[make_node("a").label("price", "10"), …])

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make_node`: nodes for tests.
 
 make_node("n1").capacity(cpu="4", memory="8Gi").label("zone", "a").taint("dedicated", "db").obj()

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builders for the objects around pods and nodes: namespaces, services, controllers, disruption budgets.
 
 make_namespace("shop").label("team", "a").obj()

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make_pod`: pods for tests, in the words of the scheduler.
 
     make_pod("web-0").label("app", "web").req(cpu="500m", memory="1Gi").spread("zone", selector={"app": "web"}).obj()

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Label and node selectors in a few words, for the builders of pods and workloads.
 
 {"app": "web"}                          labels that must be equal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builders for storage: claims, volumes, classes, and what CSI drivers publish.
 
 make_claim("data").storage_class("fast").asks("10Gi")

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regular expressions match as upstream's engine matches them, and none takes forever."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Patterns that other dialects know and this one does not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Legacy policies are read strictly, from YAML and JSON, and give a configuration that loads."""
 
 from __future__ import annotations

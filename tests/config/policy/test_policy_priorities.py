@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Priorities become score plugins with weights."""
 
 from __future__ import annotations

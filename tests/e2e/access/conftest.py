@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A control plane with RBAC, the shipped objects, and a log of everything that their service account asks for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A control plane on which deploy/ has been applied, and Steersman as its service account: with those rights only."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything in deploy/ is accepted by a real API server, with strict validation, and so is the rendered chart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who sees what on the scheduler's port: the API server decides, by the shipped rules."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API server gives the requests of a release outside of kube-system the level that the shipped FlowSchemas name."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """With the shipped rights everything works, every right is used, and nothing else is allowed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """With the shipped admission policy, pods are Steersman's; those of kube-system and those that name a scheduler are not."""
 
 from __future__ import annotations

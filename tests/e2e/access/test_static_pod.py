@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Instead of kube-scheduler: a Deployment that schedules itself does not come back, a static pod does.
 
 No kubelet runs here. What it would do is done by hand: the static pod is started with its own command line, and shown to the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that a scheduler can be made to do on a real API server, so that every right it has is needed once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A control plane that tests may harm, and the judgement at the end of each: nothing lost, nothing done twice.
 
 with arena.follower() as follower, Steersman(arena.plane, config=FAST) as steersman:

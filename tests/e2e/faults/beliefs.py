@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `/debug/cache` shows, read back: which pods the scheduler believes to be where."""
 
 from __future__ import annotations

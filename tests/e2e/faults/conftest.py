@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One control plane for all faults: each test leaves it whole."""
 
 from __future__ import annotations

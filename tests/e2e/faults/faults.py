@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a `proxy.FaultProxy` may do to a request. Each fault concerns a `Selection` of requests, so many times, or a share.
 
 proxy.add(Refusal(Selection(method="POST", path="/binding"), code=409, times=1))

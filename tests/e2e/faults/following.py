@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where pods went, as a watch of the test's own saw it: apart from the scheduler, and from what the log says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A proxy between the scheduler and the real API server that does harm on demand. What harm: `faults`.
 
     steersman ─HTTPS─► FaultProxy ─HTTPS─► kube-apiserver

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`steersman` with a wall clock that jumps: on SIGUSR1 a day forward, and on every further one two days back.
 
 Stands in for a machine whose clock is set: `time.time` of this process is replaced, monotonic time goes on. Run by

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The API server crashes in the middle of a burst and comes back: every pod is bound, once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Something happens while a binding is on its way: somebody else was faster, or the pod or the node is gone."""
 
 from __future__ import annotations

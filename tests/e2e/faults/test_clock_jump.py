@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wall clock of the leader jumps a day forward and back again: it keeps its lease and goes on scheduling."""
 
 from __future__ import annotations

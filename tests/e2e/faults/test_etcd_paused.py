@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store hangs for ten seconds: requests hang with it, nothing is lost, and the leader stays."""
 
 from __future__ import annotations

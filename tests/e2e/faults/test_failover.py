@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two replicas; the leader dies without a word. The other takes over when the lease ends, and no pod is bound twice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The server refuses half of all requests for a while, or loses half of its answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watches end in every way there is: the scheduler follows on, and its picture of the cluster stays true."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes, namespaces, workloads and devices."""
 
 from __future__ import annotations

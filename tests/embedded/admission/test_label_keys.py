@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """matchLabelKeys and mismatchLabelKeys become part of the selectors."""
 
 from __future__ import annotations

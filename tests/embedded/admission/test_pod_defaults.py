@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fields of a pod that are filled in when it is created."""
 
 from __future__ import annotations

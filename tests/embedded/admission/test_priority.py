@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods get the priority of their class."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests and limits that are derived from others."""
 
 from __future__ import annotations

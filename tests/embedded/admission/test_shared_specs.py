@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that share a spec are completed alike, unless something besides the spec has a say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every pod tolerates nodes that are not ready or unreachable for a while."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A handle for the plugin alone: listers over the objects given, and a writer that remembers what it was told."""
 
 from __future__ import annotations

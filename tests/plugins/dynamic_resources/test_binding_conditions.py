@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices that have to be made ready: the pod is bound when their drivers say that they are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods wait until their claims exist, and are told what is wrong with them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The events for which the plugin registers are upstream's."""
 
 from __future__ import annotations

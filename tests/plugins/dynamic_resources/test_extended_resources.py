@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extended resources that devices stand behind: the scheduler makes a claim for them."""
 
 from __future__ import annotations

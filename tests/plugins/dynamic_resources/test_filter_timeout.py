@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A search that takes too long is given up, and the attempt with it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What makes a pod that waits for devices worth another attempt."""
 
 from __future__ import annotations

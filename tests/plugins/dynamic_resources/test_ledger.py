@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ledger of devices keeps up with claims that come, change and go, and with those under way."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filter finds devices, Reserve takes them, PreBind writes them down, Unreserve gives them back."""
 
 from __future__ import annotations

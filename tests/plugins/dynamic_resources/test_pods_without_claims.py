@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods without resource claims pass through DynamicResources unnoticed, but for its words in PostFilter."""
 
 from __future__ import annotations

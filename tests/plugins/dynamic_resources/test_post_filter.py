@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When no node fits, an allocation that keeps the pod away from all of them is given up, if nobody else uses it."""
 
 from __future__ import annotations

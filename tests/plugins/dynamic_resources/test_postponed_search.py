@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A search that is too long for a cycle goes on after it, and the pod's next cycle finds what it came to."""
 
 from __future__ import annotations

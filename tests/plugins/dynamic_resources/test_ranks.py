@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Nodes that have the better alternatives score higher."""
 
 from __future__ import annotations

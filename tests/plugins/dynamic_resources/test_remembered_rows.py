@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is remembered by row is what the plugin says of the row's node, while nodes come, change and go."""
 
 from __future__ import annotations

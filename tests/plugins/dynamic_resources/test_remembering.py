@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Answers that are kept are those that a search would give."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the extension points of InterPodAffinity over a small cluster, as a scheduling cycle would.
 
 The kernels are asked about every such cluster as well, and must say the same.

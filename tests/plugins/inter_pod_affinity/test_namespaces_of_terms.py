@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from tests.plugins.inter_pod_affinity.cycles import TEAMS, Cycle, node_in
 
 from steersman.framework.status import SKIP, unresolvable, unschedulable

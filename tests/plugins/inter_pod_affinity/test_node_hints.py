@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from steersman.framework.events import QueueingHint
 from steersman.plugins.inter_pod_affinity.hints import after_node_change
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod

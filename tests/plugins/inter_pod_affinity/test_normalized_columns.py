@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from tests.plugins.inter_pod_affinity.column_cluster import ColumnCluster
 from tests.plugins.inter_pod_affinity.cycles import node_in
 

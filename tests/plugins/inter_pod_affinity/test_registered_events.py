@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from tests.plugins.inter_pod_affinity.cycles import Cycle
 
 from steersman.framework.events import ActionType, ClusterEvent

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shorthands for the tests of NodeResourcesFit and NodeResourcesBalancedAllocation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clusters and pods with odd amounts of resources: none, one, indivisible, too many, near the ends of number types."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeResourcesBalancedAllocation prefers nodes whose resources the pod uses more evenly."""
 
 from __future__ import annotations

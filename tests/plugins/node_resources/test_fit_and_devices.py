@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extended resources that a class of devices stands behind are left to DynamicResources on nodes that do not offer them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node must have enough left of everything that the pod requests."""
 
 from __future__ import annotations

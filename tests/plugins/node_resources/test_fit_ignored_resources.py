@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extended resources that an extender manages can be left out of the check."""
 
 from __future__ import annotations

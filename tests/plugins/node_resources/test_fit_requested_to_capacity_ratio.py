@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The RequestedToCapacityRatio strategy scores utilisation by a broken line."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeResourcesFit scores a node by how full it would be with the pod."""
 
 from __future__ import annotations

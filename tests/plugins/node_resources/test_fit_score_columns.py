@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scoring strategies of NodeResourcesFit say the same in their vector form."""
 
 from __future__ import annotations

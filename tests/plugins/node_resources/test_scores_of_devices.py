@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scoring strategies that name a resource which devices provide count the node's devices."""
 
 from __future__ import annotations

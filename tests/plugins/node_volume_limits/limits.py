@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One node with a limit, pods with volumes, and what the plugin says."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volumes that are attached to a node count whether or not a pod uses them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many volumes of a driver fit on a node."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster in the columns of `state`, and the comparison of PodTopologySpread's kernels with its scalar form there."""
 
 from __future__ import annotations

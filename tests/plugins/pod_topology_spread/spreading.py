@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shorthands for the tests of PodTopologySpread: a cluster of four nodes in two zones, and questions to the plugin."""
 
 from __future__ import annotations

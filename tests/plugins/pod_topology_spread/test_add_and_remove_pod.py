@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The counts follow pods that are added to or removed from a node in a "what if" question."""
 
 from __future__ import annotations

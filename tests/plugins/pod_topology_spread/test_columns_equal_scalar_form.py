@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever happens to the cluster, the kernels of PodTopologySpread say what its scalar form says."""
 
 from __future__ import annotations

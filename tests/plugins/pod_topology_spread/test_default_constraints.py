@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods without constraints of their own are spread by the defaults if a service or controller selects them."""
 
 from __future__ import annotations

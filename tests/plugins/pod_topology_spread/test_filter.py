@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pod must not make the difference between domains greater than its constraints allow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which nodes a constraint counts: by the pod's node affinity (unless ignored) and by taints (if honoured)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """With fewer domains than `minDomains` the least count is taken to be zero."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pods a constraint counts: absent and empty selectors, and labels taken from the pod itself."""
 
 from __future__ import annotations

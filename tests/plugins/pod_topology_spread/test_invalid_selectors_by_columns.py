@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A selector that cannot be understood ends the cycle with the same words in the vector form."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The selectors that are remembered are those that would be found anew."""
 
 from __future__ import annotations

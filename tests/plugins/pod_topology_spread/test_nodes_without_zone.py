@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Default constraints score nodes without a zone as well; an empty zone and none at all are one domain."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods with equal fragments may share kernels: what else decides must be in the fragment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods that demand a node by name have count tables of their own: these must not pile up."""
 
 from __future__ import annotations

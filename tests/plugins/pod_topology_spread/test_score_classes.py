@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scores computed once per class of rows are those computed row by row."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cluster for VolumeBinding: objects that a watch may change, written through a handle that remembers what was written."""
 
 from __future__ import annotations

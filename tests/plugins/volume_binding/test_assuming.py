@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the scheduler believes of an object, on top of what the API server shows."""
 
 from __future__ import annotations

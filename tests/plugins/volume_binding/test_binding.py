@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PreBind writes what was reserved, then waits until the controllers have bound the claims."""
 
 from __future__ import annotations

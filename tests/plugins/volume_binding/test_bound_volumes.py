@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volumes of bound claims decide where the pod may run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What PreFilter says of a pod's claims, whatever the nodes."""
 
 from __future__ import annotations

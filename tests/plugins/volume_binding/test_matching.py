@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims that wait for a consumer get volumes that are there: the smallest that fit, on nodes that can use them."""
 
 from __future__ import annotations

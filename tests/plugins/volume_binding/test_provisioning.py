@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims that find no volume are provisioned, where their class allows it and has the room."""
 
 from __future__ import annotations

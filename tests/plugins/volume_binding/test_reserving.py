@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reserve lets other pods see volumes as taken before the API server knows; Unreserve gives them back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """With the feature StorageCapacityScoring on, nodes whose volumes fit their claims well are preferred."""
 
 from __future__ import annotations

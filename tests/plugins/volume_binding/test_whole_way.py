@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods with claims from the queue to their node, in a simulation: the scheduler and the controllers of volumes together."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What may happen to storage: objects that come, change and go, and pods that use them. Everything has few names and few
 values, so that things meet."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Vector and scalar forms of the volume plugins say the same, whatever has happened."""
 
 from __future__ import annotations

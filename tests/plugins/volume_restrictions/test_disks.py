@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Old in-tree disks that pods name directly: which of them may be on one node."""
 
 from __future__ import annotations

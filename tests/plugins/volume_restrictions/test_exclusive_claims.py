@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims with the access mode ReadWriteOncePod: one pod in the whole cluster."""
 
 from __future__ import annotations

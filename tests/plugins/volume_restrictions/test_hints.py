@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which events bring a pod back that VolumeRestrictions rejected."""
 
 from __future__ import annotations

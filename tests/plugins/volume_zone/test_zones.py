@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Zone and region labels of volumes against those of nodes."""
 
 from __future__ import annotations

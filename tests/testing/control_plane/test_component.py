@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program that tests start, stop, kill and pause."""
 
 from __future__ import annotations

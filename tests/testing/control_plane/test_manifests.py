@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a real API server is given, made with the builders."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions that upstream declares for admission rules: a selector of devices has no authorizer to call them on.
 
 They are declared so that the checker says the same about their misuse; no value ever fits them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`attribute.includes(value)`: whether an attribute is, or as a list contains, a value."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`format.dns1123Label().validate(text)`: named formats, and what is wrong with a text that is not of the format."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of lists and sets: `sum`, `min`, `sort`, `slice`, `flatten`, `distinct`, `sets.contains` and their kin.
 
 Also `cel.@mapInsert`, which `transformMap` and `transformMapEntry` expand to.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`ip("10.0.0.1")` and `cidr("10.0.0.0/8")`."""
 
 from __future__ import annotations

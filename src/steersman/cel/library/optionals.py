@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`optional.of(1)`, `map[?key].orValue(0)`: values that may be missing.
 
 `or` and `orValue` are the planner's: they look at their argument only if they need it.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`quantity("1Gi")`: resource quantities, with the arithmetic of `steersman.api.quantity`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`matches`, `find` and `findAll`: whether and where a regular expression matches in a text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`semver("1.2.3")`: versions and their order, as device attributes of type version hold them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The functions of the language itself: operators, sizes, conversions, texts, and the parts of times."""
 
 from __future__ import annotations

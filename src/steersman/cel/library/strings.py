@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions of texts: `charAt`, `indexOf`, `replace`, `split`, `substring`, `trim`, `join`, `strings.quote`.
 
 Positions count characters, as in Python; upstream's rules where Python has others are spelled out.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`"%s has %d".format([name, count])`: texts with clauses for values.
 
 `format_text` fills a template; `clauses` takes it apart, for it and for the validator that compares the clauses of a

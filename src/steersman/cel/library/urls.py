@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`url("https://example.com/path")`: absolute URLs and absolute paths, read by the rules of upstream's language."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Regular expressions with upstream's syntax and upstream's guarantee: time linear in the text.
 
 `syntax` reads a pattern and says what is wrong with it, in upstream's words; RE2, the library that upstream's own engine was

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads regular expressions as upstream's language does: rejects what it rejects, with its messages, and measures.
 
 What comes out is the same expression for RE2. The two dialects are one but for details: names of groups may repeat here, and

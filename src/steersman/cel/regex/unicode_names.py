@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The names behind `\\p`: what upstream's language calls Unicode's categories and scripts, as RE2 writes them.
 
 Upstream looks names up without regard to case, spaces, underscores and hyphens, and knows some classes that RE2 does not:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who the client is: tokens, passwords, certificates, programs that hand out credentials, OpenID Connect."""
 
 from steersman.client.auth.credentials import (

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How a client says who it is: headers and a certificate, asked for before every request.
 
 `kubeconfig` chooses, `transport` asks. Files are looked at again when they change, because tokens and certificates of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Credentials from a program, as a kubeconfig's `exec` asks for: run when there are none, when they expire, or are refused.
 
 The program is told what is wanted in KUBERNETES_EXEC_INFO and prints an ExecCredential. It never gets a terminal.

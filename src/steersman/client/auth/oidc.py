@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Credentials by OpenID Connect, as a kubeconfig's auth-provider `oidc` asks for: an identity token, renewed when it expires.
 
 Renewed tokens stay in memory; the kubeconfig is not written.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The legacy `Policy` API (predicates and priorities), converted to a profile of today's configuration."""
 
 from steersman.config.policy.conversion import PolicyConversion, convert_policy

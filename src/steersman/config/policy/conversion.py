@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversion of a legacy `Policy` to a configuration with one profile.
 
 The mapping is that of kube-scheduler v1.22, the last version that read policies, onto today's plugins. A filter that

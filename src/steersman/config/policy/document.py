@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The `Policy` document: its types and its strict decoding from YAML or JSON.
 
 Text comes in, a `Policy` as written goes to `conversion`. `None` for predicates or priorities means "not given", which

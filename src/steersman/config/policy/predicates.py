@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Predicates of a policy, the filter plugins that took them over, and how the one becomes the other.
 
 One half of `conversion`; `priorities` is the other.

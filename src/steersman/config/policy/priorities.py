@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Priorities of a policy, the score plugins that took them over, and how the one becomes the other.
 
 One half of `conversion`; `predicates` is the other.

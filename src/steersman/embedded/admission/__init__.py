@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What an API server does to an object before it stores it, and the scheduler sees it.
 
 `KubeAdmission` is given to a `Store`, which asks it about every object that is created or updated: fields that were left out

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Amounts of resources are kept in thousandths: what is finer is rounded up."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defaults of containers: requests from limits, protocols, and host ports of pods in the node's network."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defaults of dynamic resource allocation: a request without a count asks for one device."""
 
 from __future__ import annotations

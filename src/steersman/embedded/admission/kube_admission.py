@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The way in: which rules apply to which kind of object.
 
 Called by `Store`. Every rule is a function from an object, or a part of it, to a completed one, and gives back what it got

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`matchLabelKeys` and `mismatchLabelKeys`: the pod's own labels become requirements of the selectors that name them.
 
 For pod affinity and anti-affinity terms and topology spread constraints. A term without a selector matches nothing, with or

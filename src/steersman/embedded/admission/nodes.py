@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defaults of nodes and namespaces."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pod-level resources, completed from those of the containers once these have their own defaults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Admission of pods: the order of the rules, and the small ones.
 
 The order is that of an API server: defaults of fields, then priority and tolerations, then what happens just before the pod

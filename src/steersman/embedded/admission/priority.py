@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Priority classes: what a pod's class name stands for.
 
 A priority that is stated in the pod is kept, whatever its class says. A real API server refuses such a pod; here it is

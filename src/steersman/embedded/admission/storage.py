@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defaults of claims, volumes, storage classes and CSI drivers.
 
 A volume that nobody claims is made available at once: the controller that would do so does not run here.

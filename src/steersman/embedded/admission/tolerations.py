@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every pod may stay for five minutes on a node that is not ready or cannot be reached, unless it says otherwise."""
 
 from __future__ import annotations

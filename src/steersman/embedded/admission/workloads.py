@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Defaults of controllers: one replica, and of a replication controller the selector."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DynamicResources: pods that use devices are placed where their ResourceClaims can be, or already are, allocated.
 
 `allocation` is the search for devices, by itself. Around it: `claims` and `preparing` (PreFilter), `extended` (extended

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Filter says of nodes: the devices that a pod would get there, or why it cannot be there.
 
 By name for everybody, and once more by row for the columnar engine, which can then pass over most nodes at once.

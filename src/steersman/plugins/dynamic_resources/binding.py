@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PreBind: the allocations that Reserve made are written into the claims, and the pod into their lists of users.
 
 A claim for extended resources is created first. Devices that have to be made ready are waited for.

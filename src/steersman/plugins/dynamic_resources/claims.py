@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which ResourceClaims a pod uses, and why one of them cannot be used yet."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the plugin hands from PreFilter to Filter, Score, Reserve and PreBind of one pod."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Filter: whether a node can have all of the pod's claims, those that are allocated and those that have to be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extended resources that are backed by devices: the claim that the scheduler makes for them on behalf of the pod.
 
 Until the pod is bound the claim exists in memory only, under a name that no claim can have. What it asks for depends on

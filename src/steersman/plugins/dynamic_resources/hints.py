@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a pod that waits for devices is worth another attempt."""
 
 from __future__ import annotations

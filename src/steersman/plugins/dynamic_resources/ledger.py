@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResourceClaims as the scheduler believes them to be, and the devices that are taken by them.
 
 On top of what the API server last showed come claims that were just written (*assumed*, until the watch shows them) and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin's extension points.
 
 PreFilter looks up the claims, Filter searches each node for devices, Reserve takes those of the chosen node, PreBind

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What was found out about nodes while the cycle of a pod was postponed.
 
 A search that is too long for a cycle goes on afterwards, on a copy of what was in use then. Its answer waits here for the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PreFilter: the pod's claims, looked up and sorted into those that are allocated and those that have to be."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The score: how good the alternatives are that a node offers for requests with several.
 
 The first alternative is worth eight points, the next one seven, and so on, summed over the claims; the best node gets 100.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices that have to be made ready for a node before a pod may be bound: the conditions that say so.
 
 A driver reports them in the claim's status. A failure, or too long a wait, makes the claim worth deallocating.

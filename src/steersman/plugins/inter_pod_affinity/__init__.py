@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """InterPodAffinity: pods near, or apart from, pods with certain labels, by topology domain.
 
 A domain is all nodes with the same value of a label, the term's topology key. Terms are required (`filtering`) or

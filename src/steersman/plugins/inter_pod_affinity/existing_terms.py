@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The terms of running pods that speak of the pod being scheduled, found once per kernel.
 
 Term tables (`framework.nodes_view.TermTable`) come with the first pod that has the term and go with the last. A kernel that is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The required terms: which nodes an affinity or anti-affinity rules out.
 
 PreFilter counts, per topology pair (key, value), the pods that matter; Filter looks up the pairs of one node. AddPod

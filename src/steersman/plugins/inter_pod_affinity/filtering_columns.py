@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The required terms for all nodes at once: the vector form of `filtering`.
 
 What the scalar form counts per topology pair in every cycle, `state` keeps counted per domain: pods that match the

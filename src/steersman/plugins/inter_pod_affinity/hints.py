@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a pod that was rejected for its affinities, or for those of others, is worth another attempt.
 
 Hints see one event at a time and not the cluster, so they are generous, except where the event clearly cannot help. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pods the terms of the pod being scheduled speak of, as a matcher for the count tables of `state`.
 
 The columnar twin of `namespaces`: a matcher is asked with the labels of each pod's namespace, so it needs no list of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which namespaces the affinity terms of a pod reach.
 
 A term of the pod that is being scheduled is resolved once per cycle: the names of all namespaces that its selector

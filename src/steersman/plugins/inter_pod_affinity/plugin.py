@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin class: what the framework calls, handed on to `filtering`, `scoring` and `hints`.
 
 The vector form, kernels for all nodes at once, is in `filtering_columns` and `scoring_columns`.

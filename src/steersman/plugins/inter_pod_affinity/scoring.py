@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The preferred terms: how much each topology domain is liked.
 
 PreScore adds up weights per topology key and value: those of the pod's own terms for every pod that matches them, and

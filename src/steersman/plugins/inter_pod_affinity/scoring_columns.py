@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The preferred terms for all nodes at once: the vector form of `scoring`.
 
 The pods that matter are counted per domain by `state`, once per term; here each table is multiplied with its weight,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeResourcesFit and NodeResourcesBalancedAllocation: room on the node, and how it would be used.
 
 `fit` (with `insufficient`, `strategies`, `fit_hints`) and `balanced_allocation` (with `balance`) are the two plugins;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What both plugins of this folder score: how much of each configured resource is, and would be, allocated on a node.
 
 The amounts stand in the order of the configured resources. A resource that does not take part in the score of this pod

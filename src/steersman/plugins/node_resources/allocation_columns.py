@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What both score kernels of this folder read: the columns of `allocation`.
 
 Kernels are fast where amounts are ordinary. Where they are not (capacities from 64 Pi on, or negative amounts, which

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How evenly the resources of a node are used, and what a pod changes about it: the rule of BalancedAllocation.
 
 The imbalance of a node is the standard deviation of the used shares of its resources; what counts is how the pod changes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of `balance`: the score kernel of NodeResourcesBalancedAllocation.
 
 The float operations and their order are those of the scalar form, so that the scores are equal to the last bit. Two

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeResourcesBalancedAllocation: prefers nodes whose resources the pod uses more evenly.
 
 Score only; the rule is in `balance`, its vector form in `balance_columns`. Pods that request none of the resources are

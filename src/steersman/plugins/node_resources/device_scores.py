@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scores of extended resources that devices stand behind: the node's devices of the class count as what it offers.
 
 Only where the scoring strategy names such a resource and the pod requests it. There is no column of devices: rows are scored

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeResourcesFit: a node must have enough left of everything that the pod requests, and is scored by how full it is.
 
 PreFilter adds up the pod's requests, Filter compares them with what is free on a node (`insufficient`), PreScore and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of the filter of NodeResourcesFit: which rows have room, and what the others lack.
 
 What a row lacks is a set of bits, the *shortage*: one for the number of pods, one per checked resource in the order of

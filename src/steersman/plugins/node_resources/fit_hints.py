@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a pod that NodeResourcesFit rejected is worth another attempt: something it needs became available."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which resources of a node do not suffice for a pod. Filter and the hints of NodeResourcesFit ask here."""
 
 from __future__ import annotations

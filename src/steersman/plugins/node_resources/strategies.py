@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The scoring strategies of NodeResourcesFit: how full a node may be to be liked.
 
 Each strategy is a function of what would be requested on the node and what the node offers, resource by resource in the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of `strategies`: score kernels of NodeResourcesFit, one class per strategy.
 
 Shares are computed in float64 where that is exact, else in int64. The average of two resources, the default, has a

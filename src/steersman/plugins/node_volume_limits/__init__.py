@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """NodeVolumeLimits: no more volumes of a driver on a node than the driver can attach there.
 
 `plugin` compares and holds the hints, `attachable` finds out which volumes of which drivers a pod has, `attachments` what

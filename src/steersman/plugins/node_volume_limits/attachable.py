@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which volumes of CSI drivers a pod has on a node: what counts against the drivers' limits.
 
 Volumes are told apart by driver and handle, so that one that several pods use counts once. A claim without a volume counts

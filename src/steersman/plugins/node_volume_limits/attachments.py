@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is attached to each node according to VolumeAttachments, which counts even when no pod uses it any more; and how
 much can be, according to the node's CSINode."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of NodeVolumeLimits: rows that are far from every limit pass unseen, the others are looked at.
 
 The number of volumes on a node, whatever their drivers, bounds the number of any driver's. It is counted per row and kept;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin: counts volumes on the node, those the pod brings, and compares with what the node's CSINode allows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spread constraints, compiled: which pods count, which nodes count, and where a pod's constraints come from.
 
 A pod has its own constraints or, if it has none, the configured defaults with a selector taken from the services and

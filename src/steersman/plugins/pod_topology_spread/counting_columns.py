@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pods and which nodes a constraint counts, in the form in which `state` keeps them counted.
 
 The vector counterpart of `SpreadConstraint.count_pods` and `counts_node`. Equal matchers and equal rules share their

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The selector of default constraints: what the services and the controller of a pod select."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Filter of PodTopologySpread decides by: how many matching pods each domain has.
 
 PreFilter counts once; AddPod and RemovePod keep the counts right while "what if" questions are answered on a copy.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hard constraints for all nodes at once: the vector form of `filtering`.
 
 `state` keeps the matching pods counted per domain. In every cycle each domain is judged once, by the least count among

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a pod that PodTopologySpread rejected is worth another attempt: matching pods or domains changed."""
 
 from __future__ import annotations

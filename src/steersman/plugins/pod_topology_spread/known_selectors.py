@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Default selectors of pods, remembered: every pod that comes up is asked for its own.
 
 Between changes of services and controllers the selector depends on the controller and on those labels by which some service

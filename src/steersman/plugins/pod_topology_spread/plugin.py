@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PodTopologySpread: keeps the pods that a constraint speaks of evenly spread over topology domains.
 
 This module is the plugin with its extension points; `constraints` finds what the pod demands, `filtering` and `scoring`

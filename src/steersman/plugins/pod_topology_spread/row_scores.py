@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scores of soft constraints, row by row: every domain's count becomes a score and is spread to the rows of the domain.
 
 Works for every cluster; `score_classes` gives the same for less work where it can.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scores of soft constraints, once per class of rows that must score the same.
 
 Rows in the same domain of every topology with the same number of matching pods on the host get the same score. There are

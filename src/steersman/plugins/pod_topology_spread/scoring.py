@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What Score of PodTopologySpread decides by: how many matching pods share a node's domains.
 
 PreScore counts per domain, Score sums up a node's domains (the fewer pods the better), NormalizeScore turns that around

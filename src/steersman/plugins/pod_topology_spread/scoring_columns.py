@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Soft constraints for all nodes at once: the vector form of `scoring`.
 
 `state` keeps the matching pods counted, per row and per domain. `row_scores` makes scores of them row by row,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A soft constraint with the counts that `state` keeps for it: what `row_scores` and `score_classes` compute with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """VolumeBinding: a pod goes where its volumes are, or can be.
 
 plugin      extension points: PreFilter, Filter, Reserve, PreBind; the score is off by default

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims and volumes as the scheduler believes them to be: what the API server last showed, with its own choices on top.
 
 A choice holds until the API server shows a newer version of the object, or until it is restored. Reserve assumes,

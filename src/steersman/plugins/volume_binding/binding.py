@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the choice of a node to bound claims: assume the volumes, write them to the API server, wait for the controllers.
 
 Reserve, Unreserve and PreBind of the plugin are thin fronts of this. PreBind fails when something undoes the choice, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a driver that publishes its capacity has room for a new volume that a node can use."""
 
 from __future__ import annotations

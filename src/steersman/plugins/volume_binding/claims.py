@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a pod's claims are like, apart from any node.
 
 PreFilter sorts them: bound ones, those that wait for their first consumer, and those that the controllers should have bound

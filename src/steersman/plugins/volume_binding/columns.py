@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The vector form of the plugin: kernels over `row_finder`.
 
 Reserve works out the volumes for the chosen node; Filter only has to say whether a node will do, and what it lacks. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One pod and one node: where the pod's volumes would come from, or why they cannot.
 
 Bound volumes must be usable on the node. Claims that wait for a consumer get the volumes that fit best, the smallest claim

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Events that may help a pod that VolumeBinding rejected."""
 
 from __future__ import annotations

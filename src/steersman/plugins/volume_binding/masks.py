@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Node selectors of volumes, classes and capacities as columns: which rows each of them admits."""
 
 from __future__ import annotations

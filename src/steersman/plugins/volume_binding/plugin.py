@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin's extension points.
 
 PreFilter sorts the claims, Filter looks at one node, Reserve assumes what Filter found there, PreBind writes and waits.

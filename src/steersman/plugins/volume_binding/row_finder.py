@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What `finding` says of one node, said of all rows at once.
 
 Bound volumes and provisioning come down to node selectors. Volumes for waiting claims do too, as long as the claims do not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How well the volumes that a pod would get on a node fit what it asks for, if the feature StorageCapacityScoring is on.
 
 The configured shape gives a score to a utilisation: requests in percent of the volumes' sizes, per storage class.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real control plane for tests: etcd and kube-apiserver as processes on loopback ports, as envtest gives Go programs.
 
     with ControlPlane(Binaries.find(), directory) as plane, Steersman(plane):

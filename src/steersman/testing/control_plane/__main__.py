@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m steersman.testing.control_plane`: prints the folder of the programs, or what is missing. Used by `make e2e`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Where etcd, kube-apiserver and kube-scheduler are. Used by `plane` and `schedulers`; built by `make e2e`."""
 
 from __future__ import annotations

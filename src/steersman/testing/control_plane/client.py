@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A synchronous client of a real API server for tests: plain dicts in, plain dicts out.
 
 Kinds are written `Pod`, or with their group where two have the same name: `events.k8s.io/Event`. Threads may share a client.

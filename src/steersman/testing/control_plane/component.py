@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A program of the control plane as a process that tests may stop, kill, pause and start again. Linux only: reads /proc."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Keep-alive connections to an API server, borrowed by one thread at a time. Used by `client`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A certificate authority of its own per control plane: any user can be made at any time. Used by `plane`."""
 
 from __future__ import annotations

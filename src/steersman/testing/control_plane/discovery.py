@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which path a kind has. Comes in: the aggregated discovery documents of a server. Used by `client`."""
 
 from __future__ import annotations

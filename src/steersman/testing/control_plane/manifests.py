@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """API objects as plain dicts: from the builders of `steersman.testing`, and small readings of what a server returns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """etcd and kube-apiserver on loopback ports: what a cluster is without its nodes and controllers.
 
 Comes in: `Binaries` and an empty folder. Goes out: an address, kubeconfig files for any user, an administrator's client, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schedulers under test as processes: `Steersman`, and upstream's `KubeScheduler` to compare with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting for a condition, with a deadline. Used by everything here that starts something."""
 
 from __future__ import annotations

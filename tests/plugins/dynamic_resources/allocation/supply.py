@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A search for devices in one call: claims, slices and classes in, the names of the devices out."""
 
 from __future__ import annotations

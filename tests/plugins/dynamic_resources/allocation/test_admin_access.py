@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Admin access: a device may be looked at while somebody else has it."""
 
 from __future__ import annotations

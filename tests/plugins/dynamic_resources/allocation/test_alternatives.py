@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests with alternatives take the first that can be had."""
 
 from __future__ import annotations

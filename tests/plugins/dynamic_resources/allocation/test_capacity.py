@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices that several claims share, each with a part of the capacity."""
 
 from __future__ import annotations

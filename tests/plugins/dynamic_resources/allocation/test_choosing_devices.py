@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first devices that fit are taken, pool after pool, slice after slice, in the order of the slice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What classes and claims say for drivers is handed on with the allocation, and so are tolerations."""
 
 from __future__ import annotations

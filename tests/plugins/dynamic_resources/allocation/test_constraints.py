@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constraints across the devices of a claim."""
 
 from __future__ import annotations

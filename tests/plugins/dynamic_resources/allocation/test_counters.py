@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Partitions of one device exclude each other by the counters that they share."""
 
 from __future__ import annotations

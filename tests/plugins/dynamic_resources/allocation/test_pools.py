@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Only complete pools of the newest generation are used, and pools that contradict themselves are not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Slices and devices are used on the nodes that they name, and allocations say where they can be used."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A search that pauses finds what one without pauses finds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tainted devices go to requests that tolerate it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Allocations of random claims from random devices are those of upstream's allocator (v1.36.4, default feature gates).
 
 `data/allocations.jsonl.gz` has one document a line: node, claims, claims that have devices already, slices, classes, and what

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The structured allocator: which devices a pod's claims get on a node. No I/O, and nothing of the plugin.
 
     ResourceSlices ─► PublishedDevices ─► NodeDevices ─┐

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices that can be shared: how much of a device's capacity a request takes, and whether that much is left.
 
 The device's request policy rounds what is asked for up to what can be had. The rules apply to devices that are not shared

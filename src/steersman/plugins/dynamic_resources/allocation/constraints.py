@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constraints of a claim across its devices: an attribute that all of them share, or that tells them apart.
 
 `search` adds devices as it tries them and takes them back in reverse order. Each search has constraints of its own.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared counters of a pool: partitions of one piece of hardware exclude each other by what they take of them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Devices as the allocator sees them: identified, with everything worked out that does not depend on pod or node.
 
 Made from ResourceSlices by `published`; read by `search` and what it asks.

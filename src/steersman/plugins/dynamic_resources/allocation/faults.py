@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can go wrong in an allocation, besides there being no suitable devices."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which parts of dynamic resource allocation are on: the feature gates, read once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How long a search may go on, and when it pauses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pools of devices that one node can use, from the slices that reach it.
 
 Only the newest generation of a pool counts. A pool of which slices are missing is *incomplete*, one that contradicts

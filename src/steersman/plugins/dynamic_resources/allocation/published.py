@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """All ResourceSlices of the cluster, and the pools that each node can use.
 
 Kept from cycle to cycle: slices that have not changed are not prepared again, and a node's pools are put together when

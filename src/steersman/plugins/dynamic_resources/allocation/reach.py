@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which nodes can use a device: slices say it for all of their devices, or leave it to each of them."""
 
 from __future__ import annotations

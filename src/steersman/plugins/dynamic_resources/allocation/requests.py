@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What claims ask for, prepared once per cycle: requests with their alternatives, classes looked up.
 
 `prepare` is strict: what it cannot understand ends the attempt, in upstream's words.

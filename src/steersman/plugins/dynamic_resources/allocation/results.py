@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """From the devices that were found to the allocation that is written into the claim."""
 
 from __future__ import annotations

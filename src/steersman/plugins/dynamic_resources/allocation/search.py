@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The search for devices on one node: claim by claim, request by request, device by device, first come first served.
 
 Every candidate is tried in order; where the rest cannot be found with it, the next one is. Within a request only

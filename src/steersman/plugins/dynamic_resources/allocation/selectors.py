@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether a device is of the kind that a request wants: the CEL expressions of class and request.
 
 A device remembers its answers, which depend on nothing but itself and the expression. That an evaluation took too long on

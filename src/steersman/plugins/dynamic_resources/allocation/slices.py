@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ResourceSlices, prepared once: their devices, and which nodes they reach."""
 
 from __future__ import annotations

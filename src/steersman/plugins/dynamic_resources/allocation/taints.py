@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whether the taints of a device keep a request from using it."""
 
 from __future__ import annotations

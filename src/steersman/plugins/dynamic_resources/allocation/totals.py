@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How many devices of a class a node has, and how many of them are allocated: what scores of extended resources count.
 
 Rougher than the search, as upstream has it: generations, completeness and taints of pools do not matter.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which devices are allocated, and how much of those that are shared: the sum of the allocations of all claims."""
 
 from __future__ import annotations
