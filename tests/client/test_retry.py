@@ -24,6 +24,11 @@ def test_pauses_double_up_to_a_limit() -> None:
     assert backoff.next() == 1
 
 
+def test_pauses_have_an_end_but_failures_need_none() -> None:
+    backoff = Backoff(Pauses(first=1, longest=5, forgiven_after=0), Pacing().timing)
+    assert [backoff.next() for _ in range(2000)][-1] == 5
+
+
 def test_chance_makes_pauses_longer_but_not_by_more_than_the_jitter() -> None:
     pauses = [Backoff(Pauses(first=1, jitter=0.5), Pacing().jittery).next() for _ in range(3)]
     assert all(1 < pause < 1.5 for pause in pauses)

@@ -47,9 +47,10 @@ class Backoff:
         if pauses.forgiven_after and now - self._last > pauses.forgiven_after:
             self._failures = 0
         self._last = now
-        length = min(pauses.longest, pauses.first * pauses.factor**self._failures)
-        self._failures += 1
-        return self._timing.jittered(length, pauses.jitter)
+        length = pauses.first * pauses.factor**self._failures
+        if length < pauses.longest:  # else no further failure counts: after a thousand, the power would be no float
+            self._failures += 1
+        return self._timing.jittered(min(pauses.longest, length), pauses.jitter)
 
     def reset(self) -> None:
         """The last attempt was a success."""
