@@ -55,6 +55,11 @@ UNREADABLE: list[tuple[api.Object, str]] = [
     (make_pod("bound").req(cpu="2").node("n1").started("noon").obj(), "status.startTime"),
     (make_pod("pending").req(cpu="1x").obj(), "spec.containers[0].resources.requests.cpu"),
     (make_pod("new").req(cpu="1x").obj(), "spec.containers[0].resources.requests.cpu"),
+    (make_pod("bound").req(cpu="2").obj(), "spec.nodeName"),
+    (make_pod("new").uid(make_pod("bound").obj().metadata.uid).node("n1").obj(), "metadata.uid"),
+    (make_pod("new").uid(make_pod("bound").obj().metadata.uid).obj(), "metadata.uid"),
+    (make_pod("new").uid(make_pod("pending").obj().metadata.uid).obj(), "metadata.uid"),
+    (make_pod("new").uid(make_pod("pending").obj().metadata.uid).node("n1").obj(), "metadata.uid"),
     (api.PersistentVolume(spec=api.PersistentVolumeSpec(capacity={"storage": "1x"})), "spec.capacity.storage"),
     (api.CSIStorageCapacity(capacity="1x"), "capacity"),
     (api.DeviceClass(metadata=api.ObjectMeta(name="c", creation_timestamp="noon")), "metadata.creationTimestamp"),
@@ -160,3 +165,20 @@ def test_a_pod_that_loses_its_node_waits_for_another_one(scheduler: Scheduler) -
     scheduler.queue.validate_state()
     assert scheduler.cache.pod_count == 0
     assert scheduler.queue.get("default/bound") is not None
+
+
+def test_a_pod_that_an_unreadable_one_of_its_name_has_replaced_is_gone_once(scheduler: Scheduler) -> None:
+    bound = scheduler.pods["default/bound"]
+    with pytest.raises(InputError):
+        scheduler.ingest.changed(_version(make_pod("bound").uid("another").req(cpu="1x").node("n1").obj(), "2"))
+    scheduler.ingest.deleted(bound)
+    scheduler.cache.validate_state()
+    assert sorted(scheduler.pods) == ["default/pending"]
+
+
+def test_the_uid_of_a_pod_that_is_gone_may_be_used_again(scheduler: Scheduler) -> None:
+    bound = scheduler.pods["default/bound"]
+    scheduler.ingest.deleted(bound)
+    scheduler.ingest.changed(make_pod("new").uid(bound.metadata.uid).node("n1").obj())
+    scheduler.cache.validate_state()
+    assert sorted(scheduler.pods) == ["default/new", "default/pending"]

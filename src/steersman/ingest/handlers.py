@@ -35,6 +35,7 @@ from steersman.state.objects import ObjectStore
 
 FINISHED_PHASES = ("Succeeded", "Failed")
 START_TIME = "status.startTime"
+SHARED_UID = "is the uid of pod {} too; every pod needs one of its own"
 
 #: Told that an assumed pod is being deleted; True when it was waiting for permission and has been rejected.
 RejectWaiting = Callable[[str], bool]
@@ -61,6 +62,8 @@ class Ingest:
         self.pods = pods
         self._reject_waiting = reject_waiting
         self._parse = parse or cache.shapes.info
+        #: By uid, the name of a pod that has or had it; `pods` says which.
+        self._names: dict[str, str] = {}
         self._recovery = Recovery(cache, objects, queue, pods)
 
     # -- any object --------------------------------------------------------------------------------------------------
@@ -126,6 +129,8 @@ class Ingest:
             if old is not None:
                 self._pod_deleted(old)
             return
+        if old is None:
+            self._check_uid(pod, name)
         self.pods[name] = pod
         try:
             if old is None:
@@ -133,18 +138,27 @@ class Ingest:
             elif old.metadata.resource_version != pod.metadata.resource_version or not pod.metadata.resource_version:
                 self._pod_updated(old, pod)
         except SteersmanError as error:
-            self._put_back(name, old)
+            self._put_back(pod, old)
             raise readable.located(error, pod) from error
         except Exception:
             self._recovery.pod(pod, old, self._pod_added)
             raise
 
-    def _put_back(self, name: str, old: api.Pod | None) -> None:
+    def _check_uid(self, pod: api.Pod, name: str) -> None:
+        """Raise `InputError` for a new pod with the uid of another one, which cache and queue could not tell apart."""
+        uid = pod.metadata.uid
+        other = self.pods.get(self._names.get(uid, name))
+        if other is not None and other.metadata.uid == uid:
+            raise InputError(SHARED_UID.format(api.key(other)), field="metadata.uid", value=uid)
+        self._names[uid] = name
+
+    def _put_back(self, pod: api.Pod, old: api.Pod | None) -> None:
         """The lister as it was, of a pod that could not even be looked at."""
         if old is None:
-            del self.pods[name]
+            del self.pods[api.key(pod)]
+            self._names.pop(pod.metadata.uid, None)
         else:
-            self.pods[name] = old
+            self.pods[api.key(pod)] = old
 
     def _pod_added(self, pod: api.Pod) -> None:
         if pod.spec.node_name:
@@ -192,8 +206,12 @@ class Ingest:
             self._release_nomination(old)
 
     def _pod_deleted(self, pod: api.Pod) -> None:
+        known = self.pods.pop(api.key(pod), None)
+        if known is None:  # finished, or replaced by a pod that cannot be used
+            return
+        self._names.pop(known.metadata.uid, None)
         try:
-            self._take_out(self.pods.pop(api.key(pod), pod))
+            self._take_out(known)
         except SteersmanError:
             raise
         except Exception:
