@@ -15,7 +15,7 @@ from tests.hostile.json_values import VALUES
 from steersman import api
 from steersman.api import codec
 from steersman.framework.watching import WATCHED_KINDS
-from steersman.testing import make_pod
+from steersman.testing import make_device_class, make_node, make_pod, make_resource_claim, make_slice
 from steersman.testing.building import Builder
 
 Document = dict[str, Any]
@@ -104,30 +104,33 @@ def _text(name: str) -> Any:
     return _TIME if name.endswith(("Time", "Timestamp", "timeAdded")) else _TEXTS.get(name, "m1")
 
 
-def _pods() -> Iterator[Document]:
-    """Pods that get further than one with everything: the cycle looks at one thing after the other."""
-    pods: tuple[Builder[api.Pod], ...] = (
-        make_pod().req(cpu="1", memory="1Gi").spread("zone", max_skew=1).host_port(80).image("m1").priority(10),
-        make_pod().req(cpu="1").label("zone", "m1").anti_affinity("zone", {"zone": "m1"}).toleration("zone"),
-        make_pod().pvc("m1").sidecar_req(cpu="1").overhead(cpu="1m").node_selector("zone", "m1"),
-        make_pod().resource_claim("m1").req(**{"example.com/gpu": "1"}),
-        make_pod().req(cpu="1").node("m1").started(_TIME).priority(-5).nominated("m1"),
-        make_pod().req(cpu="3").node("m2").label("zone", "m1").pod_affinity("zone", {"zone": "m1"}),
-    )
-    for pod in pods:
-        document = codec.to_dict(pod.obj())
-        document["metadata"].update(name=NAMES[0], uid=UIDS[0], resourceVersion="1")
-        yield document
-    yield _without_node(filled(api.Pod))
+#: Objects that get further than one with everything: a cycle looks at one thing after the other.
+_PLAIN: Final[tuple[Builder[Any], ...]] = (
+    make_node().capacity(cpu="8", memory="8Gi", pods="10").label("zone", "m1"),
+    make_device_class("m1").selects('device.driver == "m1"').backs("example.com/gpu"),
+    make_slice("m1").driver("m1").pool("m1").everywhere().device("d1", zone="m1").device("d2", zone=1),
+    make_resource_claim("m1").asks("r1", "m1"),
+    make_pod().req(cpu="1", memory="1Gi").spread("zone").host_port(80).image("m1").priority(10),
+    make_pod().req(cpu="1").label("zone", "m1").anti_affinity("zone", {"zone": "m1"}).toleration("zone"),
+    make_pod().pvc("m1").sidecar_req(cpu="1").overhead(cpu="1m").node_selector("zone", "m1"),
+    make_pod().resource_claim("m1").req(cpu="1"),
+    make_pod().req(**{"example.com/gpu": "1"}),
+    make_pod().req(cpu="1").node("m1").started(_TIME).priority(-5).nominated("m1"),
+    make_pod().req(cpu="3").node("m2").label("zone", "m1").pod_affinity("zone", {"zone": "m1"}),
+)
 
 
-def _without_node(document: Document) -> Document:
-    del document["spec"]["nodeName"]
+def _plain(built: Builder[Any]) -> Document:
+    document = codec.to_dict(built.obj())
+    document["metadata"].update(name=NAMES[0], uid=UIDS[0], resourceVersion="1")
     return document
 
 
 BASES: Final[dict[type[api.Object], list[Document]]] = {kind: [filled(kind)] for kind in WATCHED_KINDS}
-BASES[api.Pod].extend(_pods())
+for _built in _PLAIN:
+    BASES[type(_built.obj())].append(_plain(_built))
+BASES[api.Pod].append(filled(api.Pod))
+del BASES[api.Pod][-1]["spec"]["nodeName"]
 
 
 def _paths(value: Any, path: Path = ()) -> Iterator[Path]:
