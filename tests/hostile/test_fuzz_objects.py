@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever an API server shows as objects of any watched kind, by list or by watch: each is used or set aside with a reason,
 no programming error is met, and other pods are bound."""
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An API server in the same process that lists and shows texts, whatever they are, and grants every write."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Documents of every kind that the scheduler watches, with all fields that it reads filled, and what may be wrong with them."""
 
 from __future__ import annotations

@@ -55,7 +55,6 @@ UNREADABLE: list[tuple[api.Object, str]] = [
     (make_pod("bound").req(cpu="2").node("n1").started("noon").obj(), "status.startTime"),
     (make_pod("pending").req(cpu="1x").obj(), "spec.containers[0].resources.requests.cpu"),
     (make_pod("new").req(cpu="1x").obj(), "spec.containers[0].resources.requests.cpu"),
-    (make_pod("bound").req(cpu="2").obj(), "spec.nodeName"),
     (make_pod("new").uid(make_pod("bound").obj().metadata.uid).node("n1").obj(), "metadata.uid"),
     (make_pod("new").uid(make_pod("bound").obj().metadata.uid).obj(), "metadata.uid"),
     (make_pod("new").uid(make_pod("pending").obj().metadata.uid).obj(), "metadata.uid"),
