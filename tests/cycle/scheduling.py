@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision
-from steersman.cycle.evaluation import Evaluation
 from steersman.cycle.schedule_one import SchedulingCycle
+from steersman.engine.evaluation import Evaluation
 from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status

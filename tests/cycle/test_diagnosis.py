@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.cycle.scheduling import Cycles
 
 from steersman.cycle.diagnosis import Diagnosis, diagnose, reason_histogram
-from steersman.cycle.evaluation import NodeStatuses
+from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.plugin import FilterPlugin, PreFilterPlugin, PreFilterResult
 from steersman.framework.status import Code, Status, unresolvable, unschedulable
 from steersman.testing import make_pod

@@ -7,8 +7,8 @@ from tests.cycle.scheduling import Cycles, profile_of
 
 from steersman.cycle import post_filter
 from steersman.cycle.decision import CLEARED, Nomination, Unschedulable
-from steersman.cycle.evaluation import NodeStatuses
 from steersman.cycle.post_filter import PostFilterOutcome
+from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import FilterPlugin, PostFilterPlugin, PostFilterResult
 from steersman.framework.status import Code, Status, error, unresolvable, unschedulable

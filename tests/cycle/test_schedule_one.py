@@ -10,7 +10,7 @@ from tests.cycle.scheduling import Cycles
 
 from steersman.cycle.decision import CLEARED, Dropped, Failed, Scheduled, Unschedulable
 from steersman.cycle.diagnosis import NO_NODES_MESSAGE
-from steersman.cycle.evaluation import Evaluation, ScoreTable
+from steersman.engine.evaluation import Evaluation, ScoreTable
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import FilterPlugin, ScorePlugin
 from steersman.framework.pod_info import PodInfo

@@ -13,8 +13,8 @@ from steersman.clock import ManualClock
 from steersman.conformance.scenarios import evaluation_document
 from steersman.conformance.setting import Setting
 from steersman.cycle.diagnosis import diagnose
-from steersman.cycle.evaluation import Evaluation
 from steersman.cycle.schedule_one import SchedulingCycle
+from steersman.engine.evaluation import Evaluation
 from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import CycleAborted

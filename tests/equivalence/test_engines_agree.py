@@ -98,7 +98,7 @@ def test_when_changed_rows_are_evaluated_together(
 @examples(60)
 @given(beginnings, st.lists(happenings.nominating_events, min_size=5, max_size=15), mostly_modest)
 def test_when_many_pods_are_nominated(beginning: list[Event], story: list[Event], pods: list[Calls]) -> None:
-    with patch("steersman.cycle.crowding.FEW", 0):
+    with patch("steersman.engine.nominated_pods.FEW", 0):
         check(beginning, story, pods)
 
 
@@ -137,9 +137,9 @@ def nothing_to_spare() -> Iterator[None]:
         "steersman.state.label_classes._MOST_FILED": 1,
         "steersman.state.term_tables._MOST_LISTED": 1,
         "steersman.state.term_tables._MOST_LATEST": 1,
-        "steersman.cycle.signatures._LEAST_SIGNATURES": 1,
-        "steersman.cycle.signatures._MOST_SIGNATURES": 2,
-        "steersman.cycle.signatures._SPARE_FRAGMENTS": 1,
+        "steersman.engine.signatures._LEAST_SIGNATURES": 1,
+        "steersman.engine.signatures._MOST_SIGNATURES": 2,
+        "steersman.engine.signatures._SPARE_FRAGMENTS": 1,
         "steersman.runtime.concerned._MOST_SHAPES": 2,
         "steersman.plugins.pod_topology_spread.known_selectors._MOST": 2,
     }
@@ -152,5 +152,5 @@ def nothing_to_spare() -> Iterator[None]:
 @contextmanager
 def nothing_row_by_row() -> Iterator[None]:
     """Even a single changed row goes through the vector operations that are meant for many."""
-    with patch("steersman.state.fragment_columns.FEW", 0), patch("steersman.state.signature.FEW", 0):
+    with patch("steersman.engine.columns.FEW", 0), patch("steersman.engine.signature.FEW", 0):
         yield

@@ -42,7 +42,7 @@ def test_a_column_that_is_wrong_is_found() -> None:
 
 
 def test_a_decision_that_differs_is_found_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from steersman.cycle.columnar import ColumnarEvaluation
+    from steersman.engine.columnar import ColumnarEvaluation
 
     monkeypatch.setattr(ColumnarEvaluation, "feasible", lambda self: [])
     outcome = outcome_of(write(tmp_path, test_case(CREATE_NODES, MEASURED_PODS)), check_every=1)

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import strategies as st
 
 from steersman import api
+from steersman.engine.columns import FragmentColumn
 from steersman.framework.columns import (
     ClusterScoreKernel,
     ColumnarFilter,
@@ -30,7 +31,6 @@ from steersman.framework.plugin import FilterPlugin, PreFilterPlugin, PreScorePl
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.framework.status import Status, fault, is_skip
 from steersman.runtime.methods import filter_method, pre_filter_method, score_method, status_method
-from steersman.state.fragment_columns import FragmentColumn
 from steersman.state.node_table import NodeTable
 
 NODE_NAMES = ("a", "b", "c", "d", "e")

@@ -20,8 +20,8 @@ from steersman import api
 from steersman.cycle import post_filter
 from steersman.cycle.decision import CLEARED, Decision, Failed, Postponed, Unschedulable
 from steersman.cycle.diagnosis import diagnose
-from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses, ScoreTable
 from steersman.cycle.schedule_one import Observer, SchedulingCycle, post_filtered
+from steersman.engine.evaluation import Choice, Evaluation, NodeStatuses, ScoreTable
 from steersman.framework.extender import EXTENDER_PLUGIN, MAX_EXTENDER_PRIORITY, Extender, ExtenderError
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.framework.pod_info import PodInfo, PodShapes

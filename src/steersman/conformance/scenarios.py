@@ -19,10 +19,11 @@ from steersman.clock import ManualClock
 from steersman.conformance.devices import chosen_devices, reserve_devices, write_deallocation
 from steersman.conformance.setting import Setting
 from steersman.conformance.volumes import chosen_volumes, reserve_volumes
-from steersman.cycle import commit, scalar
+from steersman.cycle import commit
 from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
-from steersman.cycle.evaluation import Evaluation, NodeStatuses, ScoreTable
 from steersman.cycle.post_filter import PostFilterOutcome
+from steersman.engine import scalar
+from steersman.engine.evaluation import Evaluation, NodeStatuses, ScoreTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import PostFilterResult
 from steersman.framework.pod_info import PodInfo

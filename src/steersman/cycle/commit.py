@@ -7,7 +7,7 @@ import msgspec
 
 from steersman.api import Pod
 from steersman.cycle.diagnosis import Diagnosis
-from steersman.cycle.evaluation import NodeStatuses
+from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import PermitResult
 from steersman.framework.pod_info import PodInfo

@@ -6,8 +6,8 @@ from __future__ import annotations
 import msgspec
 
 from steersman.cycle.diagnosis import Diagnosis
-from steersman.cycle.evaluation import Choice
 from steersman.cycle.post_filter import PostFilterOutcome
+from steersman.engine.evaluation import Choice
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.postponement import SlicedWork

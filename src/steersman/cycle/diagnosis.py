@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from steersman.cycle.evaluation import Evaluation, NodeStatuses
+from steersman.engine.evaluation import Evaluation, NodeStatuses
 from steersman.framework.status import Code, Status
 
 NO_NODES_MESSAGE = "no nodes available to schedule pods"

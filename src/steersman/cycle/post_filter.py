@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from steersman.cycle.evaluation import NodeStatuses
+from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.extender import Extender
 from steersman.framework.plugin import PostFilterResult

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import suppress
 
-from steersman.cycle.columnar import ColumnarEngine, choose_row
 from steersman.cycle.decision import Scheduled
+from steersman.engine.columnar import ColumnarEngine, choose_row
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.rng import Rng

@@ -11,16 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
 from steersman.cycle import commit, post_filter
-from steersman.cycle.columnar import ColumnarEngine
 from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Nomination, Postponed, Scheduled, Unschedulable
 from steersman.cycle.diagnosis import NO_NODES_MESSAGE, Diagnosis, diagnose
-from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses
-from steersman.cycle.plan import make_plan
 from steersman.cycle.post_filter import PostFilterOutcome
 from steersman.cycle.replicas import place_replicas
-from steersman.cycle.sampling import Sampling, SearchStart
-from steersman.cycle.scalar import ScalarEvaluation
 from steersman.cycle.what_if import ProfileWhatIf
+from steersman.engine.columnar import ColumnarEngine
+from steersman.engine.evaluation import Choice, Evaluation, NodeStatuses
+from steersman.engine.plan import make_plan
+from steersman.engine.sampling import Sampling, SearchStart
+from steersman.engine.scalar import ScalarEvaluation
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.postponement import CyclePostponed
 from steersman.framework.status import Status, unresolvable

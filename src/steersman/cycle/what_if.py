@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from steersman.cycle import scalar
-from steersman.cycle.columnar import ColumnarEngine
-from steersman.cycle.local_filters import LocalFilters
+from steersman.engine import scalar
+from steersman.engine.columnar import ColumnarEngine
+from steersman.engine.local_filters import LocalFilters
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo

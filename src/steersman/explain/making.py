@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 
 from steersman.cycle.decision import Decision, Failed, Postponed, Scheduled, Unschedulable
-from steersman.cycle.evaluation import Evaluation, PreFilterOutcome, ScoreTable
+from steersman.engine.evaluation import Evaluation, PreFilterOutcome, ScoreTable
 from steersman.explain.explanation import (
     Explanation,
     NodeExplanation,

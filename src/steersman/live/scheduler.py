@@ -13,7 +13,7 @@ from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.clock import Clock
 from steersman.config import SchedulerConfiguration
 from steersman.cycle.decision import Decision
-from steersman.cycle.evaluation import Evaluation
+from steersman.engine.evaluation import Evaluation
 from steersman.explain import detail_preemptions
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME

@@ -15,7 +15,7 @@ import msgspec
 from steersman import api
 from steersman.assembly import Scheduler
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
-from steersman.cycle.scalar import ScalarEvaluation
+from steersman.engine.scalar import ScalarEvaluation
 from steersman.explain import Explanation, Outcome, explain
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from steersman.cycle.evaluation import Evaluation
+from steersman.engine.evaluation import Evaluation
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.observe.metrics import Metrics
 from steersman.runtime.profile import Profile

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Final
 
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
-from steersman.cycle.evaluation import Evaluation
+from steersman.engine.evaluation import Evaluation
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code
 from steersman.observe.evaluations import Evaluations

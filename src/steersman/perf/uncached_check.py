@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from steersman.assembly import Scheduler
 from steersman.conformance.scenarios import evaluation_document
-from steersman.cycle.evaluation import Evaluation
 from steersman.cycle.schedule_one import SchedulingCycle
+from steersman.engine.evaluation import Evaluation
 from steersman.errors import InputError
 from steersman.framework.pod_info import PodInfo
 from steersman.perf.host import WorkloadError

@@ -15,9 +15,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from steersman.cycle.evaluation import NodeStatuses
-from steersman.cycle.row_statuses import RowStatuses
 from steersman.cycle.what_if import ProfileWhatIf
+from steersman.engine.evaluation import NodeStatuses
+from steersman.engine.report import RowStatuses
 from steersman.framework.columns import NeedsRoom
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.status import Code, Status

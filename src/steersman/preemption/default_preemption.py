@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from steersman import api
 from steersman.config import DefaultPreemptionArgs
-from steersman.cycle.evaluation import NodeStatuses
+from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.extender import Extender

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from steersman.config import DefaultPreemptionArgs
-from steersman.cycle.evaluation import NodeStatuses
+from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import WhatIf
 from steersman.framework.node_info import NodeInfo

@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from steersman.api import Pod, PodDisruptionBudget
 from steersman.api.field_errors import aggregate
-from steersman.cycle.evaluation import NodeStatuses
+from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.extender import Extender, ExtenderError, NodeVictims, PodsOn
 from steersman.framework.handle import Nodes, PostFilterHandle

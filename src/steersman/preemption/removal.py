@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What removing all pods of lower priority would leave, on every node at once. The first half of the vector dry run.
 
-Works where a pod's filters are local (`cycle.local_filters`): then a node helps exactly if it passes the filters that look at
+Works where a pod's filters are local (`engine.local_filters`): then a node helps exactly if it passes the filters that look at
 the node alone, and has the room and the ports without those pods, but with the pods nominated to it. The second half puts
 pods back: `reprieve` on many nodes at once, `reprieve_in_order` on one where their order is not that of the table.
 """
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.cycle.local_filters import LocalFilters
+from steersman.engine.local_filters import LocalFilters
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.plugins.node_ports import ports_conflict

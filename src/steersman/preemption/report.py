@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from steersman.cycle.diagnosis import Diagnosis
-from steersman.cycle.evaluation import NodeStatuses
+from steersman.engine.evaluation import NodeStatuses
 from steersman.preemption.candidates import Candidate, CandidateChoice
 
 

@@ -9,8 +9,8 @@ import msgspec
 
 from steersman import api
 from steersman.cycle.decision import Decision
-from steersman.cycle.evaluation import Evaluation
-from steersman.cycle.scalar import ScalarEvaluation
+from steersman.engine.evaluation import Evaluation
+from steersman.engine.scalar import ScalarEvaluation
 from steersman.explain import (
     Explanation,
     Outcome,

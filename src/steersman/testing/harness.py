@@ -18,8 +18,8 @@ from steersman.assembly import SchedulerOptions
 from steersman.clock import ManualClock
 from steersman.config import SchedulerConfiguration, default_configuration
 from steersman.cycle.decision import Decision, Scheduled
-from steersman.cycle.evaluation import Evaluation
 from steersman.embedded import KubeAdmission, Pods, Store
+from steersman.engine.evaluation import Evaluation
 from steersman.framework.plugin import Plugin
 from steersman.framework.status import Status
 from steersman.sim import extensions

@@ -10,6 +10,8 @@ from tests.plugins.handles import FakeHandle
 
 from steersman import api
 from steersman.config import PodTopologySpreadArgs
+from steersman.engine.columns import FragmentColumn
+from steersman.engine.signature import Signature
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
@@ -29,10 +31,8 @@ from steersman.framework.plugin import NodeScore
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.framework.status import is_skip
 from steersman.plugins.pod_topology_spread import PodTopologySpread
-from steersman.state.fragment_columns import FragmentColumn
 from steersman.state.node_table import NodeTable
 from steersman.state.objects import ObjectStore
-from steersman.state.signature import Signature
 from steersman.testing import NodeBuilder, PodBuilder
 
 

@@ -13,10 +13,13 @@ from collections.abc import Collection, Hashable, Iterable, Iterator
 from weakref import ref
 
 from steersman.bounded_table import SharedTable
-from steersman.cycle.adapters import PromisedFilter, PromisedScore
-from steersman.cycle.plan import FilterStep, Plan, ScoreStep
-from steersman.cycle.pre_filter import Answer
-from steersman.cycle.signature_store import SignatureStore
+from steersman.engine.claim_overlay import ClaimOverlay
+from steersman.engine.columns import FragmentColumn, ScoreColumn, WeightedColumn
+from steersman.engine.evaluation import Answer
+from steersman.engine.plan import FilterStep, Plan, ScoreStep
+from steersman.engine.promised_kernels import PromisedFilter, PromisedScore
+from steersman.engine.signature import FilterColumn, Signature
+from steersman.engine.signature_store import SignatureStore
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
@@ -28,11 +31,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.framework.status import SKIP, is_skip
 from steersman.runtime.concerned import concerns
-from steersman.state.fragment_columns import FragmentColumn
 from steersman.state.node_table import NodeTable
-from steersman.state.personal_signature import PersonalSignature
-from steersman.state.relative_scores import ScoreColumn, WeightedColumn
-from steersman.state.signature import FilterColumn, Signature
 
 #: Rows of all signatures together. Each takes some thirty bytes, and as many for columns and counts that nobody shares.
 _MOST_ROWS = 1 << 21
@@ -68,7 +67,7 @@ class SignatureEntry:
 
     def __init__(
         self,
-        signature: Signature | PersonalSignature,
+        signature: Signature | ClaimOverlay,
         filters: list[tuple[FilterStep, FilterPart]],
         scores: list[tuple[ScoreStep, ScorePart]],
         pre_filter_answers: dict[str, Answer],
@@ -192,7 +191,7 @@ class Signatures:
             (step, self._score_part(step, pod) if step.is_personal(pod) else part) for step, part in shared.scores
         ]
         assert isinstance(shared.signature, Signature)
-        signature = PersonalSignature(
+        signature = ClaimOverlay(
             shared.signature,
             [p for step, p in filters if isinstance(p, ClusterFilterKernel) and step.is_personal(pod)],
             [(step.weight, p) for step, p in scores if isinstance(p, ClusterScoreKernel) and step.is_personal(pod)],

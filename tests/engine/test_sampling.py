@@ -9,8 +9,8 @@ import pytest
 from tests.cycle.scheduling import PROFILE, Cycles
 
 from steersman.cycle.decision import Scheduled
-from steersman.cycle.sampling import REGION_KEY, ZONE_KEY, Sampling, SearchStart, zone_round_robin
 from steersman.cycle.schedule_one import SchedulingCycle
+from steersman.engine.sampling import REGION_KEY, ZONE_KEY, Sampling, SearchStart, zone_round_robin
 from steersman.framework.plugin import FilterPlugin, PreFilterPlugin, PreFilterResult
 from steersman.rng import SeededRng
 from steersman.testing import make_node, make_pod

@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one evaluation of a pod against all nodes yields, whichever way it was computed.
+"""What one evaluation of a pod against all nodes yields, whichever way it was computed, and how the answers of PreFilter merge.
 
 Two engines make it: `scalar` asks the plugins node by node, as upstream does, and is easy to check by eye; `columnar` uses
-the signatures of `state` and is fast. Everything after Filter and Score (diagnosis, choice, reports) works on this.
+signatures and is fast. Everything after Filter and Score (diagnosis, choice, reports) works on this. PreFilter's answers come
+from a callable per plugin, so that the scalar engine can ask the plugin and the columnar one can use what it has kept.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
 
 from steersman.framework.cycle_state import CycleState, DeferredState
-from steersman.framework.status import Status
+from steersman.framework.plugin import PreFilterResult
+from steersman.framework.status import Code, Status, unresolvable
 from steersman.rng import Rng
+from steersman.runtime.faults import CycleAborted, as_fault
 
 NOTHING: frozenset[str] = frozenset()
 
@@ -149,3 +152,52 @@ class Evaluation(ABC):
     def evaluated_count(self) -> int:
         """Nodes looked at."""
         return self.feasible_count + len(self.statuses())
+
+
+Answer = tuple[PreFilterResult | None, Status | None]
+
+
+def merge(answers: Iterable[tuple[str, Callable[[], Answer]]]) -> PreFilterOutcome:
+    """Asks the plugins in order until one settles the matter. CycleAborted when one is broken."""
+    skipped: set[str] = set()
+    restricting: set[str] = set()
+    allowed: frozenset[str] | None = None
+    rejection: Status | None = None
+    for name, ask in answers:
+        result, status = ask()
+        if status is not None:
+            if status.code is Code.SKIP:
+                skipped.add(name)
+            elif status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                return PreFilterOutcome(frozenset(skipped), status)
+            elif status.code is Code.UNSCHEDULABLE:
+                rejection = status
+            else:
+                raise CycleAborted(as_fault("PreFilter", name, status))
+            continue
+        if result is not None:
+            restricting.add(name)
+            allowed = result.node_names if allowed is None else allowed & result.node_names
+            if not allowed:
+                status = unresolvable(_nothing_left(restricting))
+                return PreFilterOutcome(frozenset(skipped), status, allowed, frozenset(restricting))
+    return PreFilterOutcome(frozenset(skipped), rejection, allowed, frozenset(restricting))
+
+
+def _nothing_left(plugins: set[str]) -> str:
+    names = sorted(plugins)
+    if len(names) == 1:
+        return f"node(s) didn't satisfy plugin {names[0]}"
+    return f"node(s) didn't satisfy plugin(s) {go_list(names)} simultaneously"
+
+
+def not_restricted_to(plugins: Iterable[str], refused: Iterable[Status] = ()) -> Status:
+    """The status of nodes outside of the restriction. As upstream has it, what was against the nominated node, which was
+    looked at before, is named as well."""
+    named = {*plugins, *(status.plugin for status in refused)}
+    return unresolvable(f"node(s) didn't satisfy plugin(s) {go_list(sorted(named))}")
+
+
+def go_list(names: list[str]) -> str:
+    """A list of names as upstream's messages show it."""
+    return f"[{' '.join(names)}]"

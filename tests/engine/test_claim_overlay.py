@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from tests.equivalence.cluster import PROFILE, Cluster
 
-from steersman.cycle.plan import make_plan
-from steersman.cycle.signatures import Signatures
+from steersman.engine.plan import make_plan
+from steersman.engine.signatures import Signatures
 from steersman.framework.pod_info import PodShapes
 from steersman.testing import make_claim, make_node, make_pod, make_volume
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.engine.kernels import Banned, CountedFromOutside, Favourite, MostPods, PodCount, Schedulable, TaintCount
 from tests.equivalence.examples import examples
-from tests.state.kernels import Banned, CountedFromOutside, Favourite, MostPods, PodCount, Schedulable, TaintCount
 from tests.state.tables import Tables, usual_node
 
+from steersman.engine.columns import MAX_SCORE, FragmentColumn, WeightedColumn, normalise
+from steersman.engine.signature import Signature
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
@@ -17,9 +19,6 @@ from steersman.framework.columns import (
     Normalize,
     ScoreKernel,
 )
-from steersman.state.fragment_columns import FragmentColumn
-from steersman.state.relative_scores import MAX_SCORE, WeightedColumn, normalise
-from steersman.state.signature import Signature
 from steersman.testing import make_pod
 
 

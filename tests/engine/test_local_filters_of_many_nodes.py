@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.cycle.test_local_filters import PROFILE
+from tests.engine.test_local_filters import PROFILE
 
 from steersman.clock import ManualClock
 from steersman.conformance.setting import Setting
-from steersman.cycle.local_filters import LocalFilters
+from steersman.engine.local_filters import LocalFilters
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.rng import SeededRng

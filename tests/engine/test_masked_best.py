@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steersman.engine.best_rows import MaskedBest
 from steersman.state.dirty_log import DirtyLog
-from steersman.state.masked_best import MaskedBest
 
 ROWS = 12
 REJECTED = -1000

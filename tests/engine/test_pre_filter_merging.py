@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from steersman.cycle.evaluation import PreFilterOutcome
-from steersman.cycle.pre_filter import Answer, merge, not_restricted_to
+from steersman.engine.evaluation import Answer, PreFilterOutcome, merge, not_restricted_to
 from steersman.framework.plugin import PreFilterResult
 from steersman.framework.status import SKIP, Code, CycleAborted, Status, error, unresolvable, unschedulable
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.engine.claim_overlay import ClaimOverlay
+from steersman.engine.signature import Signature
 from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import BoolColumn
 from steersman.state.node_table import NodeTable
-from steersman.state.personal_signature import PersonalSignature
-from steersman.state.signature import Signature
 
 MIN_FEASIBLE_NODES = 100
 ZONE_KEY = "topology.kubernetes.io/zone"
@@ -49,7 +49,7 @@ class Sampling:
         self,
         feasible: Feasible,
         table: NodeTable,
-        signature: Signature | PersonalSignature,
+        signature: Signature | ClaimOverlay,
         outside: BoolColumn | None = None,
     ) -> Feasible:
         """The feasible rows that a search would have found before it stopped. Rows `outside` of what PreFilter admits are

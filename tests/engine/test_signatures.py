@@ -13,8 +13,9 @@ import pytest
 from tests.cycle.scheduling import Cycles, profile_of
 
 from steersman.api.selectors import Selector, from_labels
-from steersman.cycle.plan import make_plan
-from steersman.cycle.signatures import Signatures
+from steersman.engine.columns import FragmentColumn
+from steersman.engine.plan import make_plan
+from steersman.engine.signatures import Signatures
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ColumnarFilter,
@@ -33,7 +34,6 @@ from steersman.framework.nodes_view import (
 from steersman.framework.plugin import FilterPlugin, Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unschedulable
-from steersman.state.fragment_columns import FragmentColumn
 from steersman.testing import make_pod
 
 POD = make_pod("p")
@@ -183,7 +183,7 @@ class TestForgetting:
         cycles = Cycles()
         known = signatures(cycles, PodLimit())
         pods = [cycles.pod(make_pod("p").req(cpu=str(index + 1))) for index in range(4)]
-        with patch("steersman.cycle.signatures._MOST_SIGNATURES", 3):
+        with patch("steersman.engine.signatures._MOST_SIGNATURES", 3):
             first, second = known.of(pods[0]), ref(known.of(pods[1]))
             known.of(pods[2])
             assert known.of(pods[0]) is first

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.state.kernels import Broken, CountedFromOutside, MostPods, PodCount, Schedulable
+from tests.engine.kernels import Broken, CountedFromOutside, MostPods, PodCount, Schedulable
 from tests.state.tables import Tables, usual_node
 
+from steersman.engine.columns import FEW, FragmentColumn
 from steersman.framework.columns import FilterKernel
-from steersman.state.fragment_columns import FEW, FragmentColumn
 from steersman.testing import make_pod
 
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from steersman.cycle.local_filters import LocalFilters
-from steersman.cycle.row_statuses import RowIndex, rows_by_status
+from steersman.engine.local_filters import LocalFilters
+from steersman.engine.report import RowIndex, rows_by_status
 from steersman.framework.nodes_view import BoolColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.state.best_rows import BestRows, rows_of_greatest
+from steersman.engine.best_rows import BestRows, rows_of_greatest
 
 TOTALS = st.integers(0, 4)
 

@@ -7,7 +7,7 @@ import pytest
 
 from steersman.clock import ManualClock
 from steersman.conformance.setting import Setting
-from steersman.cycle.local_filters import LocalFilters
+from steersman.engine.local_filters import LocalFilters
 from steersman.framework.pod_info import PodInfo
 from steersman.rng import SeededRng
 from steersman.testing import PodBuilder, make_node, make_pod

@@ -1,19 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of kernel answers, kept up to date by the dirty-row log.
+"""Columns of kernel answers, kept up to date by the change log; and scores relative to the greatest among the feasible rows.
 
 One column per plugin and fragment, shared by every signature with that fragment. Below `FEW` changed rows the kernel's
 `row` is asked for each, above it `rows` for all of them at once; after too many changes everything is computed again.
+Normalised scores depend on which rows are feasible: a signature adds them to what its rows are worth in themselves, and has
+them normalised again when a row became feasible or ceased to be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import Generic, TypeVar
+from collections.abc import Callable, Collection, Sequence
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.framework.columns import Depends, FilterKernel, ScoreKernel
+from steersman.framework.columns import Depends, FilterKernel, Normalize, ScoreKernel
 from steersman.framework.nodes_view import ALL_ROWS, AnyIntColumn
 from steersman.state.dirty_log import DirtyLog
 from steersman.state.node_table import NodeTable
@@ -108,3 +110,70 @@ class FragmentColumn(Generic[KernelT]):
 def has_epoch(kernel: FilterKernel | ScoreKernel) -> bool:
     """Whether the kernel's answers may change for a reason that is not in the row."""
     return type(kernel).epoch not in (FilterKernel.epoch, ScoreKernel.epoch)
+
+
+MAX_SCORE = 100
+
+ScoreColumn = FragmentColumn[ScoreKernel]
+
+
+class WeightedColumn:
+    """A score column with the weight that the profile gives it."""
+
+    __slots__ = ("column", "normalize", "weight")
+
+    def __init__(self, column: ScoreColumn, weight: int) -> None:
+        self.column = column
+        self.weight = weight
+        self.normalize = column.kernel.normalize
+
+
+class RelativeScores:
+    """The weighted sum of some columns, normalised for a set of feasible rows."""
+
+    __slots__ = ("_dtype", "_follows_pods", "_maxima", "_parts", "cell", "values")
+
+    def __init__(
+        self, parts: Sequence[WeightedColumn], penalty: AnyIntColumn, dtype: type[np.signedinteger[Any]]
+    ) -> None:
+        self._parts = parts
+        self._dtype = dtype
+        self._follows_pods = any(part.column.kernel.depends is Depends.NODE_PODS for part in parts)
+        self._maxima = self._maxima_of(penalty)
+        #: dtype[capacity], and its twin.
+        self.values = self._sum(self._maxima)
+        self.cell = self.values.data
+
+    def renew(self, penalty: AnyIntColumn) -> None:
+        """For the rows without penalty."""
+        maxima = self._maxima_of(penalty)
+        if maxima != self._maxima or self._follows_pods:
+            self._maxima = maxima
+            self.values = self._sum(maxima)
+            self.cell = self.values.data
+
+    def for_rows(self, penalty: AnyIntColumn) -> AnyIntColumn:
+        """The same for another set of feasible rows. Not to be changed."""
+        maxima = self._maxima_of(penalty)
+        return self.values if maxima == self._maxima and not self._follows_pods else self._sum(maxima)
+
+    def _maxima_of(self, penalty: AnyIntColumn) -> list[int]:
+        """The greatest raw scores among the rows without penalty; 0 when there is none."""
+        return [max(0, int(np.add(part.column.values, penalty, dtype=np.int64).max(initial=0))) for part in self._parts]
+
+    def _sum(self, maxima: Sequence[int]) -> AnyIntColumn:
+        total = np.zeros(len(self._parts[0].column.values), self._dtype)
+        for part, greatest in zip(self._parts, maxima, strict=True):
+            total += (normalise(part.column.values, greatest, part.normalize) * part.weight).astype(self._dtype)
+        return total
+
+
+def normalise(raw: AnyIntColumn, greatest: int, how: Normalize) -> AnyIntColumn:
+    """Raw scores to 0..100 relative to the greatest among the feasible rows; see `Normalize`."""
+    if how is Normalize.NONE:
+        return raw
+    reverse = how is Normalize.DEFAULT_REVERSE
+    if greatest <= 0:
+        return np.full_like(raw, MAX_SCORE) if reverse else raw
+    scaled = MAX_SCORE * raw // greatest
+    return MAX_SCORE - scaled if reverse else scaled

@@ -15,7 +15,7 @@ from collections.abc import Hashable
 import numpy as np
 
 from steersman.api import Pod
-from steersman.cycle.scalar import check_score
+from steersman.engine.scalar import check_score
 from steersman.framework.columns import (
     Depends,
     FilterKernel,

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from steersman.cycle.adapters import PromisedFilter, PromisedScore, fragment, promise
+from steersman.engine.promised_kernels import PromisedFilter, PromisedScore, fragment, promise
+from steersman.engine.signature import PENALTY
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
@@ -25,7 +26,6 @@ from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import PreFilterPlugin, PreScorePlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.runtime.profile import FilterCall, Profile, ScoreCall
-from steersman.state.signature import PENALTY
 
 MAX_SCORE = 100
 

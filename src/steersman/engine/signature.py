@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.engine.best_rows import BestRows, MaskedBest, rows_of_greatest
+from steersman.engine.columns import FEW, MAX_SCORE, FragmentColumn, RelativeScores, ScoreColumn, WeightedColumn
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
@@ -29,12 +31,8 @@ from steersman.framework.columns import (
     Normalize,
 )
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
-from steersman.state.best_rows import BestRows, rows_of_greatest
 from steersman.state.dirty_log import DirtyLog
-from steersman.state.fragment_columns import FEW, FragmentColumn
-from steersman.state.masked_best import MaskedBest
 from steersman.state.node_table import NodeTable
-from steersman.state.relative_scores import MAX_SCORE, RelativeScores, ScoreColumn, WeightedColumn
 
 #: Subtracted from the total of a row that does not pass. Greater than any total of 32-bit profiles.
 PENALTY = 1 << 28
@@ -76,11 +74,11 @@ class Signature:
         ]
         #: Cluster filters that follow the affinity terms of pods, asked when these change; and all others.
         self._term_filters = [kernel for kernel in cluster_filters if kernel.follows_terms]
-        self._free_filters = [kernel for kernel in cluster_filters if not kernel.follows_terms]
+        self._filters_asked_every_cycle = [kernel for kernel in cluster_filters if not kernel.follows_terms]
         #: The rows that the former reject; None: none.
-        self._barred: BoolColumn | None = None
+        self._rows_rejected_by_terms: BoolColumn | None = None
         #: The cluster scores that are not skipped until the terms change.
-        self._heard_scores = cluster_scores
+        self._active_cluster_scores = cluster_scores
         #: The epoch of the terms for which this is so.
         self._terms_seen = -1
         #: The best rows of `_total`; None: to be looked for.
@@ -107,7 +105,7 @@ class Signature:
     def _rejected(self, excluded: BoolColumn | None) -> BoolColumn | None:
         """By the filters that are asked in every cycle; None: no row at all."""
         rejected = excluded
-        for kernel in self._free_filters:
+        for kernel in self._filters_asked_every_cycle:
             mask = kernel.rejected()
             if mask is not None:
                 rejected = mask if rejected is None else rejected | mask
@@ -117,7 +115,11 @@ class Signature:
         """The same of one row, when no other counts; None: of no row at all."""
         self._sync()
         penalty = np.full(self._table.capacity, -PENALTY, self._dtype)
-        if row is None or self._penalty_cell[row] or any(_rejects(kernel, row) for kernel in self._free_filters):
+        if (
+            row is None
+            or self._penalty_cell[row]
+            or any(_rejects(kernel, row) for kernel in self._filters_asked_every_cycle)
+        ):
             return Feasible(penalty, 0)
         penalty[row] = 0
         return Feasible.at(row, penalty)
@@ -142,7 +144,7 @@ class Signature:
             total, is_own = self._base + feasible.penalty, True
             if self._addition is not None:
                 total += self._addition.for_rows(feasible.penalty)
-        for weight, kernel in self._heard_scores:
+        for weight, kernel in self._active_cluster_scores:
             if kernel.skipped(feasible):
                 continue
             score = kernel.weighted(feasible, weight)
@@ -156,7 +158,7 @@ class Signature:
 
     def best(self, feasible: Feasible) -> Sequence[int] | NDArray[np.intp]:
         """The rows with the greatest total, ascending. Not to be kept or changed."""
-        if self._heard_scores or feasible.penalty is not self._penalty:
+        if self._active_cluster_scores or feasible.penalty is not self._penalty:
             total = self.totals(feasible)
             if total is not self._total:
                 return rows_of_greatest(total)
@@ -167,8 +169,8 @@ class Signature:
     def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
         """The same of all feasible rows; and how many these are."""
         self._sync()
-        rejected = self._rejected(None) if self._free_filters else None
-        if self._heard_scores or (rejected is not None and self._addition is not None):
+        rejected = self._rejected(None) if self._filters_asked_every_cycle else None
+        if self._active_cluster_scores or (rejected is not None and self._addition is not None):
             feasible = self._feasible(rejected)
             return self.best(feasible) if feasible.count > 1 else feasible.rows, feasible.count
         if rejected is not None:
@@ -188,8 +190,8 @@ class Signature:
         log = table.log
         if self._node_position != table.node_log.end:
             self._combine_all()
-        elif table.terms_epoch != self._terms_seen and self._listen():
-            self._combine_barred()
+        elif table.terms_epoch != self._terms_seen and self._ask_term_kernels():
+            self._combine_with_terms()
         elif (behind := log.end - self._position) == 1 and table.nodes[log.rows[-1]] is not None:
             self._follow(log.rows[-1])
         elif behind:
@@ -240,34 +242,34 @@ class Signature:
         if self._settle(row, missed, score) or self._relative_columns:
             self._normalise()
 
-    def _listen(self) -> bool:
+    def _ask_term_kernels(self) -> bool:
         """Asks those who follow the terms; whether other rows are barred now. Most pods have no affinity terms, and none
         speaks of them."""
         self._terms_seen = self._table.terms_epoch
-        self._heard_scores = [entry for entry in self._cluster_scores if not entry[1].rests()]
-        before = self._barred
+        self._active_cluster_scores = [entry for entry in self._cluster_scores if not entry[1].rests()]
+        before = self._rows_rejected_by_terms
         barred: BoolColumn | None = None
         for kernel in self._term_filters:
             rejected = kernel.rejected()
             if rejected is not None:
                 barred = rejected if barred is None else barred | rejected
-        self._barred = barred
+        self._rows_rejected_by_terms = barred
         if before is None or barred is None:
             return before is not barred
         return not np.array_equal(before, barred)
 
-    def _combine_barred(self) -> None:
+    def _combine_with_terms(self) -> None:
         """Other rows are barred than before."""
         for column in self._synced_on_change:
             column.sync()
         self._position = self._table.log.end
-        self._bar()
+        self._add_term_rejections()
         self._combine_local()
 
-    def _bar(self) -> None:
+    def _add_term_rejections(self) -> None:
         self._static_penalty = self._node_penalty
-        if self._barred is not None:
-            self._static_penalty = np.where(self._barred, self._dtype(-PENALTY), self._node_penalty)
+        if self._rows_rejected_by_terms is not None:
+            self._static_penalty = np.where(self._rows_rejected_by_terms, self._dtype(-PENALTY), self._node_penalty)
         self._static_penalty_cell = self._static_penalty.data
 
     def _combine_few(self, rows: Collection[int]) -> None:
@@ -348,8 +350,8 @@ class Signature:
         for part in self._static_scores:
             self._static_score += (part.column.values * part.weight).astype(self._dtype)
         self._set_aside_constants()
-        self._listen()
-        self._bar()
+        self._ask_term_kernels()
+        self._add_term_rejections()
         self._static_score_cell = self._static_score.data
         self._combine_local()
 

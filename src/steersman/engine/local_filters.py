@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from steersman.cycle.plan import FilterStep, Plan
-from steersman.cycle.row_statuses import RowIndex
-from steersman.cycle.signatures import SignatureEntry
+from steersman.engine.plan import FilterStep, Plan
+from steersman.engine.report import RowIndex
+from steersman.engine.signature import FilterColumn
+from steersman.engine.signatures import SignatureEntry
 from steersman.framework.columns import (
     AddedPods,
     ClusterFilterKernel,
@@ -27,7 +28,6 @@ from steersman.framework.nodes_view import BoolColumn, ReasonColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.state.node_table import NodeTable
-from steersman.state.signature import FilterColumn
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,63 @@
 # SPDX-License-Identifier: Apache-2.0
 """Diagnosis and score tables read off the kernels of a signature: the slow half of the columnar engine.
 
-Used when a pod did not fit, and for explanations; never on the way to a successful placement.
+Used when a pod did not fit, and for explanations; never on the way to a successful placement. Statuses of many nodes are row
+numbers here: names are looked up when somebody wants to read them, and preemption works on the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
-from steersman.cycle import scalar
-from steersman.cycle.evaluation import PluginScores, ScoreTable
-from steersman.cycle.plan import FilterStep, Plan
-from steersman.cycle.row_statuses import RowIndex, rows_by_status
-from steersman.cycle.signatures import FilterPart, ScorePart, SignatureEntry
+from steersman.engine import scalar
+from steersman.engine.columns import normalise
+from steersman.engine.evaluation import NodeStatuses, PluginScores, ScoreTable
+from steersman.engine.plan import FilterStep, Plan
+from steersman.engine.signatures import FilterPart, ScorePart, SignatureEntry
 from steersman.framework.columns import ClusterFilterKernel, ClusterScoreKernel, Feasible
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.state.node_table import NodeTable
-from steersman.state.relative_scores import normalise
+
+RowIndex = NDArray[np.intp]
+
+
+def rows_by_status(statuses: Mapping[int, Status]) -> dict[Status, RowIndex]:
+    """The other way round."""
+    found: dict[Status, list[int]] = {}
+    for row, status in statuses.items():
+        found.setdefault(status, []).append(row)
+    return {status: np.array(rows, np.intp) for status, rows in found.items()}
+
+
+class RowStatuses(NodeStatuses):
+    """`names` are those of all rows at the time of the evaluation."""
+
+    __slots__ = ("_named", "names", "rows")
+
+    def __init__(self, rows: Mapping[Status, RowIndex], names: Sequence[str], absent: Status | None = None) -> None:
+        super().__init__(None, absent)
+        #: The examined rows by status; no row is in two of them.
+        self.rows = rows
+        self.names = names
+        self._named = False
+
+    @property
+    def groups(self) -> dict[Status, list[str]]:
+        if not self._named:
+            names = self.names
+            self._groups = {status: [names[row] for row in rows.tolist()] for status, rows in self.rows.items()}
+            self._named = True
+        return self._groups
+
+    def counts(self) -> Iterable[tuple[Status, int]]:
+        return ((status, len(rows)) for status, rows in self.rows.items())
+
 
 #: Rows by status, in the pieces in which they were found.
 Groups = dict[Status, list[RowIndex]]

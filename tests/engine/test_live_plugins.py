@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 from tests.cycle.scheduling import Cycles
 
-from steersman.cycle.evaluation import Evaluation
+from steersman.engine.evaluation import Evaluation
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import (

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.engine.best_rows import rows_of_greatest
+from steersman.engine.signature import Signature, Totals
 from steersman.framework.columns import ClusterFilterKernel, ClusterScoreKernel, Feasible
 from steersman.framework.nodes_view import BoolColumn
-from steersman.state.best_rows import rows_of_greatest
-from steersman.state.signature import Signature, Totals
 
 
-class PersonalSignature:
+class ClaimOverlay:
     """Answers like a `Signature`."""
 
     __slots__ = ("_filters", "_scores", "_shared")

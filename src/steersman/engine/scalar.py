@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 
-from steersman.cycle.evaluation import (
+from steersman.engine.evaluation import (
     Choice,
     Evaluation,
     NodeStatuses,
     PluginScores,
     PreFilterOutcome,
     ScoreTable,
+    merge,
+    not_restricted_to,
 )
-from steersman.cycle.pre_filter import merge, not_restricted_to
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import MAX_NODE_SCORE, MIN_NODE_SCORE, NodeScore, invalid_score

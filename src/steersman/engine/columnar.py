@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fast engine: signatures answer for all nodes at once; plugins without a vector form are asked where it matters.
 
-A pod's signature (see `state.signature`) is looked up, or put together from the kernels of the profile's columnar plugins.
+A pod's signature (see `engine.signature`) is looked up, or put together from the kernels of the profile's columnar plugins.
 On top of it come, in this order: the restriction of PreFilter, nodes with nominated pods (`crowding`), and plugins that
 must be asked per cycle. Diagnosis and reports read the same kernels again, in configured order.
 """
@@ -13,16 +13,25 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.cycle import scalar
-from steersman.cycle.column_report import diagnose_rows, score_table
-from steersman.cycle.crowding import Crowding
-from steersman.cycle.evaluation import Choice, Evaluation, NodeStatuses, PreFilterOutcome, ScoreTable
-from steersman.cycle.local_filters import LocalFilters, leading_filters, local_filters
-from steersman.cycle.plan import FilterStep, Plan
-from steersman.cycle.pre_filter import Answer, merge, not_restricted_to
-from steersman.cycle.row_statuses import RowIndex, RowStatuses, rows_by_status
-from steersman.cycle.sampling import Sampling
-from steersman.cycle.signatures import FilterPart, Signatures
+from steersman.engine import scalar
+from steersman.engine.best_rows import rows_of_greatest
+from steersman.engine.evaluation import (
+    Answer,
+    Choice,
+    Evaluation,
+    NodeStatuses,
+    PreFilterOutcome,
+    ScoreTable,
+    merge,
+    not_restricted_to,
+)
+from steersman.engine.local_filters import LocalFilters, leading_filters, local_filters
+from steersman.engine.nominated_pods import Crowding
+from steersman.engine.plan import FilterStep, Plan
+from steersman.engine.report import RowIndex, RowStatuses, diagnose_rows, rows_by_status, score_table
+from steersman.engine.sampling import Sampling
+from steersman.engine.signature import Totals
+from steersman.engine.signatures import FilterPart, Signatures
 from steersman.framework.columns import ClusterFilterKernel, Feasible, RemembersRows
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
@@ -31,11 +40,9 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status
 from steersman.rng import Rng
 from steersman.runtime.profile import Profile
-from steersman.state.best_rows import rows_of_greatest
 from steersman.state.node_table import NodeTable
 from steersman.state.nominations import Nominations, rivals
 from steersman.state.row_info import LiveNodes
-from steersman.state.signature import Totals
 
 Rows = Sequence[int] | NDArray[np.intp]
 

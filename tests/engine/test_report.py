@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from steersman.cycle.row_statuses import RowStatuses
+from steersman.engine.report import RowStatuses
 from steersman.framework.status import unresolvable, unschedulable
 
 FULL, TAINTED = unschedulable("Insufficient cpu"), unresolvable("tainted")

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a pod is evaluated against all nodes: signatures, columns, the choice, and the reports. One room; read in this order.
+
+| module | what it holds |
+|---|---|
+| `plan` | how each plugin of a profile is asked: by kernel, by promise, or live; decided once |
+| `promised_kernels` | scalar plugins that promise what they depend on, as kernels |
+| `columns` | answers of one kernel for every row, and scores that are relative to the greatest |
+| `best_rows` | the rows with the greatest total |
+| `signature`, `claim_overlay` | feasible rows and totals of pods that all plugins treat alike; what volume claims lay on top |
+| `signatures`, `signature_store` | which signature a pod has, and which are kept |
+| `local_filters`, `nominated_pods` | filters that look at one node only; room for pods that are nominated |
+| `sampling` | an explicit percentageOfNodesToScore |
+| `evaluation` | what an evaluation yields |
+| `columnar` | the evaluation by columns |
+| `scalar` | the same by asking plugins node by node: the twin that can be checked by eye |
+| `report` | why nodes were rejected, and every score |
+"""
