@@ -71,7 +71,7 @@ def _component(package: LockedPackage) -> Json:
     """The hashes are those of the release's files, of which an installation takes one: they stand with the distribution."""
     files = {
         "type": "distribution",
-        "url": f"https://pypi.org/project/{package.name}/{package.version}/#files",
+        "url": _purl(package.name, package.version),
         "hashes": [_hash(digest) for digest in package.digests],
     }
     component = {
