@@ -102,7 +102,7 @@ class SharedTable(Generic[KeyT, ValueT]):
 
     @property
     def young(self) -> dict[KeyT, ValueT]:
-        """As of a `RecentTable`: a part of the values, to look at before asking `get`."""
+        """The younger half of the recent values: whoever is in a hurry may look here before asking `get`."""
         return self._recent.young
 
     def put(self, key: KeyT, value: ValueT) -> None:

@@ -31,6 +31,11 @@ def test_a_list_without_items_is_empty() -> None:
     assert run(_list({"metadata": {"resourceVersion": "7"}, "items": None})).objects == []
 
 
+def test_empty_pages_without_end_are_a_failure() -> None:
+    with pytest.raises(ConnectionFailed, match="have no objects and name another page"):
+        run(_list({"metadata": {"resourceVersion": "7", "continue": "more"}, "items": []}))
+
+
 def test_an_object_that_cannot_be_read_comes_with_its_name_beside_the_others() -> None:
     meta = {"name": "broken", "namespace": "default", "uid": "u1", "resourceVersion": "5"}
     broken = {"metadata": meta, "spec": {"priority": "high"}}

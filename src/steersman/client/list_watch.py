@@ -38,6 +38,9 @@ MODIFIED: Final = "MODIFIED"
 DELETED: Final = "DELETED"
 BOOKMARK: Final = "BOOKMARK"
 ERROR: Final = "ERROR"
+MOST_EMPTY_PAGES: Final = 100
+"""Pages may be empty where a selector leaves nothing; a server that goes on like this would never come to the end."""
+NO_END: Final = f"more than {MOST_EMPTY_PAGES} pages of the list have no objects and name another page"
 UNREADABLE_AT_ONCE: Final = 16
 """After so many unreadable objects of a list others may run: finding out what is wrong takes a while."""
 
@@ -120,11 +123,16 @@ class ListWatch(Generic[T]):
         if self._originals is not None:
             self._originals.forget_all(self.kind)
         query = {**self._selection, "limit": str(page)} if page else dict(self._selection)
+        empty_pages = 0
         while True:
             answer = await self._transport.request("GET", self._path, query, timeout=LIST_SECONDS)
+            known = len(listing.objects) + len(listing.unreadable)
             metadata = await self._add_page(listing, answer.body)
             if not metadata.next_page:
                 return listing
+            empty_pages += known == len(listing.objects) + len(listing.unreadable)
+            if empty_pages > MOST_EMPTY_PAGES:
+                raise ConnectionFailed(f"GET {self._path}: {NO_END}", may_have_arrived=True)
             query["continue"] = metadata.next_page
 
     async def _add_page(self, listing: Listing[T], body: bytes) -> _ListMeta:
