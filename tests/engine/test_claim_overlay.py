@@ -17,7 +17,7 @@ ZONE = "topology.kubernetes.io/zone"
 def test_they_do_not_pile_up() -> None:
     cluster = Cluster()
     cluster.cache.set_node(make_node("n").obj())
-    signatures = Signatures(make_plan(cluster.profiles[PROFILE]), cluster.cache.nodes)
+    signatures = Signatures(make_plan(cluster.profiles[PROFILE]), cluster.cache.nodes, cluster.cache.objects)
     signatures.of(cluster.pending(make_pod("plain").obj()))
     for index in range(6):
         signatures.of(cluster.pending(make_pod(f"p{index}").pvc(f"c{index}").obj()))

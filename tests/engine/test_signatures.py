@@ -125,7 +125,7 @@ class LonelyKernel(ClusterFilterKernel):
 
 
 def signatures(cycles: Cycles, *plugins: Plugin) -> Signatures:
-    return Signatures(make_plan(profile_of(plugins)), cycles.cache.nodes)
+    return Signatures(make_plan(profile_of(plugins)), cycles.cache.nodes, cycles.cache.objects)
 
 
 class TestSharing:

@@ -66,15 +66,15 @@ class PostponedAttempts:
         self._wake = wake
         #: By uid, those whose work is not done.
         self._working: dict[str, _Attempt] = {}
-        #: Those that can go on; they are in `_resumed` once they do.
-        self._ready: deque[_Attempt] = deque()
+        #: Those that can go on; they are in `_resumed` once they do. Others only look.
+        self.ready: deque[_Attempt] = deque()
         #: Seconds of those that are in their next cycle, by uid.
         self._resumed: dict[str, float] = {}
         self._owed = 0.0
         self._added = asyncio.Event()
 
     def __len__(self) -> int:
-        return len(self._working) + len(self._ready)
+        return len(self._working) + len(self.ready)
 
     def add(self, queued: QueuedPodInfo, decision: Postponed) -> None:
         """The cycle of the pod was postponed."""
@@ -87,8 +87,8 @@ class PostponedAttempts:
 
     def take_ready(self) -> QueuedPodInfo | None:
         """The next pod that can be tried again. Pods that are gone are none."""
-        while self._ready:
-            attempt = self._ready.popleft()
+        while self.ready:
+            attempt = self.ready.popleft()
             if self._waits(attempt.queued):
                 self._resumed[attempt.queued.uid] = attempt.used
                 return attempt.queued
@@ -97,7 +97,8 @@ class PostponedAttempts:
 
     def settled(self, uid: str) -> None:
         """The pod has a decision, or is gone."""
-        self._resumed.pop(uid, None)
+        if self._resumed:
+            self._resumed.pop(uid, None)
 
     async def run(self) -> None:
         """Until it is cancelled; what waits then has ended."""
@@ -131,7 +132,7 @@ class PostponedAttempts:
         self._owed += took
         if is_done:
             del self._working[attempt.queued.uid]
-            self._ready.append(attempt)
+            self.ready.append(attempt)
             self._wake()
         elif attempt.used > ATTEMPT_SECONDS:
             self._give_up(attempt, TOOK_TOO_LONG.format(ATTEMPT_SECONDS))
@@ -154,6 +155,6 @@ class PostponedAttempts:
     def _drop_all(self) -> None:
         for attempt in list(self._working.values()):
             self._drop(attempt)
-        while self._ready:
-            self._end(self._ready.popleft().queued.uid)
+        while self.ready:
+            self._end(self.ready.popleft().queued.uid)
         self._resumed.clear()

@@ -136,7 +136,7 @@ class Scheduler:
             decision = self.cycle.schedule_one(self._infos.take(queued.pod), self.observer)
             self._carry_out(queued, decision)
         except Exception as cause:
-            decision = self._broken(queued, cause)
+            return self._broken(queued, cause)
         return decision
 
     def schedule_some(self, most: int) -> Sequence[Decision]:
@@ -198,7 +198,7 @@ class Scheduler:
 
     def _next_pod(self) -> QueuedPodInfo | None:
         """One whose postponed attempt can go on, or the next of the queue."""
-        queued = self.postponed.take_ready()
+        queued = self.postponed.take_ready() if self.postponed.ready else None
         if queued is None:
             return self.queue.pop_nowait()
         current = self.pods.get(queued.key)

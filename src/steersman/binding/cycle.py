@@ -106,17 +106,24 @@ class BindingCycle:
 
     def start(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         """Binds at once where possible, else leaves the rest to a task."""
+        pod = decision.pod
         try:
-            self._start(queued, decision, profile)
+            if decision.waits:
+                self._waiting_pods.add(WaitingPod(pod, decision.node, decision.waits))
+            if not decision.state.is_empty:
+                self._activate(decision.state)
+            calls = profile.pre_bind.of(pod)
+            if not calls and not decision.waits and self.binds_at_once(pod, profile):
+                self.bind_now(queued, decision, profile)
+            else:
+                self._start_task(queued, decision, profile, calls)
         except Exception as cause:
             self._fail(queued, decision, profile, self._broken(decision, profile, cause))
 
-    def _start(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
-        if decision.waits:
-            self._waiting_pods.add(WaitingPod(decision.pod, decision.node, decision.waits))
-        if not decision.state.is_empty:
-            self._activate(decision.state)
-        calls = profile.pre_bind.of(decision.pod)
+    def _start_task(
+        self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, calls: tuple[RawCall, ...]
+    ) -> None:
+        """`calls`: the PreBind plugins that the pod concerns; a task is not needed when none of them has work to do."""
         work = plugin_calls.pre_flight(decision, calls) if calls else ()
         if isinstance(work, Status):
             self._fail(queued, decision, profile, Failed(decision.pod, profile.name, work))

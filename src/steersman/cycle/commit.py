@@ -20,13 +20,11 @@ from steersman.state.cache import Cache
 MAX_WAIT_SECONDS = 15 * 60.0
 
 
-def assume_and_reserve(cache: Cache, profile: Profile, state: CycleState, pod: PodInfo, node: str) -> Status | None:
-    """None: done. Otherwise everything is as it was before."""
-    cache.assume(pod, node)
+def reserve(profile: Profile, state: CycleState, pod: PodInfo, node: str) -> Status | None:
+    """The first refusal, if any."""
     for call in profile.reserve.of(pod):
         status = call.reserve(state, pod, node)
         if status is not None:
-            unreserve_and_forget(cache, profile, state, pod, node)
             return status if status.is_rejected else as_fault("Reserve", call.name, status)
     return None
 

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from steersman.cycle.decision import Scheduled
-from steersman.engine.columnar import ColumnarEngine, choose_row
+from steersman.engine.columnar import ColumnarEngine
+from steersman.engine.evaluation import Choice
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.rng import Rng
@@ -50,6 +51,7 @@ def _place(
         best, feasible = entry.signature.best_of_all()
         if not feasible:
             break
-        choice = choose_row(best, names, rng)
+        ties = len(best)
+        choice = Choice(names[best[rng.randrange(ties) if ties > 1 else 0]], ties)
         assume(pod, choice.node)
         placed.append(Scheduled(pod, profile, choice, feasible, CycleState()))

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from steersman.cycle import commit, post_filter
 from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Nomination, Postponed, Scheduled, Unschedulable
 from steersman.cycle.diagnosis import NO_NODES_MESSAGE, Diagnosis, diagnose
@@ -56,6 +58,7 @@ class SchedulingCycle:
             name: ColumnarEngine(
                 make_plan(profile),
                 cache.nodes,
+                cache.objects,
                 Sampling(_percentage(profile, percentage_of_nodes_to_score), start),
             )
             for name, profile in profiles.items()
@@ -102,7 +105,7 @@ class SchedulingCycle:
             return Dropped(pod, f'profile not found for scheduler name "{pod.scheduler_name}"')
         if pod.is_terminating:
             return Dropped(pod, f"skip schedule deleting pod: {pod.key}")
-        if self._cache.is_assumed(pod.uid):
+        if self._cache.knows(pod.uid) and self._cache.is_assumed(pod.uid):
             return Dropped(pod, f"pod {pod.key} is assumed already")
         if self._cache.nodes.node_count == 0:
             return self._no_nodes(pod, profile)
@@ -136,24 +139,24 @@ class SchedulingCycle:
 
     def commit(self, profile: Profile, pod: PodInfo, choice: Choice, evaluation: Evaluation) -> Decision:
         """Assume, Reserve, Permit on the chosen node. An exception leaves nothing assumed or reserved."""
-        try:
-            return self._commit(profile, pod, choice, evaluation)
-        except Exception:
-            if self._cache.is_assumed(pod.uid):
-                commit.unreserve_and_forget(self._cache, profile, evaluation.state, pod, choice.node)
-            raise
+        self._cache.assume(pod, choice.node)
+        scheduled = Scheduled(pod, profile.name, choice, evaluation.feasible_count, evaluation.state)
+        return self._reserve_and_permit(scheduled, profile) if profile.permit or profile.reserve.of(pod) else scheduled
 
-    def _commit(self, profile: Profile, pod: PodInfo, choice: Choice, evaluation: Evaluation) -> Decision:
-        node, state = choice.node, evaluation.state
-        scheduled = Scheduled(pod, profile.name, choice, evaluation.feasible_count, state)
-        status = commit.assume_and_reserve(self._cache, profile, state, pod, node)
-        if status is not None or not profile.permit:
-            return scheduled if status is None else self._refused(profile, pod, node, status)
-        status, waits = commit.permit(profile, state, pod, node)
-        if status is None:
-            return Scheduled(pod, profile.name, choice, scheduled.feasible_nodes, state, waits) if waits else scheduled
-        commit.unreserve_and_forget(self._cache, profile, state, pod, node)
-        return self._refused(profile, pod, node, status)
+    def _reserve_and_permit(self, scheduled: Scheduled, profile: Profile) -> Decision:
+        pod, node, state = scheduled.pod, scheduled.node, scheduled.state
+        waits: dict[str, float] = {}
+        try:
+            status = commit.reserve(profile, state, pod, node)
+            if status is None:
+                status, waits = commit.permit(profile, state, pod, node)
+        except Exception:
+            commit.unreserve_and_forget(self._cache, profile, state, pod, node)
+            raise
+        if status is not None:
+            commit.unreserve_and_forget(self._cache, profile, state, pod, node)
+            return self._refused(profile, pod, node, status)
+        return msgspec.structs.replace(scheduled, waits=waits) if waits else scheduled
 
     def _refused(self, profile: Profile, pod: PodInfo, node: str, status: Status) -> Decision:
         if not status.is_rejected:

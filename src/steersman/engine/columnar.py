@@ -34,6 +34,7 @@ from steersman.engine.signature import Totals
 from steersman.engine.signatures import FilterPart, Signatures
 from steersman.framework.columns import ClusterFilterKernel, Feasible, RemembersRows
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.handle import Objects
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import BoolColumn
 from steersman.framework.pod_info import PodInfo
@@ -50,10 +51,10 @@ Rows = Sequence[int] | NDArray[np.intp]
 class ColumnarEngine:
     """One per profile: evaluates pods against the table."""
 
-    def __init__(self, plan: Plan, table: NodeTable, sampling: Sampling) -> None:
+    def __init__(self, plan: Plan, table: NodeTable, objects: Objects, sampling: Sampling) -> None:
         self.plan = plan
         self.table = table
-        self.signatures = Signatures(plan, table)
+        self.signatures = Signatures(plan, table, objects)
         self.sampling = sampling
         #: The latest evaluation; the state may have changed since.
         self.latest: ColumnarEvaluation | None = None
@@ -73,8 +74,13 @@ class ColumnarEngine:
 
 
 class ColumnarEvaluation(Evaluation):
-    """Filters when it is made; scores when asked."""
+    """Filters when it is made; scores when asked. Where the signature says all there is to say, it is made with nothing but the
+    best rows and the number of feasible ones; everything else is worked out when somebody asks for it."""
 
+    #: Of a complete signature: the feasible rows with the greatest total. None: to be looked for.
+    _best_rows: Rows | None = None
+    #: None: the signature's own, to be asked for.
+    _passing: Feasible | None = None
     _outcome: PreFilterOutcome | None = None
     _scalar_state: CycleState | None = None
     #: The row of the nominated node when the pod does not fit there; it was looked at, whatever PreFilter admits.
@@ -94,15 +100,18 @@ class ColumnarEvaluation(Evaluation):
         self._entry = entry = engine.signatures.of(pod)
         self._nominations = nominations
         self.state = CycleState()
-        looks_at_all = not nominations.by_node and not pod.nominated_node and engine.sampling.looks_at_all
-        if looks_at_all and entry.is_plain:
-            self._feasible = entry.signature.feasible()
-        elif looks_at_all and entry.is_pinned:
-            self._feasible = entry.signature.feasible_at(self._table.row_of(pod.pinned_to))
-        elif self.pre_filter.status is not None:
-            self._feasible = Feasible(np.full(self._table.capacity, -1), 0)
-        else:
-            self._filter()
+        by_kernels = not nominations.by_node and not pod.nominated_node and engine.sampling.looks_at_all
+        if by_kernels and entry.is_complete:
+            self._best_rows, self.feasible_count = entry.signature.best_of_all()
+            return
+        self._passing = self._filter_by_kernels() if by_kernels else self._filter()
+        self.feasible_count = self._passing.count
+
+    @property
+    def _feasible(self) -> Feasible:
+        if self._passing is None:
+            self._passing = self._entry.signature.feasible()
+        return self._passing
 
     # -- PreFilter and Filter ----------------------------------------------------------------------------------------
 
@@ -129,22 +138,31 @@ class ColumnarEvaluation(Evaluation):
         call = next(c for c in self._profile.pre_filter if c.name == name)
         return call.run(self.state, self.pod, self._nodes())
 
-    def _filter(self) -> None:
+    def _filter_by_kernels(self) -> Feasible:
+        """Where kernels alone decide, there is nobody to ask."""
+        if self._entry.is_plain:
+            return self._entry.signature.feasible()
+        if self._entry.is_pinned:
+            return self._entry.signature.feasible_at(self._table.row_of(self.pod.pinned_to))
+        return self._filter()
+
+    def _filter(self) -> Feasible:
+        if self.pre_filter.status is not None:
+            return Feasible(np.full(self._table.capacity, -1), 0)
         signature = self._entry.signature
         nominated = self._table.row_of(self.pod.nominated_node)
         if nominated is not None and self._passes(nominated, signature.feasible()):
             self.nominated_path = True
             only = np.ones(self._table.capacity, np.bool_)
             only[nominated] = False
-            self._feasible = signature.feasible(only)
-            return
+            return signature.feasible(only)
         self._refused_nomination = nominated
         outside = self._outside()
         feasible = signature.feasible(outside)
         self._ask_again_where_broken()
         feasible = self._without_crowded(feasible)
         feasible = self._without_live_rejections(feasible)
-        self._feasible = self._engine.sampling.sample(feasible, self._table, signature, outside)
+        return self._engine.sampling.sample(feasible, self._table, signature, outside)
 
     def _outside(self) -> BoolColumn | None:
         """Rows outside of the restriction of PreFilter."""
@@ -271,10 +289,6 @@ class ColumnarEvaluation(Evaluation):
 
     # -- answers -----------------------------------------------------------------------------------------------------
 
-    @property
-    def feasible_count(self) -> int:
-        return self._feasible.count
-
     def feasible(self) -> Sequence[str]:
         names = self._table.names
         return [names[row] for row in self._feasible.rows.tolist()]
@@ -316,7 +330,7 @@ class ColumnarEvaluation(Evaluation):
             yield from self._crowding.objections(others)
 
     def scores(self) -> ScoreTable | None:
-        if self._scores is None and self._feasible.count > 1:
+        if self._scores is None and self.feasible_count > 1:
             self._require_scores()
             self._scores = score_table(
                 self._engine.plan, self._entry, self._table, self.state, self.pod, self._feasible
@@ -336,15 +350,21 @@ class ColumnarEvaluation(Evaluation):
         for row in self._feasible.rows.tolist():
             lost[row] = self._table.names[row] not in names
         if lost.any():
-            self._feasible = self._entry.signature.without(lost, self._feasible)
+            self._passing = self._entry.signature.without(lost, self._feasible)
+            self.feasible_count = self._passing.count
+            self._best_rows = None
 
     def choose(self, rng: Rng) -> Choice:
-        return choose_row(self._best(), self._table.names, rng)
+        best = self._best_rows
+        if best is None:
+            best = self._best()
+        ties = len(best)
+        return Choice(self._table.names[best[rng.randrange(ties) if ties > 1 else 0]], ties)
 
     def _best(self) -> Rows:
         """The feasible rows with the greatest total."""
         entry = self._entry
-        if self._feasible.count == 1:
+        if self.feasible_count == 1:
             return self._feasible.rows
         if entry.live_scores:
             return rows_of_greatest(self._with_live_scores())
@@ -358,12 +378,6 @@ class ColumnarEvaluation(Evaluation):
         column = np.full(self._table.capacity, np.iinfo(np.int64).min, np.int64)
         column[self._feasible.rows] = table.total
         return column
-
-
-def choose_row(best: Rows, names: Sequence[str], rng: Rng) -> Choice:
-    """One of the best rows, at random."""
-    ties = len(best)
-    return Choice(names[best[rng.randrange(ties) if ties > 1 else 0]], ties)
 
 
 def _status_of_kernel(name: str, part: FilterPart) -> Status | None:

@@ -108,6 +108,8 @@ class NodeStatuses:
 class Evaluation(ABC):
     """One pod against the cluster at one moment. Valid until the state changes."""
 
+    #: Number of nodes that pass every filter.
+    feasible_count: int
     #: Only the nominated node was looked at, and it passed.
     nominated_path: bool = False
     #: What PreFilter and PreScore plugins wrote that are asked in every cycle; handed on to Reserve and later phases.
@@ -124,10 +126,6 @@ class Evaluation(ABC):
     def deferred_state(self) -> CycleState:
         """The same, made when somebody looks at it."""
         return DeferredState(self.scalar_state)
-
-    @property
-    @abstractmethod
-    def feasible_count(self) -> int: ...
 
     @abstractmethod
     def feasible(self) -> Sequence[str]:

@@ -6,7 +6,7 @@ Comes from a `Profile`; used by the columnar engine to put signatures together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 from steersman.engine.promised_kernels import PromisedFilter, PromisedScore, fragment, promise
@@ -144,22 +144,14 @@ class Plan:
     def label_part(self, pod: PodInfo) -> tuple[Hashable, ...]:
         return tuple([plugin.pod_fragment(pod) for plugin in self.per_pod])
 
-    def fragment_epoch(self) -> Callable[[], int | None]:
-        """As long as what this gives does not change, pods of one template have equal label parts; None: they need not."""
-        epochs = [plugin.fragment_epoch for plugin in self.per_pod]
-        if len(epochs) == 1:
-            return epochs[0]
-
-        def total() -> int | None:
-            summed = 0
-            for epoch in epochs:
-                one = epoch()
-                if one is None:
-                    return None
-                summed += one
-            return summed
-
-        return total
+    def fragment_kinds(self) -> tuple[type[object], ...] | None:
+        """Kinds of objects: while none of them changes, pods of one template have equal label parts; None: they need not."""
+        kinds: set[type[object]] = set()
+        for plugin in self.per_pod:
+            if plugin.fragment_kinds is None:
+                return None
+            kinds.update(plugin.fragment_kinds)
+        return tuple(kinds)
 
 
 def make_plan(profile: Profile) -> Plan:

@@ -165,6 +165,7 @@ class ScalarEvaluation(Evaluation):
             self._statuses = NodeStatuses(absent=self._outcome.status)
         else:
             self._filter(nodes, nominations)
+        self.feasible_count = len(self._feasible)
 
     def _filter(self, nodes: Mapping[str, NodeInfo], nominations: Nominations) -> None:
         statuses: dict[str, Status] = {}
@@ -195,10 +196,6 @@ class ScalarEvaluation(Evaluation):
     def pre_filter(self) -> PreFilterOutcome:
         return self._outcome
 
-    @property
-    def feasible_count(self) -> int:
-        return len(self._feasible)
-
     def scalar_state(self) -> CycleState:
         return self.state
 
@@ -215,6 +212,7 @@ class ScalarEvaluation(Evaluation):
 
     def restrict(self, names: Container[str]) -> None:
         self._feasible = [node for node in self._feasible if node.name in names]
+        self.feasible_count = len(self._feasible)
 
     def choose(self, rng: Rng) -> Choice:
         table = self.scores()

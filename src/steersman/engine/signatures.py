@@ -28,6 +28,7 @@ from steersman.framework.columns import (
     StatusTable,
 )
 from steersman.framework.cycle_state import CycleState
+from steersman.framework.handle import Objects
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.framework.status import SKIP, is_skip
 from steersman.runtime.concerned import concerns
@@ -126,27 +127,20 @@ Identity = tuple[PodShape, tuple[tuple[str, str], ...], str, tuple[Hashable, ...
 """What tells pods of different signatures apart: shape, relevant labels, node, and what plugins add."""
 
 
-class FoundSignature:
-    """What was found for the pods of a template, which keeps it. It is right as long as `as_of` is that of the finder."""
-
-    __slots__ = ("as_of", "entry")
-
-    def __init__(self, entry: SignatureEntry, as_of: object) -> None:
-        self.entry = ref(entry)
-        self.as_of = as_of
-
-
 class Signatures:
     """All signatures of one plan on one table."""
 
-    def __init__(self, plan: Plan, table: NodeTable) -> None:
+    def __init__(self, plan: Plan, table: NodeTable, objects: Objects) -> None:
         self._plan = plan
-        self._fragment_epoch = plan.fragment_epoch()
         self._table = table
+        self._objects = objects
+        #: While no object of these kinds changes, pods of one template share their signature; None: they never do.
+        self._kinds = plan.fragment_kinds()
+        self._versions: list[int] = []
+        self._changes_seen = -1
         self._entries: SignatureStore[SignatureEntry] = SignatureStore(_LEAST_SIGNATURES)
-        #: Stands for the current epoch of the plan and the current label keys: what templates keep is right for one of them.
+        #: Stands for the current versions of those kinds and the current label keys: templates keep it with what they found.
         self._as_of = object()
-        self._epoch = -1
         self._filter_columns: SharedTable[tuple[str, Hashable], FilterColumn] = SharedTable(_SPARE_FRAGMENTS)
         self._score_columns: SharedTable[tuple[str, Hashable], ScoreColumn] = SharedTable(_SPARE_FRAGMENTS)
         self._generation = -1
@@ -155,32 +149,35 @@ class Signatures:
         self._forgotten = StatusTable.forgotten
 
     def of(self, pod: PodInfo) -> SignatureEntry:
-        table = self._table
+        """The pod's signature. What was found for another pod of its template is used again while nothing has changed."""
+        table, template = self._table, pod.template
         if table.generation != self._generation or self._forgotten != StatusTable.forgotten:
             self._start_afresh()
         elif table.label_keys.version != self._label_version:
             self._look_at_label_keys()
-        entry = self._shared(pod)
+        if self._objects.changes != self._changes_seen:
+            self._look_at_objects()
+        entry = template.signature() if template.signature_as_of is self._as_of and not pod.node_name else None
+        if isinstance(entry, SignatureEntry):
+            entry.used = True
+        else:
+            entry = self._find(pod)
         return self._personal(entry, pod) if pod.shape.has_claims else entry
 
-    def _shared(self, pod: PodInfo) -> SignatureEntry:
-        """What the pod has in common with others: the same for all pods of its template, most of the time."""
-        epoch = self._fragment_epoch()
-        if epoch is None or pod.node_name:
-            return self._look_up(pod)
-        if epoch != self._epoch:
-            self._epoch = epoch
-            self._as_of = object()
-        found = pod.template.signature
-        if isinstance(found, FoundSignature) and found.as_of is self._as_of:
-            known = found.entry()
-            if known is not None:
-                known.used = True
-                return known
+    def _find(self, pod: PodInfo) -> SignatureEntry:
+        """The signature that the pod shares with others; kept with its template if all pods of that have it."""
         entry = self._look_up(pod)
-        if epoch == self._fragment_epoch():
-            pod.template.signature = FoundSignature(entry, self._as_of)
+        if self._kinds is not None and not pod.node_name:
+            pod.template.signature, pod.template.signature_as_of = ref(entry), self._as_of
         return entry
+
+    def _look_at_objects(self) -> None:
+        """What templates keep is void if an object has changed that a pod's label part may depend on."""
+        self._changes_seen = self._objects.changes
+        versions = [self._objects.version(kind) for kind in self._kinds or ()]
+        if versions != self._versions:
+            self._versions = versions
+            self._as_of = object()
 
     def _personal(self, shared: SignatureEntry, pod: PodInfo) -> SignatureEntry:
         """With the kernels that are for this pod alone."""

@@ -367,6 +367,8 @@ class PerPodFragment:
     def pod_fragment(self, pod: PodInfo) -> Hashable:
         raise TypeError(f"{type(self).__name__} has no pod_fragment")
 
-    def fragment_epoch(self) -> int | None:
-        """As long as it does not change, pods of one `PodTemplate` have equal fragments; None: they need not."""
+    @property
+    def fragment_kinds(self) -> Collection[type[object]] | None:
+        """Kinds of objects besides pods and nodes: as long as no such object changes, pods of one `PodTemplate` have equal
+        fragments. None: they need not have."""
         return None

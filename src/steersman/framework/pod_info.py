@@ -107,16 +107,22 @@ class PodShape:
         self.has_claims = self.names_claims or any(volume.ephemeral is not None for volume in pod.spec.volumes)
 
 
+def _no_signature() -> None:
+    """Nothing was found yet."""
+
+
 class PodTemplate:
     """Stands for all pods of one shape with the same labels and the same controller. Compared by identity: whoever has
     found out something about such a pod may keep it for the others."""
 
-    __slots__ = ("__weakref__", "label_class", "shape", "signature")
+    __slots__ = ("__weakref__", "label_class", "shape", "signature", "signature_as_of")
 
     def __init__(self, shape: PodShape) -> None:
         self.shape = shape
-        #: Set and used by `cycle`: the signature that was found for such a pod, and as of when.
-        self.signature: object | None = None
+        #: Set and used by `engine`: gives the signature that was found for such a pod as long as it is kept, and what stands
+        #: for the state of things in which it was found.
+        self.signature: Callable[[], object] = _no_signature
+        self.signature_as_of: object | None = None
         #: Set and used by `state`: which count tables the pods belong to, as long as they are not terminating.
         self.label_class: object | None = None
 

@@ -52,7 +52,7 @@ class Cache:
 
     def __init__(self, clock: Clock, objects: ObjectStore, assumed_ttl: float | None = None) -> None:
         self._clock = clock
-        self._objects = objects
+        self.objects = objects
         self._assumed_ttl = assumed_ttl
         self.shapes = PodShapes()
         self.nodes = NodeTable(self.namespace_labels)
@@ -208,7 +208,7 @@ class Cache:
         return len(self._records)
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
-        found = self._objects.get(Namespace, namespace)
+        found = self.objects.get(Namespace, namespace)
         return found.metadata.labels if found is not None else {}
 
     def validate_state(self) -> None:

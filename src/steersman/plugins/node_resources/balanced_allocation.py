@@ -7,11 +7,12 @@ left out: they change no balance, and would all go to the same node.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from steersman.api import DeviceClass
 from steersman.config import NodeResourcesBalancedAllocationArgs
 from steersman.framework.columns import ClusterScoreKernel, ColumnarScore, PerPodFragment, ScoreKernel
 from steersman.framework.cycle_state import CycleState
@@ -90,8 +91,9 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, ColumnarScore
         """Whether devices count: classes of devices come and go."""
         return self._counts_devices(self._requests(pod))
 
-    def fragment_epoch(self) -> int:
-        return 0 if self._devices is None else self._devices.epoch
+    @property
+    def fragment_kinds(self) -> Collection[type[object]]:
+        return () if self._devices is None else (DeviceClass,)
 
     def _counts_devices(self, requests: BalancedRequests) -> bool:
         return self._devices is not None and self._devices.matter_for(requests.amounts)

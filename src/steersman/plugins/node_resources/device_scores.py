@@ -40,11 +40,6 @@ class DeviceAmounts:
         """Whether a class could stand behind any of the configured resources."""
         return bool(self._candidates)
 
-    @property
-    def epoch(self) -> int:
-        """Changes when classes do."""
-        return self._classes.version
-
     def matter_for(self, pod_requests: Sequence[int]) -> bool:
         """Whether the pod requests a configured resource that a class stands behind."""
         return any(pod_requests[i] and self._classes.behind(self._names[i]) is not None for i in self._candidates)

@@ -7,12 +7,12 @@ Score rate the node by the configured strategy (`strategies`). The hints are in 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from steersman.api import Pod
+from steersman.api import DeviceClass, Pod
 from steersman.config import NodeResourcesFitArgs
 from steersman.errors import InputError
 from steersman.framework.columns import (
@@ -127,8 +127,9 @@ class NodeResourcesFit(
         classes = self._classes
         return tuple(r for r in pod.shape.requests if may_be_devices(r) and classes.behind(r) is not None)
 
-    def fragment_epoch(self) -> int:
-        return 0 if self._classes is None else self._classes.version
+    @property
+    def fragment_kinds(self) -> Collection[type[object]]:
+        return () if self._classes is None else (DeviceClass,)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         state.write(PRE_SCORE_KEY, self._score_requests(pod))

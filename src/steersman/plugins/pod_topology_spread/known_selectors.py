@@ -39,26 +39,18 @@ Decisive: TypeAlias = tuple[str, Labels, type[api.Object] | None, str]
 class KnownSelectors:
     """`of` gives what `default_selector` gives."""
 
+    #: While no service and no controller changes, the selector of a pod stays the same.
+    kinds = _KINDS
+
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         #: The version of services for which everything below is right.
         self._services = -1
-        #: How many changes of anything there had been when the epoch was last looked up.
-        self._changes_seen = -1
-        self._epoch = -1
         #: By namespace: the labels by which a service selects.
         self._keys: RecentTable[str, frozenset[str]] = RecentTable(_MOST)
         self._selected: RecentTable[tuple[str, Labels], dict[str, str]] = RecentTable(_MOST)
         #: With the version of the controller's kind for which the selector is right: status changes all the time.
         self._selectors: RecentTable[Decisive, tuple[int, Selector]] = RecentTable(_MOST)
-
-    def epoch(self) -> int:
-        """Changes whenever the selector of a pod may have changed: with services and controllers."""
-        changes = self._objects.changes
-        if changes != self._changes_seen:
-            self._changes_seen = changes
-            self._epoch = sum(self._objects.version(kind) for kind in _KINDS)
-        return self._epoch
 
     def of(self, pod: PodInfo) -> Selector:
         version = self._objects.version

@@ -8,7 +8,7 @@ hold the counts and the rules, `hints` says which events matter. The vector form
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence
 from typing import Final
 
 from steersman.config import DefaultingType, PodTopologySpreadArgs
@@ -142,8 +142,9 @@ class PodTopologySpread(
             return tuple([labels.get(key) for constraint in own for key in constraint.match_label_keys])
         return None if self._default_selectors is None else self._default_selectors.of(pod)
 
-    def fragment_epoch(self) -> int:
-        return 0 if self._default_selectors is None else self._default_selectors.epoch()
+    @property
+    def fragment_kinds(self) -> Collection[type[object]]:
+        return () if self._default_selectors is None else self._default_selectors.kinds
 
     def filter_fragment(self, pod: PodInfo) -> None:
         """Kernels are not shared: they cost little beside their tables, which are."""
