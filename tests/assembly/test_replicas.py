@@ -84,9 +84,18 @@ def test_a_pod_of_higher_priority_goes_first(world: World) -> None:
     assert world.some() == ["a", "b"]
 
 
-def test_while_a_pod_waits_for_events_each_goes_alone(world: World) -> None:
+def test_a_pod_that_waits_for_room_does_not_keep_replicas_apart(world: World) -> None:
     world.add("large", cpu="50")
     assert world.some() == ["not large"]
+    world.add("a", "b")
+    assert world.some() == ["a", "b"]
+
+
+def test_while_a_pod_waits_for_others_to_be_bound_each_goes_alone(world: World) -> None:
+    """The pod comes to its turn as soon as the one that it waits for is there, before the next replica."""
+    follower = make_pod("follower").priority(5).pod_affinity("kubernetes.io/hostname", {"app": "web"})
+    world.store.create(follower.obj())
+    assert world.some() == ["not follower"]
     world.add("a", "b")
     assert world.some() == ["a"]
 

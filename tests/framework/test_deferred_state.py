@@ -22,25 +22,25 @@ class Filling:
 
 def test_nothing_is_made_for_somebody_who_does_not_look() -> None:
     filling = Filling()
-    DeferredState(filling).write("memory", 8)
+    DeferredState(fill=filling).write("memory", 8)
     assert filling.calls == 0
 
 
 def test_it_is_made_once() -> None:
     filling = Filling()
-    state = DeferredState(filling)
+    state = DeferredState(fill=filling)
     assert state.read("cpu", int) == 4
     assert state.read("cpu", int) == 4
     assert filling.calls == 1
 
 
 def test_a_clone_has_everything() -> None:
-    clone = DeferredState(Filling()).clone()
+    clone = DeferredState(fill=Filling()).clone()
     assert clone.read("cpu", int) == 4
     assert clone.skip_filter == {"NodePorts"}
 
 
 def test_what_was_written_before_stays() -> None:
-    state = DeferredState(Filling())
+    state = DeferredState(fill=Filling())
     state.write("cpu", 5)
     assert state.read("cpu", int) == 5

@@ -66,10 +66,10 @@ class PostponedAttempts:
         self._wake = wake
         #: By uid, those whose work is not done.
         self._working: dict[str, _Attempt] = {}
-        #: Those that can go on; they are in `_resumed` once they do. Others only look.
+        #: Those that can go on; they are in `resumed` once they do. Others only look.
         self.ready: deque[_Attempt] = deque()
         #: Seconds of those that are in their next cycle, by uid.
-        self._resumed: dict[str, float] = {}
+        self.resumed: dict[str, float] = {}
         self._owed = 0.0
         self._added = asyncio.Event()
 
@@ -80,7 +80,7 @@ class PostponedAttempts:
         """The cycle of the pod was postponed."""
         if len(self) >= MOST_ATTEMPTS:
             self._make_room()
-        used = self._resumed.pop(queued.uid, 0.0)
+        used = self.resumed.pop(queued.uid, 0.0)
         self._working[queued.uid] = _Attempt(queued, decision, used + CYCLE_SECONDS)
         self._owed += CYCLE_SECONDS
         self._added.set()
@@ -90,15 +90,14 @@ class PostponedAttempts:
         while self.ready:
             attempt = self.ready.popleft()
             if self._waits(attempt.queued):
-                self._resumed[attempt.queued.uid] = attempt.used
+                self.resumed[attempt.queued.uid] = attempt.used
                 return attempt.queued
             self._end(attempt.queued.uid)
         return None
 
     def settled(self, uid: str) -> None:
         """The pod has a decision, or is gone."""
-        if self._resumed:
-            self._resumed.pop(uid, None)
+        self.resumed.pop(uid, None)
 
     async def run(self) -> None:
         """Until it is cancelled; what waits then has ended."""
@@ -157,4 +156,4 @@ class PostponedAttempts:
             self._drop(attempt)
         while self.ready:
             self._end(self.ready.popleft().queued.uid)
-        self._resumed.clear()
+        self.resumed.clear()

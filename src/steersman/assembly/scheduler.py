@@ -28,7 +28,7 @@ from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.schedule_one import Observer, SchedulingCycle
-from steersman.framework.events import ClusterEvent
+from steersman.framework.events import ASSIGNED_POD_ADD, ClusterEvent
 from steersman.framework.extender import EXTENDER_PLUGIN, Extender
 from steersman.framework.plugin import TellsReleasedPods
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo, PodShapes
@@ -61,6 +61,8 @@ logger = logging.getLogger(__name__)
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
+#: What the others hear of when a pod is bound.
+BOUND = ASSIGNED_POD_ADD
 CYCLE = "scheduling cycle"
 CANCELLED = "scheduling cycle cancelled"
 NOMINATION_GATE = "NominatedNodeNameForExpectation"
@@ -129,7 +131,7 @@ class Scheduler:
         """Takes the next pod and carries its decision as far as possible; None when there is nothing to pop."""
         if self.options.extenders:
             raise RuntimeError("extenders have to be waited for: schedule_one_async() does that")
-        queued = self._next_pod()
+        queued = self._next_pod() if self.postponed.ready else self.queue.pop_nowait()
         if queued is None:
             return None
         try:
@@ -149,18 +151,20 @@ class Scheduler:
             decision = self.schedule_one()
             return () if decision is None else (decision,)
         profile = self.profiles[placed[0].profile]
+        queue = self.queue
         # Bindings have consequences, for other pods of the queue too: first all are taken out.
-        popped = [self.queue.pop_placed(decision.pod.uid) for decision in placed]
+        popped = [queue.pop_placed(decision.pod.uid) for decision in placed]
         for queued, decision in zip(popped, placed, strict=True):
             self._infos.take(queued.pod)
+            queue.nominator.forget(queued.uid)
             self.binding.bind_now(queued, decision, profile)
         return placed
 
     def _replicas(self, most: int) -> Sequence[PodInfo]:
-        """The next pods of the queue, as long as they are of one template, can be bound at once, and nobody is interested in
-        what happens between two of them."""
+        """The next pods of the queue, as long as they are of one template, can be bound at once, and nothing could happen
+        between two of them: nobody observes them, and no pod waits for one of them to be bound."""
         queue = self.queue
-        if self.options.extenders or self.observer is not None or queue.hears_events or len(queue.nominator):
+        if self.options.extenders or self.observer is not None or queue.waits_for(BOUND):
             return ()
         pods: list[PodInfo] = []
         for queued in queue.leading(most):
@@ -198,7 +202,7 @@ class Scheduler:
 
     def _next_pod(self) -> QueuedPodInfo | None:
         """One whose postponed attempt can go on, or the next of the queue."""
-        queued = self.postponed.take_ready() if self.postponed.ready else None
+        queued = self.postponed.take_ready()
         if queued is None:
             return self.queue.pop_nowait()
         current = self.pods.get(queued.key)
@@ -215,7 +219,8 @@ class Scheduler:
         if isinstance(decision, Postponed):
             self.postponed.add(queued, decision)
             return
-        self.postponed.settled(queued.uid)
+        if self.postponed.resumed:
+            self.postponed.settled(queued.uid)
         if isinstance(decision, Scheduled):
             self.queue.nominator.forget(queued.uid)
             self.binding.start(queued, decision, self.profiles[decision.profile])

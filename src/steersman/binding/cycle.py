@@ -33,7 +33,7 @@ from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 from steersman.queue import QueuedPodInfo, SchedulingQueue
 from steersman.runtime.faults import as_fault, fault
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
-from steersman.runtime.profile import DEFAULT_BINDER, Profile, RawCall
+from steersman.runtime.profile import DEFAULT_BINDER, PreBindCall, Profile, RawCall
 from steersman.runtime.waiting_pods import WaitingPod, WaitingPods
 from steersman.state.cache import Cache
 
@@ -107,30 +107,30 @@ class BindingCycle:
     def start(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         """Binds at once where possible, else leaves the rest to a task."""
         pod = decision.pod
+        calls = profile.pre_bind.of(pod)
         try:
-            if decision.waits:
-                self._waiting_pods.add(WaitingPod(pod, decision.node, decision.waits))
-            if not decision.state.is_empty:
-                self._activate(decision.state)
-            calls = profile.pre_bind.of(pod)
-            if not calls and not decision.waits and self.binds_at_once(pod, profile):
-                self.bind_now(queued, decision, profile)
+            if calls or decision.waits or decision.state.entries or not self.binds_at_once(pod, profile):
+                self._start(queued, decision, profile, calls)
             else:
-                self._start_task(queued, decision, profile, calls)
+                self.bind_now(queued, decision, profile)
         except Exception as cause:
             self._fail(queued, decision, profile, self._broken(decision, profile, cause))
 
-    def _start_task(
-        self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, calls: tuple[RawCall, ...]
+    def _start(
+        self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, calls: tuple[PreBindCall, ...]
     ) -> None:
-        """`calls`: the PreBind plugins that the pod concerns; a task is not needed when none of them has work to do."""
+        """`calls`: the PreBind plugins that the pod concerns. If none of them has work to do, a task may not be needed."""
+        pod, waits = decision.pod, decision.waits
+        if waits:
+            self._waiting_pods.add(WaitingPod(pod, decision.node, waits))
+        self._activate(decision.state)
         work = plugin_calls.pre_flight(decision, calls) if calls else ()
         if isinstance(work, Status):
-            self._fail(queued, decision, profile, Failed(decision.pod, profile.name, work))
-        elif not work and not decision.waits and self.binds_at_once(decision.pod, profile):
+            self._fail(queued, decision, profile, Failed(pod, profile.name, work))
+        elif not work and not waits and self.binds_at_once(pod, profile):
             self.bind_now(queued, decision, profile)
         else:
-            fitted = self._cache.has_room_for(decision.pod, decision.node)
+            fitted = self._cache.has_room_for(pod, decision.node)
             run = self._run(queued, decision, profile, work, fitted)
             self._spawn(Guarded(run, lambda: self._cancelled(queued, decision, profile)))
 
@@ -262,7 +262,7 @@ class BindingCycle:
             self._writer.report_scheduled(pod, node)
             for call in profile.post_bind:
                 call.run(decision.state, pod, node)
-            if not decision.state.is_empty:
+            if decision.state.entries:
                 self._activate(decision.state)
         except Exception as cause:
             self._broken(decision, profile, cause)  # the pod is bound nevertheless

@@ -49,6 +49,7 @@ class SchedulingCycle:
         scalar: bool = False,
     ) -> None:
         self._cache = cache
+        self._table = cache.nodes
         self.profiles = profiles
         self._nominations = nominations
         self.rng = rng
@@ -107,9 +108,7 @@ class SchedulingCycle:
             return Dropped(pod, f"skip schedule deleting pod: {pod.key}")
         if self._cache.knows(pod.uid) and self._cache.is_assumed(pod.uid):
             return Dropped(pod, f"pod {pod.key} is assumed already")
-        if self._cache.nodes.node_count == 0:
-            return self._no_nodes(pod, profile)
-        return profile
+        return profile if self._table.node_count else self._no_nodes(pod, profile)
 
     def what_if(self, profile: str) -> ProfileWhatIf:
         """For questions about nodes that are not as they are now."""
@@ -125,13 +124,12 @@ class SchedulingCycle:
     def evaluate(self, profile: Profile, pod: PodInfo) -> Evaluation:
         """The pod against all nodes as they are now. CycleAborted when a plugin is broken."""
         if self._scalar:
-            table = self._cache.nodes
-            nodes = {table.names[row]: table.info(row) for row in table.live_rows()}
+            nodes = {self._table.names[row]: self._table.info(row) for row in self._table.live_rows()}
             return ScalarEvaluation(profile, pod, nodes, self._nominations().by_node)
         return self._engines[profile.name].evaluate(pod, self._nominations())
 
     def _unschedulable(self, profile: Profile, pod: PodInfo, evaluation: Evaluation) -> Unschedulable:
-        diagnosis = diagnose(evaluation, self._cache.nodes.node_count)
+        diagnosis = diagnose(evaluation, self._table.node_count)
         if not profile.post_filter:
             return Unschedulable(pod, profile.name, diagnosis, diagnosis.message(), CLEARED)
         outcome = post_filter.run(profile, evaluation.deferred_state(), pod, diagnosis.statuses)

@@ -125,7 +125,7 @@ class Evaluation(ABC):
 
     def deferred_state(self) -> CycleState:
         """The same, made when somebody looks at it."""
-        return DeferredState(self.scalar_state)
+        return DeferredState(fill=self.scalar_state)
 
     @abstractmethod
     def feasible(self) -> Sequence[str]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
+import msgspec
+
 
 class Cloneable(Protocol):
     """A value that a what-if evaluation may change, and therefore copies first."""
@@ -22,38 +24,31 @@ T = TypeVar("T")
 _NO_PLUGINS: frozenset[str] = frozenset()
 
 
-class CycleState:
+class CycleState(msgspec.Struct, eq=False):
     """Data of one scheduling cycle, by key; and which plugins asked to be left out of it."""
 
-    __slots__ = ("_data", "skip_filter", "skip_score")
-
-    def __init__(self) -> None:
-        self._data: dict[str, object] = {}
-        #: Plugins whose PreFilter said Skip.
-        self.skip_filter = _NO_PLUGINS
-        #: Plugins whose PreScore said Skip.
-        self.skip_score = _NO_PLUGINS
-
-    @property
-    def is_empty(self) -> bool:
-        """Nobody has written anything: so it is for pods whose plugins all have a vector form."""
-        return not self._data
+    #: What plugins wrote, by key: they use `write` and `read`. Empty for pods whose plugins all have a vector form.
+    entries: dict[str, object] = {}
+    #: Plugins whose PreFilter said Skip.
+    skip_filter: frozenset[str] = _NO_PLUGINS
+    #: Plugins whose PreScore said Skip.
+    skip_score: frozenset[str] = _NO_PLUGINS
 
     def write(self, key: str, value: object) -> None:
-        self._data[key] = value
+        self.entries[key] = value
 
     def read(self, key: str, kind: type[T]) -> T | None:
         """The value under `key`, or None when nothing (of that type) was written."""
-        value = self._data.get(key)
+        value = self.entries.get(key)
         return value if isinstance(value, kind) else None
 
     def delete(self, key: str) -> None:
-        self._data.pop(key, None)
+        self.entries.pop(key, None)
 
     def clone(self) -> CycleState:
         """A copy that a what-if evaluation may change."""
         copy = CycleState()
-        copy._data = {key: _cloned(value) for key, value in self._data.items()}
+        copy.entries = {key: _cloned(value) for key, value in self.entries.items()}
         copy.skip_filter = self.skip_filter
         copy.skip_score = self.skip_score
         return copy
@@ -65,14 +60,11 @@ def _cloned(value: object) -> object:
     return value if clone is None else clone()
 
 
-class DeferredState(CycleState):
+class DeferredState(CycleState, eq=False):
     """A state that is filled when it is first read or cloned: it is expensive to make, and seldom looked at."""
 
-    __slots__ = ("_fill",)
-
-    def __init__(self, fill: Callable[[], CycleState]) -> None:
-        super().__init__()
-        self._fill: Callable[[], CycleState] | None = fill
+    #: Makes what the state is filled with; None once it is.
+    fill: Callable[[], CycleState] | None = None
 
     def read(self, key: str, kind: type[T]) -> T | None:
         self._complete()
@@ -84,7 +76,7 @@ class DeferredState(CycleState):
 
     def _complete(self) -> None:
         """What was written meanwhile stays."""
-        if self._fill is not None:
-            filled, self._fill = self._fill(), None
-            self._data = {**filled._data, **self._data}
+        if self.fill is not None:
+            filled, self.fill = self.fill(), None
+            self.entries = {**filled.entries, **self.entries}
             self.skip_filter, self.skip_score = filled.skip_filter, filled.skip_score

@@ -32,12 +32,10 @@ class Attempts:
     def begin(self, queued: QueuedPodInfo, event: str) -> bool:
         """Hand out a pod that was just popped, unless an object with its UID is in flight: this one is dropped then."""
         queued.attempts += 1
-        in_flight = self._queues.in_flight
-        if queued.uid in in_flight.pods:
+        if not self._queues.in_flight.add(queued, event):
             logger.error("Pod %s is dropped: it is already being scheduled", queued.key)
             queued.move_to(OUTSIDE, event)
             return False
-        in_flight.add(queued, event)
         self.begun += 1
         if queued.unschedulable_plugins or queued.pending_plugins:
             self.count_rejections(queued, -1)

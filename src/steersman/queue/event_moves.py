@@ -53,6 +53,18 @@ class EventMoves:
         """Whether an event could matter: a pod waits for one, or is in flight and must not miss it."""
         return bool(self._queues.unschedulable.pods) or bool(self._queues.in_flight.pods)
 
+    def waits_for(self, event: ClusterEvent) -> bool:
+        """Whether such an event may move a pod that waits."""
+        waiting, interest = self._queues.unschedulable, self._hints.interest(event)
+        if not waiting.pods or not interest:
+            return False
+        gates = (gate.name for gate in self._telling_gates if gate.name in interest.plugins)
+        return (
+            interest.is_wildcard
+            or waiting.is_any_rejected_by(interest.plugins)
+            or any(waiting.gated_by(gate, None) for gate in gates)
+        )
+
     def event(self, event: ClusterEvent, old: object, new: object, pre_check: PreCheck | None) -> bool:
         """Move the pods that an event may help. An event that nobody registered for is not even remembered."""
         if not self.hears_events:

@@ -31,10 +31,8 @@ SortKey = Callable[[QueuedPodInfo], tuple[Any, ...]]
 """Smaller comes first. All keys of one heap have the same length; if there are several parts, the first is hashable."""
 
 Entry = tuple[Any, ...]
-"""(*sort key, serial, pod). Serials are unique, which keeps pods from being compared."""
-
-_LENGTH_WITHOUT_LEVEL: Final = 3
-"""An entry of this length has a sort key of one part, and all such entries share one run."""
+"""(*sort key, serial, pod); a sort key of one part has None before it, so that all such entries share one run. Serials are
+unique, which keeps pods from being compared."""
 
 _STALE_ENTRIES_TOLERATED: Final = 64
 """Below this number rebuilding costs more than it saves."""
@@ -78,7 +76,7 @@ class QueuedPodHeap:
             if not self.entries:
                 raise
             place = self._any_place(queued)
-        entry = (*place, queued.serial, queued)
+        entry = (*place, queued.serial, queued) if len(place) > 1 else (None, *place, queued.serial, queued)
         key = queued.key
         if key in self.entries:
             if self.entries[key] == entry:
@@ -101,11 +99,10 @@ class QueuedPodHeap:
         heap, entries = self._heap, self.entries
         while heap:
             entry = heap[0]
-            queued: QueuedPodInfo = entry[-1]
-            key = queued.key
             self._drop_first_entry(entry)
-            if entries.get(key) is entry:
-                del entries[key]
+            queued: QueuedPodInfo = entry[-1]
+            if entries.get(queued.key) is entry:
+                del entries[queued.key]
                 return queued
         return None
 
@@ -127,7 +124,7 @@ class QueuedPodHeap:
         if first is None:
             return
         heap, entries = self._heap, self.entries
-        run = self._runs.get(_level(heap[0]))
+        run = self._runs.get(heap[0][0])
         if run is None or run[0] is not heap[0]:
             yield first
             return
@@ -152,10 +149,9 @@ class QueuedPodHeap:
 
     def _store(self, entry: Entry) -> None:
         self._stored += 1
-        level = _level(entry)
-        run = self._runs.get(level)
+        run = self._runs.get(entry[0])
         if run is None:
-            self._runs[level] = deque((entry,))
+            self._runs[entry[0]] = deque((entry,))
         elif run[-1] < entry:
             run.append(entry)
             return
@@ -163,19 +159,16 @@ class QueuedPodHeap:
 
     def _drop_first_entry(self, entry: Entry) -> None:
         """`entry` is the first."""
-        heap = self._heap
         self._stored -= 1
-        level = entry[0] if len(entry) > _LENGTH_WITHOUT_LEVEL else None
-        run = self._runs.get(level)
+        run = self._runs.get(entry[0])
         if run is None or run[0] is not entry:
-            heappop(heap)
-            return
-        run.popleft()
-        if run:
-            heapreplace(heap, run[0])
+            heappop(self._heap)
+        elif len(run) > 1:
+            run.popleft()
+            heapreplace(self._heap, run[0])
         else:
-            del self._runs[level]
-            heappop(heap)
+            del self._runs[entry[0]]
+            heappop(self._heap)
 
     def _drop_stale_entries(self) -> None:
         self._runs.clear()
@@ -193,7 +186,7 @@ class QueuedPodHeap:
                 yield f"{key} leads to {queued}"
             if id(entry) not in reachable:
                 yield f"{key} has an entry that no pop will find"
-            if entry[:-2] != self._sort_key(queued):
+            if entry[-2 - len(self._sort_key(queued)) : -2] != self._sort_key(queued):
                 yield f"{key} is at the position for {entry[:-2]}, but has the sort key {self._sort_key(queued)}"
         if len(reachable) != self._stored:
             yield f"there are {len(reachable)} entries, but {self._stored} were counted"
@@ -203,11 +196,6 @@ class QueuedPodHeap:
         for run in self._runs.values():
             if id(run[0]) not in in_heap or list(run) != sorted(run):
                 yield "a run is out of order, or its first entry is not in the heap"
-
-
-def _level(entry: Entry) -> object:
-    """The first part of the sort key, if it has several: entries that share it share a run."""
-    return entry[0] if len(entry) > _LENGTH_WITHOUT_LEVEL else None
 
 
 @runtime_checkable

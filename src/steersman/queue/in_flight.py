@@ -25,7 +25,8 @@ class InFlight:
         self.pods: OrderedDict[str, tuple[QueuedPodInfo, int]] = OrderedDict()
         #: Events since the oldest pop, oldest first; empty when nothing is in flight.
         self._events: deque[RecordedEvent] = deque()
-        #: How many events were recorded and have been forgotten.
+        #: How many events were recorded, ever; and how many of them have been forgotten.
+        self._recorded = 0
         self._forgotten = 0
 
     def __len__(self) -> int:
@@ -39,20 +40,24 @@ class InFlight:
     def event_count(self) -> int:
         return len(self._events)
 
-    def add(self, queued: QueuedPodInfo, event: str) -> None:
-        """Take in a pod that was just popped; no pod with its UID may be in flight."""
+    def add(self, queued: QueuedPodInfo, event: str) -> bool:
+        """Take in a pod that was just popped; False: a pod with its UID is in flight already."""
+        if queued.uid in self.pods:
+            return False
         if queued.place is ACTIVE:
             # The usual move, as `move_to` would make it.
             queued.place = IN_FLIGHT
             queued.moved_by = event
         else:
             queued.move_to(IN_FLIGHT, event)
-        self.pods[queued.uid] = queued, self._forgotten + len(self._events)
+        self.pods[queued.uid] = queued, self._recorded
+        return True
 
     def record(self, event: ClusterEvent, old: object, new: object) -> None:
         """Remember an event for the pods in flight, if there are any."""
         if self.pods:
             self._events.append(RecordedEvent(event, old, new))
+            self._recorded += 1
 
     def events_since_pop(self, uid: str) -> Iterable[RecordedEvent]:
         """What happened since the pod was popped, oldest first; the pod must be in flight."""
@@ -72,8 +77,7 @@ class InFlight:
             self._forget_unneeded_events()
 
     def _forget_unneeded_events(self) -> None:
-        recorded = self._forgotten + len(self._events)
-        needed_from = next((before for _, before in self.pods.values()), recorded)
+        needed_from = next((before for _, before in self.pods.values()), self._recorded)
         for _ in range(needed_from - self._forgotten):
             self._events.popleft()
         self._forgotten = needed_from
@@ -92,7 +96,9 @@ class InFlight:
 
     def problems(self) -> Iterator[str]:
         positions = [before for _, before in self.pods.values()]
-        if positions != sorted(positions) or any(p > self._forgotten + len(self._events) for p in positions):
+        if self._recorded != self._forgotten + len(self._events):
+            yield f"{self._recorded} events were recorded, {self._forgotten} forgotten, and {len(self._events)} are left"
+        if positions != sorted(positions) or any(p > self._recorded for p in positions):
             yield f"pods in flight are out of order: {positions}"
         if positions and positions[0] != self._forgotten:
             yield f"events are kept that happened before the oldest pop: {self._forgotten} < {positions[0]}"

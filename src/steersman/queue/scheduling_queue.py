@@ -140,17 +140,15 @@ class SchedulingQueue:
 
     def pop_nowait(self) -> QueuedPodInfo | None:
         """Take the pod that is to be tried next; None if there is none."""
-        while True:
-            event = _POP
-            queued = self._queues.active.pods.pop()
-            if queued is None:
-                queued = self._queues.backoff.rejected.pop()
-                if queued is None:
-                    return None
-                event = POP_FROM_BACKOFF_QUEUE
-                self.metrics.pod_entered("active", event)
-            if self._attempts.begin(queued, event):
+        queues, begin = self._queues, self._attempts.begin
+        while (queued := queues.active.pods.pop()) is not None:
+            if begin(queued, _POP):
                 return queued
+        while (queued := queues.backoff.rejected.pop()) is not None:
+            self.metrics.pod_entered("active", POP_FROM_BACKOFF_QUEUE)
+            if begin(queued, POP_FROM_BACKOFF_QUEUE):
+                return queued
+        return None
 
     def leading(self, most: int) -> Iterator[QueuedPodInfo]:
         """The pods that the next pops would return, at most so many; maybe fewer than there are. They stay; nothing may
@@ -204,6 +202,10 @@ class SchedulingQueue:
     def hears_events(self) -> bool:
         """Whether an event could matter: a pod waits for one, or is in flight and must not miss it."""
         return self._event_moves.hears_events
+
+    def waits_for(self, event: ClusterEvent) -> bool:
+        """Whether such an event may move a pod that waits."""
+        return self._event_moves.waits_for(event)
 
     def move_all(
         self,

@@ -91,6 +91,10 @@ class UnschedulablePods:
             found.update(self._by_rejector.get(plugin, {}))
         return list(found.values())
 
+    def is_any_rejected_by(self, plugins: Iterable[str]) -> bool:
+        """Whether there are such pods."""
+        return any(self._by_rejector.get(plugin) for plugin in (*plugins, _ANY_EVENT))
+
     def gated_by(self, plugin: str, uids: Collection[str] | None) -> list[QueuedPodInfo]:
         """Those of the pods that a telling gate holds back; None: all of them."""
         gated = self._by_gate.get(plugin, {})

@@ -14,6 +14,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Mapping
 
+import msgspec
+
 from steersman.api import Namespace, Node, Pod, key
 from steersman.clock import Clock
 from steersman.errors import InputError
@@ -25,21 +27,17 @@ from steersman.state.validation import validate
 
 logger = logging.getLogger(__name__)
 
-# Members of an enum are slow to reach through their class; this is needed for every pod.
-FINISH_BINDING = PodEvent.FINISH_BINDING
-#: How every pod begins that the scheduler finds a node for.
+#: How every pod begins that the scheduler finds a node for, and how it usually goes on.
 NEWLY_ASSUMED = UNBORN.after(PodEvent.ASSUME, "")
+NEWLY_BOUND = NEWLY_ASSUMED.after(PodEvent.FINISH_BINDING, "")
 
 
-class PodRecord:
+class PodRecord(msgspec.Struct, eq=False):
     """A pod in the cache: where it is (believed to be), and how far its life has got."""
 
-    __slots__ = ("info", "life", "node_name")
-
-    def __init__(self, info: PodInfo, node_name: str, life: Life = UNBORN) -> None:
-        self.info = info
-        self.node_name = node_name
-        self.life = life
+    info: PodInfo
+    node_name: str
+    life: Life = UNBORN
 
     @property
     def state(self) -> PodState:
@@ -82,10 +80,16 @@ class Cache:
     def finish_binding(self, pod: PodInfo) -> None:
         """The API server accepted the binding. No effect on a pod that the watch has already confirmed."""
         record = self._records.get(pod.uid)
-        if record is not None and record.life.is_assumed:
-            record.life = record.life.after(FINISH_BINDING, pod.key)
-            if self._assumed_ttl is not None:
-                self._deadlines[pod.uid] = self._clock.monotonic() + self._assumed_ttl
+        if record is None:
+            return
+        if record.life is NEWLY_ASSUMED:
+            record.life = NEWLY_BOUND
+        elif record.life.is_assumed:
+            record.life = record.life.after(PodEvent.FINISH_BINDING, pod.key)
+        else:
+            return
+        if self._assumed_ttl is not None:
+            self._deadlines[pod.uid] = self._clock.monotonic() + self._assumed_ttl
 
     def forget(self, pod: PodInfo) -> None:
         """The binding failed: give the room back."""
