@@ -14,7 +14,7 @@ from steersman.client.errors import ApiError, ClientError, ConnectionFailed, Unr
 from steersman.client.events import EventRecorder
 from steersman.client.extenders import HttpExtender, http_extenders
 from steersman.client.fence import FencedTransport, LeaseNotHeld, WriteFence
-from steersman.client.foreign_json import decode_foreign
+from steersman.client.foreign_input import decode_foreign
 from steersman.client.informers import Informers
 from steersman.client.kubeconfig import Choice, Target, connect
 from steersman.client.lease import ElectionSettings, LeaderElection, LeaseLost

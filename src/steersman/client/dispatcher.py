@@ -20,7 +20,7 @@ from steersman.client import paths
 from steersman.client.binding_requests import BindingRequests
 from steersman.client.errors import ApiError
 from steersman.client.events import NORMAL, WARNING, EventRecorder
-from steersman.client.foreign_json import decode_foreign
+from steersman.client.foreign_input import decode_foreign
 from steersman.client.resource_claims import Change, ResourceClaims
 from steersman.client.retry import RetryPolicy, retrying
 from steersman.client.status_patch import StatusUpdate, patch_for

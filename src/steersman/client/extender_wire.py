@@ -14,7 +14,7 @@ import msgspec
 
 from steersman import api
 from steersman.client.errors import UnreadableAnswer
-from steersman.client.foreign_json import decode_foreign
+from steersman.client.foreign_input import decode_foreign
 from steersman.framework.extender import ExtenderError, NodeVictims
 from steersman.framework.pod_info import PodInfo
 

@@ -16,9 +16,9 @@ import aiohttp
 from steersman import api, config
 from steersman.api import Container
 from steersman.client import extender_wire as wire
-from steersman.client.bounded_bodies import UNCOMPRESSED, read_body
 from steersman.client.extender_tls import context_for
 from steersman.client.fence import LeaseNotHeld, WriteFence
+from steersman.client.foreign_input import UNCOMPRESSED, read_body
 from steersman.client.originals import Originals
 from steersman.config.extenders import in_call_order, timeout
 from steersman.framework.extender import ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from steersman.client.auth.credentials import TokenFile
-from steersman.client.bounded_files import LONGEST_SECRET, read_file
 from steersman.client.connection import Connection, fault_of_address
+from steersman.client.foreign_input import LONGEST_SECRET, read_file
 from steersman.client.tls import TlsSettings
 from steersman.errors import InputError
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from steersman.api import codec, yaml_documents
-from steersman.client.bounded_files import LONGEST_KUBECONFIG, LONGEST_SECRET, read_file
+from steersman.client.foreign_input import LONGEST_KUBECONFIG, LONGEST_SECRET, read_file
 from steersman.client.kubeconfig_types import Cluster, Context, Kubeconfig, User
 from steersman.errors import InputError
 

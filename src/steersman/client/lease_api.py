@@ -9,7 +9,7 @@ from steersman import api
 from steersman.api import codec
 from steersman.client import paths
 from steersman.client.errors import ApiError
-from steersman.client.foreign_json import decode_foreign
+from steersman.client.foreign_input import decode_foreign
 from steersman.client.lease_types import Lease
 from steersman.client.transport import Transport
 

@@ -18,8 +18,8 @@ from steersman import api
 from steersman.api import codec
 from steersman.client import paths
 from steersman.client import unreadable as unreadables
-from steersman.client.api_status import from_status
 from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
+from steersman.client.foreign_input import error_from_status
 from steersman.client.originals import Originals
 from steersman.client.timing import Timing
 from steersman.client.transport import Transport
@@ -159,7 +159,7 @@ class ListWatch(Generic[T]):
         except InputError as cause:
             raise UnreadableLine(f"GET {self._path}: a line cannot be read: {cause}", may_have_arrived=True) from cause
         if event.type == ERROR:
-            raise from_status(event.object)
+            raise error_from_status(event.object)
         obj = self._object(event.object, is_named=event.type != BOOKMARK)
         if event.type == DELETED and self._originals is not None and not isinstance(obj, Unreadable):
             self._originals.forget(obj)

@@ -3,7 +3,7 @@
 
 In come method, path and body, out come answers, or `ApiError` and `ConnectionFailed`. `rate_limit` wraps a transport,
 `list_watch`, `dispatcher` and `lease` use one; none of them knows aiohttp. Whatever the server sends is bounded: the head and
-the body of an answer (`http_answers`, `bounded_bodies`), a line of a stream (`lines`).
+the body of an answer (`http_answers`, `foreign_input`), a line of a stream (`foreign_input`).
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ import aiohttp
 from yarl import URL
 
 from steersman.client import paths
-from steersman.client.api_status import from_status
 from steersman.client.auth.credentials import Credential, Headers
-from steersman.client.bounded_bodies import UNCOMPRESSED, read_body, read_start
 from steersman.client.connection import Connection
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
+from steersman.client.foreign_input import UNCOMPRESSED, LineAssembler, error_from_status, read_body, read_start
 from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.http_answers import LONGEST_BODY, LONGEST_LIST
 from steersman.client.keep_alive import ChannelPool, NotSent
-from steersman.client.lines import LineAssembler
 from steersman.client.tls import Certificate, context_for
 from steersman.errors import InputError, SteersmanError
 from steersman.redaction import hide_passwords
@@ -222,7 +220,7 @@ class HttpTransport:
         except OSError as cause:
             raise ConnectionFailed(f"{call}: {cause}", may_have_arrived=True) from cause
         if answer.status >= _FIRST_FAILURE:
-            raise from_status(answer.body, code=answer.status, retry_after=answer.headers.get("retry-after"))
+            raise error_from_status(answer.body, code=answer.status, retry_after=answer.headers.get("retry-after"))
         return Response(answer.status, answer.body, answer.headers.get("date", ""))
 
     def _head(self, call: _Call, shown: Credential) -> bytes:
@@ -335,7 +333,7 @@ async def _require_success(response: aiohttp.ClientResponse) -> None:
         retry_after = response.headers.get("Retry-After")
         async with asyncio.timeout(REQUEST_SECONDS):
             body = await read_start(response, LONGEST_REFUSAL)
-        raise from_status(body, code=response.status, retry_after=retry_after)
+        raise error_from_status(body, code=response.status, retry_after=retry_after)
 
 
 def _host(url: URL) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from steersman.client.bounded_files import LONGEST_SECRET, read_file
+from steersman.client.foreign_input import LONGEST_SECRET, read_file
 from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.tls import Certificate
 from steersman.errors import InputError

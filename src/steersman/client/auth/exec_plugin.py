@@ -17,7 +17,7 @@ import msgspec
 from steersman.api import timestamps
 from steersman.client.auth.credentials import Credential, bearer
 from steersman.client.errors import ClientError, UnreadableAnswer
-from steersman.client.foreign_json import decode_foreign
+from steersman.client.foreign_input import decode_foreign
 from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.timing import Timing
 from steersman.client.tls import Certificate, TlsSettings

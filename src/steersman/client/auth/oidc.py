@@ -19,7 +19,7 @@ from steersman.client.auth.credentials import Credential, Credentials, Fixed, be
 from steersman.client.auth.exec_plugin import CredentialError
 from steersman.client.connection import Connection, fault_of_address
 from steersman.client.errors import ClientError, UnreadableAnswer
-from steersman.client.foreign_json import decode_foreign
+from steersman.client.foreign_input import decode_foreign
 from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.timing import Timing
 from steersman.client.tls import TlsSettings
