@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.hostile.json_values import DEEP, LONG, TEXTS, VALUES, damaged
 
 from steersman.client import Choice, Connection, connect, http_transport
-from steersman.client.header_values import is_header_value
+from steersman.client.auth.credentials import is_header_value
 from steersman.errors import InputError, SteersmanError
 
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")

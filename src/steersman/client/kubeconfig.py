@@ -17,9 +17,9 @@ from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 from steersman.client import in_cluster
+from steersman.client.auth.credentials import HOLDS_CONTROL, is_header_value
 from steersman.client.auth.exec_plugin import ClusterInfo
 from steersman.client.connection import Connection, environment_proxy, fault_of_address
-from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.kubeconfig_files import Entry, Merged, read
 from steersman.client.kubeconfig_types import Cluster, Context, User
 from steersman.client.kubeconfig_user import credentials_of

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from steersman.client.auth.credentials import (
+    HOLDS_CONTROL,
     Anonymous,
     CertificateFiles,
     Combined,
@@ -16,11 +17,12 @@ from steersman.client.auth.credentials import (
     Fixed,
     Headers,
     TokenFile,
+    escaped_header_key,
+    is_header_value,
 )
 from steersman.client.auth.exec_plugin import ClusterInfo, ExecPlugin, Program
 from steersman.client.auth.oidc import OidcProvider, OidcSettings
 from steersman.client.connection import fault_of_address
-from steersman.client.header_values import HOLDS_CONTROL, escaped_header_key, is_header_value
 from steersman.client.kubeconfig_files import Entry
 from steersman.client.kubeconfig_types import AuthProvider, Exec, User
 from steersman.client.timing import Timing

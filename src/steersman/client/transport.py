@@ -25,11 +25,10 @@ import aiohttp
 from yarl import URL
 
 from steersman.client import paths
-from steersman.client.auth.credentials import Credential, Headers
+from steersman.client.auth.credentials import HOLDS_CONTROL, Credential, Headers, is_header_value
 from steersman.client.connection import Connection
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.client.foreign_input import UNCOMPRESSED, LineAssembler, error_from_status, read_body, read_start
-from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.http_answers import LONGEST_BODY, LONGEST_LIST
 from steersman.client.keep_alive import ChannelPool, NotSent
 from steersman.client.tls import Certificate, context_for

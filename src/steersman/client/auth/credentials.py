@@ -8,19 +8,22 @@ long-running programs are replaced under their feet.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
 from steersman.client.foreign_input import LONGEST_SECRET, read_file
-from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.tls import Certificate
 from steersman.errors import InputError
 
 AUTHORIZATION: Final = "Authorization"
+HOLDS_CONTROL: Final = "holds a line end or another control character, and cannot be sent in a header"
 Headers = tuple[tuple[str, str], ...]
 """Names and values; a name may come more than once."""
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+_TOKEN_BYTES: Final = frozenset(b"!#$&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,3 +185,21 @@ def _token(content: bytes) -> str:
 
 def _source(content: Path | bytes) -> WatchedFile | _Data:
     return _Data(content) if isinstance(content, bytes) else WatchedFile(content)
+
+
+# -- what may stand in a header ----------------------------------------------------------------------------------------
+
+
+def is_header_value(value: str) -> bool:
+    """Whether a header may have the value, by the rules of Go's HTTP client: nothing that could begin another header.
+
+    Tabs are allowed, other control characters are not; the rest is sent as UTF-8. Kubeconfigs and token files are written by
+    others: whoever reads them refuses such a value, naming file and field, and `transport` looks again at what it sends.
+    """
+    return _CONTROL.search(value) is None
+
+
+def escaped_header_key(key: str) -> str:
+    """Part of a header's name, as client-go writes the keys of `as-user-extra`: bytes that a name must not have, and the
+    percent sign, as `%2F`."""
+    return "".join(chr(byte) if byte in _TOKEN_BYTES else f"%{byte:02X}" for byte in key.encode("utf-8", "replace"))

@@ -15,10 +15,9 @@ from typing import Any, Final
 import msgspec
 
 from steersman.api import timestamps
-from steersman.client.auth.credentials import Credential, bearer
+from steersman.client.auth.credentials import HOLDS_CONTROL, Credential, bearer, is_header_value
 from steersman.client.errors import ClientError, UnreadableAnswer
 from steersman.client.foreign_input import decode_foreign
-from steersman.client.header_values import HOLDS_CONTROL, is_header_value
 from steersman.client.timing import Timing
 from steersman.client.tls import Certificate, TlsSettings
 from steersman.errors import InputError
