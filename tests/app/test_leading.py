@@ -17,7 +17,7 @@ from tests.client.serving import run
 
 from steersman import api
 from steersman.app import heartbeat
-from steersman.client.lease_types import Lease, LeaseSpec
+from steersman.client.lease import Lease, LeaseSpec
 from steersman.config import API_VERSION, CONFIGURATION_KIND
 from steersman.testing import make_pod
 

@@ -10,7 +10,7 @@ from tests.client.serving import Handler, run, serve
 from steersman.client.connection import Connection
 from steersman.client.errors import UnreadableAnswer
 from steersman.client.foreign_input import LONGEST_PAUSE, error_from_status
-from steersman.client.lease_api import HttpLease
+from steersman.client.lease import HttpLease
 from steersman.client.transport import http_transport
 
 DEEP = b"[" * 5000 + b"]" * 5000

@@ -9,8 +9,8 @@ from tests.client.serving import run
 from steersman import api, config
 from steersman.api import timestamps
 from steersman.client import Connection, http_transport
-from steersman.client.event_types import Event
-from steersman.client.lease_types import Lease, LeaseSpec
+from steersman.client.events import Event
+from steersman.client.lease import Lease, LeaseSpec
 from steersman.clock import Clock, RealClock
 from steersman.config import SchedulerConfiguration
 from steersman.doctor import Finding, Level, Patient, Report, examine

@@ -17,8 +17,7 @@ from steersman.client.fence import FencedTransport, LeaseNotHeld, WriteFence
 from steersman.client.foreign_input import decode_foreign
 from steersman.client.informers import Informers
 from steersman.client.kubeconfig import Choice, Target, connect
-from steersman.client.lease import ElectionSettings, LeaderElection, LeaseLost
-from steersman.client.lease_api import HttpLease
+from steersman.client.lease import ElectionSettings, HttpLease, LeaderElection, LeaseLost
 from steersman.client.list_watch import ListWatch
 from steersman.client.originals import Originals
 from steersman.client.rate_limit import RateLimited, TokenBucket

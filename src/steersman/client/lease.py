@@ -4,6 +4,7 @@
     acquire ─► lead, renewing ─► lead returns, or is cancelled ─► release
                   └────────────► cannot renew, or another holds it ─► LeaseLost
 
+`Lease` is the object of coordination.k8s.io/v1, `HttpLease` reads and writes it, `LeaderElection` is one candidate.
 Whether a lease has ended is judged by one's own monotonic clock since it last changed; the times in the lease are for people.
 The composition root gives `lead`, the work of a leader; it has ended when the lease is released or `LeaseLost` is raised.
 Until when the leader may write is published in a `fence.WriteFence`, which is shut before anybody else may lead.
@@ -16,16 +17,18 @@ import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Protocol
 
 import msgspec
 
-from steersman.api import timestamps
+from steersman import api
+from steersman.api import Int32, Object, Struct, codec, timestamps
+from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError
 from steersman.client.fence import WriteFence
-from steersman.client.lease_api import LeaseApi
-from steersman.client.lease_types import Lease, LeaseSpec
+from steersman.client.foreign_input import decode_foreign
 from steersman.client.timing import Timing
+from steersman.client.transport import Transport
 from steersman.errors import InputError, SteersmanError
 
 logger = logging.getLogger(__name__)
@@ -33,6 +36,75 @@ logger = logging.getLogger(__name__)
 JITTER: Final = 1.2
 LOST: Final = "leaderelection lost"
 RELEASED_SECONDS: Final = 1
+
+
+class LeaseSpec(Struct, frozen=True):
+    """The spec of a lease. Times have microseconds; a lease that nobody holds has no holder."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: Int32 = 0
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: Int32 = 0
+    strategy: str | None = None
+    preferred_holder: str | None = None
+
+
+class Lease(Object, frozen=True):
+    """Who may act, and until when."""
+
+    KIND: ClassVar[str] = "Lease"
+    API_VERSION: ClassVar[str] = "coordination.k8s.io/v1"
+    PLURAL: ClassVar[str] = "leases"
+
+    spec: LeaseSpec = LeaseSpec()
+
+
+class LeaseApi(Protocol):
+    """One lease. Everything may raise `ClientError`; a write onto another version than the one that was read does."""
+
+    async def get(self) -> Lease | None:
+        """None: there is none yet."""
+
+    async def create(self, lease: Lease) -> Lease:
+        """The lease as the server stored it."""
+
+    async def update(self, lease: Lease) -> Lease:
+        """The lease as the server stored it."""
+
+
+class HttpLease:
+    """The lease on an API server. `timeout` is the most that one request may take."""
+
+    def __init__(self, transport: Transport, namespace: str, name: str, timeout: float) -> None:
+        self._transport = transport
+        self._namespace = namespace
+        self._path = paths.item(Lease, name, namespace)
+        self._name = name
+        self._timeout = timeout
+
+    async def get(self) -> Lease | None:
+        try:
+            answer = await self._transport.request("GET", self._path, timeout=self._timeout)
+        except ApiError as refusal:
+            if refusal.is_not_found:
+                return None
+            raise
+        return decode_foreign(answer.body, Lease, "the lease")
+
+    async def create(self, lease: Lease) -> Lease:
+        named = Lease(metadata=api.ObjectMeta(name=self._name, namespace=self._namespace), spec=lease.spec)
+        return await self._write("POST", paths.collection(Lease, self._namespace), named)
+
+    async def update(self, lease: Lease) -> Lease:
+        return await self._write("PUT", self._path, lease)
+
+    async def _write(self, method: str, path: str, lease: Lease) -> Lease:
+        answer = await self._transport.request(method, path, body=codec.encode(lease), timeout=self._timeout)
+        return decode_foreign(answer.body, Lease, "the lease")
+
+
+# -- the election ------------------------------------------------------------------------------------------------------
 
 
 class LeaseLost(SteersmanError):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from steersman.api import timestamps
-from steersman.client.lease_types import Lease
+from steersman.client.lease import Lease
 from steersman.config import DEFAULT_SCHEDULER_NAME
 from steersman.doctor.finding import Finding, fail, ok, warn
 from steersman.doctor.patient import Patient, server_time

@@ -12,7 +12,7 @@ import msgspec
 
 from steersman import api
 from steersman.client import Response, Transport, decode_foreign, paths
-from steersman.client.event_types import Event
+from steersman.client.events import Event
 from steersman.clock import Clock
 from steersman.config import SchedulerConfiguration
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from steersman import api
 from steersman.api import timestamps
-from steersman.client.event_types import Event
+from steersman.client.events import Event
 from steersman.config import DEFAULT_SCHEDULER_NAME
 from steersman.doctor.finding import Finding, fail, ok, warn
 from steersman.doctor.leases import KUBE_SCHEDULER, scheduler_leases

@@ -11,8 +11,8 @@ import msgspec
 
 from steersman import api
 from steersman.client import ApiError, may_be_absent
-from steersman.client.event_types import Event
-from steersman.client.lease_types import Lease
+from steersman.client.events import Event
+from steersman.client.lease import Lease
 from steersman.doctor.finding import Finding, fail, ok, warn
 from steersman.doctor.patient import Patient
 from steersman.framework.watching import WATCHED_KINDS
