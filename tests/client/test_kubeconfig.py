@@ -8,8 +8,15 @@ from pathlib import Path
 
 import pytest
 from tests.client.kubeconfigs import kubeconfig, load
+from tests.client.serving import run
 
-from steersman.client.kubeconfig import Choice, connect
+from steersman.client.kubeconfig import (
+    Choice,
+    connect,
+    in_cluster_connection,
+    in_cluster_namespace,
+    is_in_cluster,
+)
 from steersman.errors import InputError
 
 
@@ -123,3 +130,20 @@ def test_a_file_that_is_not_yaml_is_named(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("clusters: [")
     with pytest.raises(InputError, match="config, line 1: is not YAML"):
         load(tmp_path / "config")
+
+
+def test_a_pod_finds_the_cluster_around_it(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret")
+    (tmp_path / "ca.crt").write_bytes(b"authority")
+    (tmp_path / "namespace").write_text("kube-system")
+    environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    assert is_in_cluster(environment, tmp_path)
+    connection = in_cluster_connection(environment, tmp_path)
+    assert connection.server == "https://[fd00::1]:443"
+    assert connection.tls.authority == b"authority"
+    assert dict(run(connection.credentials.current()).headers) == {"Authorization": "Bearer secret"}
+    assert in_cluster_namespace(tmp_path) == "kube-system"
+
+
+def test_elsewhere_there_is_no_cluster_around(tmp_path: Path) -> None:
+    assert not is_in_cluster({}, tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the API server is and how to speak to it: what `kubeconfig` and `in_cluster` find out and `transport` needs."""
+"""Where the API server is and how to speak to it: what `kubeconfig` finds out and `transport` needs."""
 
 from __future__ import annotations
 

@@ -3,8 +3,9 @@
 
     files ─► merged (`kubeconfig_files`) ─► context ─► cluster: address, TLS, proxy
                                                 └────► user: credentials (`kubeconfig_user`)
+    a pod without a kubeconfig ─► address from the environment, token and authority from files that the kubelet keeps fresh
 
-The command line calls `connect`; a pod without a kubeconfig ends up in `in_cluster`.
+The command line calls `connect`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-from steersman.client import in_cluster
-from steersman.client.auth.credentials import HOLDS_CONTROL, is_header_value
+from steersman.client.auth.credentials import HOLDS_CONTROL, TokenFile, is_header_value
 from steersman.client.auth.exec_plugin import ClusterInfo
 from steersman.client.connection import Connection, environment_proxy, fault_of_address
-from steersman.client.kubeconfig_files import Entry, Merged, read
-from steersman.client.kubeconfig_types import Cluster, Context, User
+from steersman.client.foreign_input import LONGEST_SECRET, read_file
+from steersman.client.kubeconfig_files import Cluster, Context, Entry, Merged, User, read
 from steersman.client.kubeconfig_user import credentials_of
 from steersman.client.timing import Timing
 from steersman.client.tls import TlsSettings
@@ -34,6 +34,9 @@ VARIABLE: Final = "KUBECONFIG"
 NO_CLUSTER: Final = "no cluster is configured"
 HOW_TO_CONFIGURE: Final = "use --kubeconfig, --master or the environment variable KUBECONFIG"
 DEFAULT_NAMESPACE: Final = "default"
+SERVICE_HOST: Final = "KUBERNETES_SERVICE_HOST"
+SERVICE_PORT: Final = "KUBERNETES_SERVICE_PORT"
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,8 @@ def connect(choice: Choice, environment: Mapping[str, str], timing: Timing | Non
         return _target(read([Path(choice.kubeconfig)], must_exist=True), choice, environment, timing)
     if choice.master and not choice.context:
         return Target(_of_master(choice.master, environment))
-    if not choice.context and in_cluster.is_available(environment):
-        return Target(in_cluster.connection(environment), in_cluster.namespace())
+    if not choice.context and is_in_cluster(environment):
+        return Target(in_cluster_connection(environment), in_cluster_namespace())
     merged = read(usual_files(environment), must_exist=False)
     if not merged.files:
         raise InputError(NO_CLUSTER, hint=HOW_TO_CONFIGURE)
@@ -148,3 +151,33 @@ def _proxy(cluster: Entry[Cluster], server: str, environment: Mapping[str, str])
         shown = hide_passwords(proxy)
         raise cluster.error("is not a proxy that can be used", "proxy-url", value=shown, hint="use an HTTP proxy")
     return proxy or environment_proxy(server, environment)
+
+
+# -- the cluster around a pod ------------------------------------------------------------------------------------------
+
+
+def is_in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> bool:
+    """Whether this is a pod with a service account."""
+    return bool(environment.get(SERVICE_HOST) and environment.get(SERVICE_PORT)) and (folder / "token").exists()
+
+
+def in_cluster_connection(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Connection:
+    """The API server of the cluster around this pod. InputError when its authority cannot be read."""
+    host, authority = environment[SERVICE_HOST], folder / "ca.crt"
+    address = f"[{host}]" if ":" in host else host
+    try:
+        settings = TlsSettings(read_file(authority, LONGEST_SECRET))
+    except (OSError, ValueError) as cause:
+        raise InputError(f"the cluster's authority cannot be read: {cause}", file=str(authority)) from cause
+    server = f"https://{address}:{environment[SERVICE_PORT]}"
+    if fault := fault_of_address(server):
+        raise InputError(fault, object="environment", field=f"{SERVICE_HOST}, {SERVICE_PORT}", value=server)
+    return Connection(server, settings, TokenFile(folder / "token"))
+
+
+def in_cluster_namespace(folder: Path = SERVICE_ACCOUNT) -> str:
+    """The namespace of this pod."""
+    try:
+        return (folder / "namespace").read_text("utf-8").strip() or "default"
+    except (OSError, UnicodeDecodeError):
+        return "default"
