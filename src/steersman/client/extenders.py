@@ -2,13 +2,15 @@
 """Extenders over HTTP. Made from the configuration, asked by the cycle, preemption and the binding driver.
 
 Every call is one POST of JSON with a deadline and a limit for the answer; whatever goes wrong is an `ExtenderError`.
-`extender_wire` knows the JSON, `extender_tls` the certificates. Passwords in addresses are never shown.
+`extender_wire` knows the JSON. Passwords in addresses are never shown.
 """
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Final
 
 import aiohttp
@@ -16,7 +18,8 @@ import aiohttp
 from steersman import api, config
 from steersman.api import Container
 from steersman.client import extender_wire as wire
-from steersman.client.extender_tls import context_for
+from steersman.client.auth.credentials import ClientCertificate
+from steersman.client.connection import load_certificate
 from steersman.client.fence import LeaseNotHeld, WriteFence
 from steersman.client.foreign_input import UNCOMPRESSED, read_body
 from steersman.client.originals import Originals
@@ -45,7 +48,7 @@ class HttpExtender:
         self._originals = originals
         self._fence = fence
         self._managed = {resource.name for resource in settings.managed_resources}
-        self._tls = context_for(settings) if settings.url_prefix.startswith("https:") else None
+        self._tls = _tls_context(settings) if settings.url_prefix.startswith("https:") else None
         self._server_name = settings.tls_config.server_name or None if settings.tls_config is not None else None
         self._session: aiohttp.ClientSession | None = None
         self._url = settings.url_prefix.rstrip("/")
@@ -187,3 +190,34 @@ def _nodes_left(answer: wire.Fields, names_only: bool) -> list[str]:
     nodes = wire.fields_of(answer.get("nodes"))
     metadata = (wire.fields_of(wire.fields_of(node).get("metadata")) for node in wire.items_of(nodes.get("items")))
     return [wire.text_of(its.get("name")) for its in metadata]
+
+
+# -- TLS ---------------------------------------------------------------------------------------------------------------
+
+
+def _tls_context(extender: config.Extender) -> ssl.SSLContext:
+    """The TLS settings of an extender, as Python's ssl module wants them.
+
+    An extender that is asked for HTTPS without a certificate authority is trusted blindly, as upstream does it.
+    """
+    tls = extender.tls_config or config.ExtenderTLSConfig()
+    try:
+        context = ssl.create_default_context()
+        if tls.ca_data or tls.ca_file:
+            authority = tls.ca_data or Path(tls.ca_file).read_bytes()
+            context = ssl.create_default_context(cadata=authority.decode("ascii"))
+        elif tls.insecure or extender.enable_https:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        _load_certificate(context, tls)
+    except (OSError, ValueError) as cause:
+        raise ExtenderError(f"extender {hide_passwords(extender.url_prefix)}: cannot set up TLS: {cause}") from cause
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, tls: config.ExtenderTLSConfig) -> None:
+    if not (tls.cert_data or tls.cert_file) or not (tls.key_data or tls.key_file):
+        return
+    certificate = tls.cert_data or Path(tls.cert_file).read_bytes()
+    key = tls.key_data or Path(tls.key_file).read_bytes()
+    load_certificate(context, ClientCertificate(certificate, key))

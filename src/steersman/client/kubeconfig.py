@@ -19,12 +19,11 @@ from urllib.parse import urlsplit
 
 from steersman.client.auth.credentials import HOLDS_CONTROL, TokenFile, is_header_value
 from steersman.client.auth.exec_plugin import ClusterInfo
-from steersman.client.connection import Connection, environment_proxy, fault_of_address
+from steersman.client.connection import Connection, TlsSettings, environment_proxy, fault_of_address
 from steersman.client.foreign_input import LONGEST_SECRET, read_file
 from steersman.client.kubeconfig_files import Cluster, Context, Entry, Merged, User, read
 from steersman.client.kubeconfig_user import credentials_of
 from steersman.client.timing import Timing
-from steersman.client.tls import TlsSettings
 from steersman.errors import InputError
 from steersman.redaction import hide_passwords
 

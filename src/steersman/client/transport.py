@@ -25,13 +25,12 @@ import aiohttp
 from yarl import URL
 
 from steersman.client import paths
-from steersman.client.auth.credentials import HOLDS_CONTROL, Credential, Headers, is_header_value
-from steersman.client.connection import Connection
+from steersman.client.auth.credentials import HOLDS_CONTROL, ClientCertificate, Credential, Headers, is_header_value
+from steersman.client.connection import Connection, tls_context
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.client.foreign_input import UNCOMPRESSED, LineAssembler, error_from_status, read_body, read_start
 from steersman.client.http_answers import LONGEST_BODY, LONGEST_LIST
 from steersman.client.keep_alive import ChannelPool, NotSent
-from steersman.client.tls import Certificate, context_for
 from steersman.errors import InputError, SteersmanError
 from steersman.redaction import hide_passwords
 
@@ -130,7 +129,7 @@ class HttpTransport:
         self._session: aiohttp.ClientSession | None = None
         self._pool: ChannelPool | None = None
         #: The certificate that the connections show.
-        self._shown: Certificate | None = None
+        self._shown: ClientCertificate | None = None
 
     @property
     def server(self) -> str:
@@ -310,7 +309,7 @@ class HttpTransport:
 
     def _context(self, credential: Credential) -> ssl.SSLContext:
         try:
-            return context_for(self._connection.tls, credential.certificate)
+            return tls_context(self._connection.tls, credential.certificate)
         except InputError as cause:
             raise ConnectionFailed(str(cause), may_have_arrived=False) from cause
 

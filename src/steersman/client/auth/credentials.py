@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from steersman.client.foreign_input import LONGEST_SECRET, read_file
-from steersman.client.tls import Certificate
 from steersman.errors import InputError
 
 AUTHORIZATION: Final = "Authorization"
@@ -27,11 +26,19 @@ _TOKEN_BYTES: Final = frozenset(b"!#$&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUV
 
 
 @dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """A client certificate with its key, PEM."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class Credential:
     """What goes along with a request."""
 
     headers: Headers = field(default=(), repr=False)
-    certificate: Certificate | None = None
+    certificate: ClientCertificate | None = None
 
 
 class Credentials(Protocol):
@@ -106,7 +113,7 @@ class CertificateFiles:
 
     async def current(self) -> Credential:
         try:
-            self._last = Credential(certificate=Certificate(self._certificate.read(), self._key.read()))
+            self._last = Credential(certificate=ClientCertificate(self._certificate.read(), self._key.read()))
         except (OSError, ValueError) as cause:
             if self._last is None:
                 raise InputError(f"the client certificate cannot be read: {cause}") from cause
@@ -126,7 +133,7 @@ class Combined:
 
     async def current(self) -> Credential:
         headers: Headers = ()
-        certificate: Certificate | None = None
+        certificate: ClientCertificate | None = None
         for part in self._parts:
             credential = await part.current()
             given = {name for name, _ in headers}

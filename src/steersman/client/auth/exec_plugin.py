@@ -15,11 +15,11 @@ from typing import Any, Final
 import msgspec
 
 from steersman.api import timestamps
-from steersman.client.auth.credentials import HOLDS_CONTROL, Credential, bearer, is_header_value
+from steersman.client.auth.credentials import HOLDS_CONTROL, ClientCertificate, Credential, bearer, is_header_value
+from steersman.client.connection import TlsSettings
 from steersman.client.errors import ClientError, UnreadableAnswer
 from steersman.client.foreign_input import decode_foreign
 from steersman.client.timing import Timing
-from steersman.client.tls import Certificate, TlsSettings
 from steersman.errors import InputError
 
 EXEC_INFO: Final = "KUBERNETES_EXEC_INFO"
@@ -109,7 +109,7 @@ class ExecPlugin:
         self._expires = self._expiry(granted)
         certificate = None
         if granted.client_certificate_data:
-            certificate = Certificate(granted.client_certificate_data.encode(), granted.client_key_data.encode())
+            certificate = ClientCertificate(granted.client_certificate_data.encode(), granted.client_key_data.encode())
         headers = bearer(granted.token).headers if granted.token else ()
         return Credential(headers, certificate)
 

@@ -17,11 +17,10 @@ from yarl import URL
 
 from steersman.client.auth.credentials import HOLDS_CONTROL, Credential, Credentials, Fixed, bearer, is_header_value
 from steersman.client.auth.exec_plugin import CredentialError
-from steersman.client.connection import Connection, fault_of_address
+from steersman.client.connection import Connection, TlsSettings, fault_of_address
 from steersman.client.errors import ClientError, UnreadableAnswer
 from steersman.client.foreign_input import decode_foreign
 from steersman.client.timing import Timing
-from steersman.client.tls import TlsSettings
 from steersman.client.transport import http_transport
 from steersman.redaction import hide_passwords
 
