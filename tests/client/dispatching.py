@@ -13,8 +13,7 @@ from steersman import api
 from steersman.client.connection import Connection
 from steersman.client.dispatcher import Dispatcher
 from steersman.client.events import Event, EventRecorder
-from steersman.client.retry import RetryPolicy
-from steersman.client.timing import Timing
+from steersman.client.pacing import RetryPolicy, Timing
 from steersman.client.transport import http_transport
 
 INSISTENT = RetryPolicy(attempts=6, deadline=300)

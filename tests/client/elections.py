@@ -10,7 +10,7 @@ import msgspec
 
 from steersman.client.errors import ApiError, ConnectionFailed
 from steersman.client.lease import ElectionSettings, LeaderElection, Lease, LeaseLost, LeaseSpec
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
 from steersman.clock import ManualClock
 from steersman.rng import SeededRng
 from steersman.sim.tasks import Tasks

@@ -13,8 +13,8 @@ from tests.client.api_server import ApiServer
 from steersman import api
 from steersman.client.connection import Connection
 from steersman.client.list_watch import ListWatch
+from steersman.client.pacing import Timing
 from steersman.client.reflector import Reflector
-from steersman.client.timing import Timing
 from steersman.client.transport import http_transport
 from steersman.clock import RealClock
 from steersman.rng import SeededRng

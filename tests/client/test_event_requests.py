@@ -21,7 +21,7 @@ from steersman.client.events import (
     EventSeriesBook,
     truncated,
 )
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
 from steersman.client.transport import HttpTransport, http_transport
 from steersman.framework.pod_info import PodShapes
 from steersman.testing import make_pod

@@ -15,7 +15,7 @@ from tests.client.serving import run
 from steersman.client.auth import Credentials
 from steersman.client.auth.exec_plugin import CredentialError
 from steersman.client.kubeconfig import Choice, connect
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
 from steersman.clock import ManualClock
 
 V1 = "client.authentication.k8s.io/v1"

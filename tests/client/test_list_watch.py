@@ -16,8 +16,8 @@ from steersman import api
 from steersman.client.connection import Connection
 from steersman.client.errors import ApiError, ConnectionFailed
 from steersman.client.list_watch import Change, Listing, ListWatch
+from steersman.client.set_aside import UNNAMED, Identity
 from steersman.client.transport import http_transport
-from steersman.client.unreadable import UNNAMED, Identity
 
 
 def test_nulls_are_as_good_as_nothing() -> None:

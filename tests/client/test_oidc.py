@@ -15,7 +15,7 @@ from tests.client.serving import run, serve
 
 from steersman.client.auth.exec_plugin import CredentialError
 from steersman.client.kubeconfig import Choice, connect
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
 from steersman.clock import ManualClock
 
 

@@ -16,8 +16,7 @@ from tests.client.serving import run
 from steersman import api
 from steersman.client.list_watch import ADDED, DELETED, MODIFIED, Change, Listing, ListWatch
 from steersman.client.reflector import Reflector
-from steersman.client.set_aside import SetAside
-from steersman.client.unreadable import Unreadable, from_text
+from steersman.client.set_aside import SetAside, Unreadable
 from steersman.clock import ManualClock
 from steersman.errors import InputError
 from steersman.internal_errors import InternalErrors
@@ -82,7 +81,7 @@ class Followed:
 def unreadable(pod: str = "web", uid: str = "u1", version: str = "9", **spec: Any) -> Unreadable:
     meta = {"name": pod, "namespace": "default", "uid": uid, "resourceVersion": version}
     text = msgspec.json.encode({"metadata": meta, "spec": {"priority": "high", **spec}})
-    return from_text(text, api.Pod, "spec.priority: must be an integer")
+    return Unreadable.from_text(text, api.Pod, "spec.priority: must be an integer")
 
 
 def pod(name: str = "web", uid: str = "u1", version: str = "1", node: str = "n1") -> api.Pod:

@@ -42,7 +42,7 @@ from steersman.client import (
     HttpLease,
     Informers,
     LeaderElection,
-    Originals,
+    RawObjects,
     Timing,
     WriteFence,
 )
@@ -78,7 +78,7 @@ class Outside:
 
     channels: Transports
     extenders: Sequence[Extender]
-    originals: Originals
+    raw_objects: RawObjects
     fence: WriteFence
 
 
@@ -142,7 +142,7 @@ class Program:
             channels.cluster,
             TimedIngest(self._scheduler, self._metrics),
             timing,
-            originals=outside.originals,
+            raw_objects=outside.raw_objects,
             internal_errors=internal_errors,
         )
         self._listers = endpoints.listers_of(self._informers)

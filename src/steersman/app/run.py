@@ -24,7 +24,7 @@ from steersman.app.program import Controlling, Outside, Program
 from steersman.app.settings import RunOptions
 from steersman.app.signals import ENDING, handled
 from steersman.app.transports import ControlConnections, control_transports, transports
-from steersman.client import Choice, Connection, Originals, Timing, WriteFence, connect, http_extenders
+from steersman.client import Choice, Connection, RawObjects, Timing, WriteFence, connect, http_extenders
 from steersman.config import dump_public_yaml
 from steersman.errors import InputError, SteersmanError
 from steersman.internal_errors import InternalErrors
@@ -93,7 +93,7 @@ async def _run(
     log: Log | Silence,
 ) -> int:
     configuration, metrics, internal_errors = settings.configuration, Metrics(), InternalErrors()
-    requests, originals = ClientMetrics(metrics.registry), Originals(configuration.extenders)
+    requests, originals = ClientMetrics(metrics.registry), RawObjects(configuration.extenders)
     own = _own_connection(settings, options, environment, timing)
     others = _control_connections(settings, options, environment, timing)
     elects = configuration.leader_election.leader_elect

@@ -5,7 +5,7 @@ connect(Choice(kubeconfig=…), os.environ) ─► Connection ─► http_transp
 Informers(transport, scheduler.ingest, timing).run()       what the cluster has, kept up to date
 Dispatcher(transport, events, timing).run()                what the scheduler writes (`assembly.ApiWriter`)
 LeaderElection(HttpLease(…), settings, timing).run(lead)   one leader at a time
-http_extenders(configuration, Originals(…))                the scheduler knows them as `framework.extender.Extender`
+http_extenders(configuration, RawObjects(…))               the scheduler knows them as `framework.extender.Extender`
 """
 
 from steersman.client.connection import Connection
@@ -19,13 +19,11 @@ from steersman.client.informers import Informers
 from steersman.client.kubeconfig import Choice, Target, connect
 from steersman.client.lease import ElectionSettings, HttpLease, LeaderElection, LeaseLost
 from steersman.client.list_watch import ListWatch
-from steersman.client.originals import Originals
-from steersman.client.rate_limit import RateLimited, TokenBucket
+from steersman.client.pacing import RateLimited, RetryPolicy, Timing, TokenBucket
+from steersman.client.raw_objects import RawObjects
 from steersman.client.reflector import Reflector, may_be_absent
-from steersman.client.retry import RetryPolicy
 from steersman.client.rights import Right, cluster_rights, lease_rights
 from steersman.client.set_aside import SetAside, SetAsideObject
-from steersman.client.timing import Timing
 from steersman.client.transport import HttpTransport, Response, Transport, http_transport
 
 __all__ = [
@@ -46,8 +44,8 @@ __all__ = [
     "LeaseLost",
     "LeaseNotHeld",
     "ListWatch",
-    "Originals",
     "RateLimited",
+    "RawObjects",
     "Reflector",
     "Response",
     "RetryPolicy",

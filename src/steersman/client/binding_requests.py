@@ -16,8 +16,7 @@ from steersman import api
 from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.client.foreign_input import decode_foreign
-from steersman.client.retry import RetryPolicy, retrying
-from steersman.client.timing import Timing
+from steersman.client.pacing import RetryPolicy, Timing, retrying
 from steersman.client.transport import Response, Transport
 from steersman.framework.status import Status, error
 

@@ -21,11 +21,9 @@ from steersman.client.binding_requests import BindingRequests
 from steersman.client.errors import ApiError
 from steersman.client.events import NORMAL, WARNING, EventRecorder
 from steersman.client.foreign_input import decode_foreign
+from steersman.client.pacing import RetryPolicy, Timing, retrying
 from steersman.client.resource_claims import Change, ResourceClaims
-from steersman.client.retry import RetryPolicy, retrying
-from steersman.client.status_patch import StatusUpdate, patch_for
-from steersman.client.status_updates import StatusUpdates
-from steersman.client.timing import Timing
+from steersman.client.status_updates import StatusUpdate, StatusUpdates, patch_for
 from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Response, Transport
 from steersman.cycle.decision import Nomination
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo

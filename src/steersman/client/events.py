@@ -23,8 +23,7 @@ from steersman import api
 from steersman.api import Int32, Object, ObjectReference, Struct, codec, timestamps
 from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError
-from steersman.client.retry import RetryPolicy, retrying
-from steersman.client.timing import Timing
+from steersman.client.pacing import RetryPolicy, Timing, retrying
 from steersman.client.transport import JSON, STRATEGIC_MERGE_PATCH, Transport
 from steersman.errors import SteersmanError
 from steersman.internal_errors import InternalErrors

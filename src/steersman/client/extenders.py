@@ -22,7 +22,7 @@ from steersman.client.auth.credentials import ClientCertificate
 from steersman.client.connection import load_certificate
 from steersman.client.fence import LeaseNotHeld, WriteFence
 from steersman.client.foreign_input import UNCOMPRESSED, read_body
-from steersman.client.originals import Originals
+from steersman.client.raw_objects import RawObjects
 from steersman.config.extenders import in_call_order, timeout
 from steersman.framework.extender import ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn
 from steersman.framework.pod_info import PodInfo
@@ -42,10 +42,10 @@ _OK = 200
 class HttpExtender:
     """Implements `framework.extender.Extender`. Connects when it is first asked; `close` ends that."""
 
-    def __init__(self, settings: config.Extender, originals: Originals, fence: WriteFence | None = None) -> None:
+    def __init__(self, settings: config.Extender, raw_objects: RawObjects, fence: WriteFence | None = None) -> None:
         """`fence` is asked before the extender may act on the cluster: bind, or choose victims."""
         self._settings = settings
-        self._originals = originals
+        self._raw_objects = raw_objects
         self._fence = fence
         self._managed = {resource.name for resource in settings.managed_resources}
         self._tls = _tls_context(settings) if settings.url_prefix.startswith("https:") else None
@@ -69,7 +69,7 @@ class HttpExtender:
 
     async def filter(self, pod: PodInfo, nodes: Sequence[api.Node]) -> ExtenderFilterOutcome:
         names_only = self._settings.node_cache_capable
-        args = wire.node_args(pod, nodes, names_only, self._originals.shown)
+        args = wire.node_args(pod, nodes, names_only, self._raw_objects.shown)
         answer = wire.fields(await self._send(self._settings.filter_verb, args))
         _require_no_error(answer)
         left = _nodes_left(answer, names_only)
@@ -84,7 +84,7 @@ class HttpExtender:
         )
 
     async def prioritize(self, pod: PodInfo, nodes: Sequence[api.Node]) -> Mapping[str, int]:
-        args = wire.node_args(pod, nodes, self._settings.node_cache_capable, self._originals.shown)
+        args = wire.node_args(pod, nodes, self._settings.node_cache_capable, self._raw_objects.shown)
         return wire.priorities(await self._send(self._settings.prioritize_verb, args))
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
@@ -94,7 +94,7 @@ class HttpExtender:
     async def process_preemption(
         self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
     ) -> Mapping[str, NodeVictims]:
-        args = wire.preemption_args(pod, victims, self._settings.node_cache_capable, self._originals.shown)
+        args = wire.preemption_args(pod, victims, self._settings.node_cache_capable, self._raw_objects.shown)
         answer = wire.fields(await self._send(self._settings.preempt_verb, args, self._fence))
         chosen = wire.map_of(answer.get("nodenametometavictims"))
         return {node: self._victims(node, wire.fields_of(its), pods_on) for node, its in chosen.items()}
@@ -162,13 +162,13 @@ class HttpExtender:
 
 @asynccontextmanager
 async def http_extenders(
-    configuration: config.SchedulerConfiguration, originals: Originals, fence: WriteFence | None = None
+    configuration: config.SchedulerConfiguration, raw_objects: RawObjects, fence: WriteFence | None = None
 ) -> AsyncIterator[tuple[HttpExtender, ...]]:
     """The extenders of a configuration in the order in which they are called: those that may fail come last.
 
-    They are shown the originals as far as there are any. ExtenderError when the certificates of one cannot be used.
+    They are shown raw objects as far as there are any. ExtenderError when the certificates of one cannot be used.
     """
-    extenders = tuple(HttpExtender(settings, originals, fence) for settings in in_call_order(configuration.extenders))
+    extenders = tuple(HttpExtender(settings, raw_objects, fence) for settings in in_call_order(configuration.extenders))
     try:
         yield extenders
     finally:

@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from steersman import api
 from steersman.client.list_watch import ListWatch
-from steersman.client.originals import Originals
+from steersman.client.pacing import Timing
+from steersman.client.raw_objects import RawObjects
 from steersman.client.reflector import Reflector
 from steersman.client.set_aside import SetAside
-from steersman.client.timing import Timing
 from steersman.client.transport import Transport
 from steersman.framework.watching import WATCHED_KINDS, Ear
 from steersman.internal_errors import InternalErrors
@@ -34,12 +34,12 @@ class Informers:
         ear: Ear,
         timing: Timing,
         kinds: Iterable[type[api.Object]] = WATCHED_KINDS,
-        originals: Originals | None = None,
+        raw_objects: RawObjects | None = None,
         internal_errors: InternalErrors | None = None,
     ) -> None:
         #: Objects of any kind that cannot be used.
         self.set_aside = SetAside(timing.clock)
-        sources = (ListWatch(transport, kind, timing, _SELECTORS.get(kind, ""), originals) for kind in kinds)
+        sources = (ListWatch(transport, kind, timing, _SELECTORS.get(kind, ""), raw_objects) for kind in kinds)
         self.reflectors: Sequence[Reflector[Any]] = [
             Reflector(source, ear, timing, set_aside=self.set_aside, internal_errors=internal_errors)
             for source in sources

@@ -23,7 +23,7 @@ from steersman.client.connection import Connection, TlsSettings, environment_pro
 from steersman.client.foreign_input import LONGEST_SECRET, read_file
 from steersman.client.kubeconfig_files import Cluster, Context, Entry, Merged, User, read
 from steersman.client.kubeconfig_user import credentials_of
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
 from steersman.errors import InputError
 from steersman.redaction import hide_passwords
 

@@ -24,7 +24,7 @@ from steersman.client.auth.exec_plugin import ClusterInfo, ExecPlugin, Program
 from steersman.client.auth.oidc import OidcProvider, OidcSettings
 from steersman.client.connection import TlsSettings, fault_of_address
 from steersman.client.kubeconfig_files import AuthProvider, Entry, Exec, User
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
 from steersman.redaction import hide_passwords
 
 OIDC: Final = "oidc"

@@ -27,7 +27,7 @@ from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError
 from steersman.client.fence import WriteFence
 from steersman.client.foreign_input import decode_foreign
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
 from steersman.client.transport import Transport
 from steersman.errors import InputError, SteersmanError
 

@@ -17,13 +17,12 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.client import paths
-from steersman.client import unreadable as unreadables
 from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
 from steersman.client.foreign_input import error_from_status
-from steersman.client.originals import Originals
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
+from steersman.client.raw_objects import RawObjects
+from steersman.client.set_aside import Unreadable
 from steersman.client.transport import Transport
-from steersman.client.unreadable import Unreadable
 from steersman.errors import InputError
 
 T = TypeVar("T", bound=api.Object)
@@ -86,10 +85,10 @@ class ListWatch(Generic[T]):
         kind: type[T],
         timing: Timing,
         field_selector: str = "",
-        originals: Originals | None = None,
+        raw_objects: RawObjects | None = None,
     ) -> None:
         self.kind = kind
-        self._originals = originals if originals is not None and originals.keeps(kind) else None
+        self._raw_objects = raw_objects if raw_objects is not None and raw_objects.keeps(kind) else None
         self._transport = transport
         self._timing = timing
         self._path = paths.collection(kind)
@@ -120,8 +119,8 @@ class ListWatch(Generic[T]):
 
     async def _list(self, page: int) -> Listing[T]:
         listing: Listing[T] = Listing()
-        if self._originals is not None:
-            self._originals.forget_all(self.kind)
+        if self._raw_objects is not None:
+            self._raw_objects.forget_all(self.kind)
         query = {**self._selection, "limit": str(page)} if page else dict(self._selection)
         empty_pages = 0
         while True:
@@ -161,8 +160,8 @@ class ListWatch(Generic[T]):
         if event.type == ERROR:
             raise error_from_status(event.object)
         obj = self._object(event.object, is_named=event.type != BOOKMARK)
-        if event.type == DELETED and self._originals is not None and not isinstance(obj, Unreadable):
-            self._originals.forget(obj)
+        if event.type == DELETED and self._raw_objects is not None and not isinstance(obj, Unreadable):
+            self._raw_objects.forget(obj)
         return Change(event.type, obj)
 
     def _object(self, raw: msgspec.Raw, is_named: bool = True) -> T | Unreadable:
@@ -170,8 +169,8 @@ class ListWatch(Generic[T]):
             obj = codec.decode(raw, self.kind)
             if is_named and not obj.metadata.name:
                 raise InputError("is missing", field="metadata.name")
-            if self._originals is not None:
-                self._originals.remember(obj, raw)
+            if self._raw_objects is not None:
+                self._raw_objects.remember(obj, raw)
         except InputError as cause:
-            return unreadables.from_text(raw, self.kind, str(cause))
+            return Unreadable.from_text(raw, self.kind, str(cause))
         return obj

@@ -17,13 +17,10 @@ from contextlib import aclosing
 from typing import Final, Generic, TypeVar
 
 from steersman import api
-from steersman.client import unreadable as unreadables
 from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
 from steersman.client.list_watch import BOOKMARK, DELETED, UNREADABLE_AT_ONCE, Change, Listing, ListWatch
-from steersman.client.retry import Backoff, Pauses
-from steersman.client.set_aside import SetAside
-from steersman.client.timing import Timing
-from steersman.client.unreadable import Unreadable
+from steersman.client.pacing import Backoff, Pauses, Timing
+from steersman.client.set_aside import SetAside, Unreadable, stand_in
 from steersman.errors import SteersmanError
 from steersman.framework.watching import Ear
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
@@ -218,7 +215,7 @@ class Reflector(Generic[T]):
         if last_good is not None and identity.uid and identity.uid != last_good.metadata.uid:
             self._remove(identity.key)
             last_good = None
-        other = unreadables.stand_in(unreadable, kind, last_good)
+        other = stand_in(unreadable, kind, last_good)
         if other is not None and other is not last_good:
             self._tell(identity.key, other)
         self._set_aside.put(kind.KIND, identity, unreadable.reason, is_in_use=identity.key in self.objects)
@@ -239,10 +236,10 @@ class Reflector(Generic[T]):
         try:
             self._ear.changed(obj)
         except SteersmanError as refusal:
-            return unreadables.from_object(obj, str(refusal), has_readable_part=True)
+            return Unreadable.from_object(obj, str(refusal), has_readable_part=True)
         except Exception as error:
             self._internal_errors.survived(INGEST, f"{self.kind.KIND} {key}", error)
-            return unreadables.from_object(obj, INTERNAL_ERROR.format(describe(error)), has_readable_part=False)
+            return Unreadable.from_object(obj, INTERNAL_ERROR.format(describe(error)), has_readable_part=False)
         self.objects[key] = obj
         return None
 

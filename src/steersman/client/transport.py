@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests and streams over HTTP: the one seam between everything that speaks to an API server and the network.
 
-In come method, path and body, out come answers, or `ApiError` and `ConnectionFailed`. `rate_limit` wraps a transport,
+In come method, path and body, out come answers, or `ApiError` and `ConnectionFailed`. `pacing` and `fence` wrap a transport,
 `list_watch`, `dispatcher` and `lease` use one; none of them knows aiohttp. Whatever the server sends is bounded: the head and
 the body of an answer (`http_answers`, `foreign_input`), a line of a stream (`foreign_input`).
 """

@@ -19,7 +19,7 @@ from steersman.client.auth.credentials import HOLDS_CONTROL, ClientCertificate, 
 from steersman.client.connection import TlsSettings
 from steersman.client.errors import ClientError, UnreadableAnswer
 from steersman.client.foreign_input import decode_foreign
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
 from steersman.errors import InputError
 
 EXEC_INFO: Final = "KUBERNETES_EXEC_INFO"

@@ -20,7 +20,7 @@ from steersman.client.auth.exec_plugin import CredentialError
 from steersman.client.connection import Connection, TlsSettings, fault_of_address
 from steersman.client.errors import ClientError, UnreadableAnswer
 from steersman.client.foreign_input import decode_foreign
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
 from steersman.client.transport import http_transport
 from steersman.redaction import hide_passwords
 
