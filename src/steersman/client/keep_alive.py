@@ -9,6 +9,8 @@ out comes an `Answer` (`http_answers`); what it means is the transport's busines
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import ssl
 from collections import deque
 from time import monotonic
@@ -20,6 +22,10 @@ MOST_CONNECTIONS: Final = 32
 """More requests at once only wait for each other in the server, and every connection costs it a handshake."""
 IDLE_SECONDS: Final = 60.0
 """Servers close idle connections, at the earliest after this long; a request must not meet that moment."""
+
+PROBE_SECONDS: Final = 30
+UNANSWERED_SECONDS: Final = 45
+"""The operating system gives a connection up whose other end is silent for so long on its probes."""
 
 
 class BadAnswer(OSError):
@@ -232,3 +238,19 @@ class ChannelPool:
             self._open -= 1
         else:
             self._idle.append(channel)
+
+
+def probe_when_silent(descriptor: int) -> None:
+    """Lets the operating system notice within a minute that the other end of a connection has vanished without a word. For
+    streams, whose silence says nothing."""
+    options = {
+        "TCP_KEEPIDLE": PROBE_SECONDS,
+        "TCP_KEEPINTVL": UNANSWERED_SECONDS - PROBE_SECONDS,
+        "TCP_USER_TIMEOUT": UNANSWERED_SECONDS * 1000,
+    }
+    # Not every event loop lets one set options on the socket that it shows; a copy of the descriptor always does.
+    with socket.socket(fileno=os.dup(descriptor)) as copy:
+        copy.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in options.items():
+            if hasattr(socket, name):
+                copy.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

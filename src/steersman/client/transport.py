@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
-import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -30,7 +28,7 @@ from steersman.client.connection import Connection, tls_context
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.client.foreign_input import UNCOMPRESSED, LineAssembler, error_from_status, read_body, read_start
 from steersman.client.http_answers import LONGEST_BODY, LONGEST_LIST
-from steersman.client.keep_alive import ChannelPool, NotSent
+from steersman.client.keep_alive import ChannelPool, NotSent, probe_when_silent
 from steersman.errors import InputError, SteersmanError
 from steersman.redaction import hide_passwords
 
@@ -45,9 +43,6 @@ CONNECT_SECONDS: Final = 30.0
 REQUEST_SECONDS: Final = 60.0
 IDLE_SECONDS: Final = 150.0
 """A stream that is silent for so long has been lost: bookmarks come every minute."""
-PROBE_SECONDS: Final = 30
-UNANSWERED_SECONDS: Final = 45
-"""The operating system gives a connection up whose other end is silent for so long on its probes."""
 BUFFER_BYTES: Final = 1 << 20
 TOO_LATE: Final = "its time was over before it could be sent"
 CUT_MID_LINE: Final = "the connection was cut in the middle of a line"
@@ -350,19 +345,7 @@ def _headers(shown: Credential) -> Headers:
 
 
 def _probe_when_silent(response: aiohttp.ClientResponse) -> None:
-    """Lets the operating system notice within a minute that the other end has vanished without a word."""
     connection = response.connection
     channel = connection.transport.get_extra_info("socket") if connection and connection.transport else None
-    if channel is None:
-        return
-    options = {
-        "TCP_KEEPIDLE": PROBE_SECONDS,
-        "TCP_KEEPINTVL": UNANSWERED_SECONDS - PROBE_SECONDS,
-        "TCP_USER_TIMEOUT": UNANSWERED_SECONDS * 1000,
-    }
-    # Not every event loop lets one set options on the socket that it shows; a copy of the descriptor always does.
-    with socket.socket(fileno=os.dup(channel.fileno())) as copy:
-        copy.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in options.items():
-            if hasattr(socket, name):
-                copy.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    if channel is not None:
+        probe_when_silent(channel.fileno())
