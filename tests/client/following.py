@@ -21,7 +21,7 @@ from steersman.rng import SeededRng
 
 
 class Diary:
-    """An ear that writes down what it hears: "+ default/web", "- n1"."""
+    """A sink that writes down what it is told: "+ default/web", "- n1"."""
 
     def __init__(self) -> None:
         self.entries: list[str] = []
@@ -45,7 +45,7 @@ IMPATIENT = Timing(RealClock(), SeededRng(1), a_moment)
 async def following(
     server: ApiServer, kind: type[api.Object], field_selector: str = ""
 ) -> AsyncIterator[tuple[Reflector[Any], Diary]]:
-    """A reflector that runs, and its ear."""
+    """A reflector that runs, and its sink."""
     diary = Diary()
     async with server.serving() as address, http_transport(Connection(address)) as transport:
         reflector = Reflector(ListWatch(transport, kind, IMPATIENT, field_selector), diary, IMPATIENT)

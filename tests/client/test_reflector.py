@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ear hears, whatever happens on the way."""
+"""What the sink is told, whatever happens on the way."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that cannot be used: what the ear works with meanwhile, and what is known of them."""
+"""Objects that cannot be used: what the sink works with meanwhile, and what is known of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Script:
 
 
 class Refusing(Diary):
-    """An ear that cannot use some objects."""
+    """A sink that cannot use some objects."""
 
     def __init__(self, refuses: Callable[[api.Object], Exception | None]) -> None:
         super().__init__()
@@ -56,9 +56,9 @@ class Refusing(Diary):
 class Followed:
     """A reflector on a script."""
 
-    def __init__(self, kind: type[api.Object], ear: Diary | None = None) -> None:
+    def __init__(self, kind: type[api.Object], sink: Diary | None = None) -> None:
         self.script = Script(kind)
-        self.diary = ear or Diary()
+        self.diary = sink or Diary()
         self.set_aside = SetAside(ManualClock())
         self.errors = InternalErrors()
         source = cast("ListWatch[Any]", self.script)
@@ -122,13 +122,13 @@ def test_a_deleted_object_is_neither_used_nor_set_aside(by_list: bool) -> None:
 
 
 def test_the_deletion_of_an_object_that_was_never_used_is_not_told() -> None:
-    ear = Refusing(lambda obj: InputError("unusable"))
-    followed = Followed(api.Node, ear)
+    sink = Refusing(lambda obj: InputError("unusable"))
+    followed = Followed(api.Node, sink)
     node = make_node("n1").obj()
     followed.see(ADDED, node)
     assert followed.keys() == ["n1"]
     followed.see(DELETED, node)
-    assert ear.entries == []
+    assert sink.entries == []
     assert followed.keys() == []
 
 
@@ -179,10 +179,10 @@ def test_every_version_is_logged_and_counted_once(caplog: pytest.LogCaptureFixtu
 
 
 def test_an_ear_that_breaks_costs_the_object_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
-    ear = Refusing(lambda obj: KeyError("oops") if obj.metadata.name == "broken" else None)
-    followed = Followed(api.Node, ear)
+    sink = Refusing(lambda obj: KeyError("oops") if obj.metadata.name == "broken" else None)
+    followed = Followed(api.Node, sink)
     followed.see_list(make_node("a").obj(), make_node("broken").obj(), make_node("z").obj())
-    assert ear.entries == ["+ a", "+ z"]
+    assert sink.entries == ["+ a", "+ z"]
     assert list(followed.reflector.objects) == ["a", "z"]
     assert followed.keys() == ["broken"]
     assert followed.errors.counts == {"ingest": 1}
@@ -190,9 +190,9 @@ def test_an_ear_that_breaks_costs_the_object_and_nothing_else(caplog: pytest.Log
 
 
 def test_an_ear_without_memory_is_not_helped() -> None:
-    ear = Refusing(lambda obj: MemoryError())
+    sink = Refusing(lambda obj: MemoryError())
     with pytest.raises(MemoryError):
-        Followed(api.Node, ear).see(ADDED, make_node("a").obj())
+        Followed(api.Node, sink).see(ADDED, make_node("a").obj())
 
 
 def test_the_version_of_an_unreadable_line_is_where_the_next_watch_begins() -> None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One kind of objects, kept equal to what the API server has: lists, then watches, and lists again when it must.
 
-    list ─► replace ─► watch ─► changed, deleted ─► ear (`ingest`)
+    list ─► replace ─► watch ─► changed, deleted ─► sink (`ingest`)
       ▲                  └─ cut: watch again from the last version
       └──── 410 Gone, errors of the server ──┘
 
 `informers` runs one per kind. Never gives up: what goes wrong is logged, remembered, and tried again after a pause. An object
-that cannot be used, because it cannot be read or because the ear fails, is `set_aside`, and its last good version stays.
+that cannot be used, because it cannot be read or because the sink fails, is `set_aside`, and its last good version stays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from steersman.client.list_watch import BOOKMARK, DELETED, UNREADABLE_AT_ONCE, C
 from steersman.client.pacing import Backoff, Pauses, Timing
 from steersman.client.set_aside import SetAside, Unreadable, stand_in
 from steersman.errors import SteersmanError
-from steersman.framework.watching import Ear
+from steersman.framework.watching import EventSink
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ T = TypeVar("T", bound=api.Object)
 OPTIONAL_GROUPS: Final = frozenset({"resource.k8s.io"})
 """API groups that a server need not have. Without any other one, pods would be placed by half of the rules."""
 INGEST: Final = "ingest"
-"""Where an ear fails, for `InternalErrors`."""
+"""Where a sink fails, for `InternalErrors`."""
 ABSENT_SECONDS: Final = 60.0
 """After so long a missing API group is looked for again."""
 SHORT_SECONDS: Final = 1.0
@@ -52,7 +52,7 @@ class Reflector(Generic[T]):
     def __init__(
         self,
         source: ListWatch[T],
-        ear: Ear,
+        sink: EventSink,
         timing: Timing,
         pauses: Pauses | None = None,
         set_aside: SetAside | None = None,
@@ -61,11 +61,11 @@ class Reflector(Generic[T]):
         self._source = source
         self._set_aside = set_aside or SetAside(timing.clock)
         self._internal_errors = internal_errors or InternalErrors()
-        self._ear = ear
+        self._sink = sink
         self._timing = timing
         self._backoff = Backoff(pauses or Pauses(), timing)
         self._synced = asyncio.Event()
-        #: By key, what the ear works with: the last version that could be used.
+        #: By key, what the sink works with: the last version that could be used.
         self.objects: dict[str, T] = {}
         #: Everything up to here is known.
         self.resource_version = ""
@@ -80,7 +80,7 @@ class Reflector(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """The ear has been told of everything that was there at the start."""
+        """The sink has been told of everything that was there at the start."""
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
@@ -196,7 +196,7 @@ class Reflector(Generic[T]):
             self._put_unreadable(unreadable)
         self.resource_version = unreadable.identity.resource_version or self.resource_version
 
-    # -- telling the ear ---------------------------------------------------------------------------------------------
+    # -- telling the sink --------------------------------------------------------------------------------------------
 
     def _put(self, key: str, obj: T) -> None:
         known = self.objects.get(key)
@@ -221,20 +221,20 @@ class Reflector(Generic[T]):
         self._set_aside.put(kind.KIND, identity, unreadable.reason, is_in_use=identity.key in self.objects)
 
     def _remove(self, key: str, last: T | None = None) -> None:
-        """The object, of which `last` is the last version, is gone; the ear is told if it has heard of it."""
+        """The object, of which `last` is the last version, is gone; the sink is told if it knows of it."""
         known = self.objects.pop(key, None)
         self._set_aside.discard(self.kind.KIND, key)
         if known is None:
             return
         try:
-            self._ear.deleted(last or known)
+            self._sink.deleted(last or known)
         except Exception as error:
             self._internal_errors.survived(INGEST, f"the deletion of {self.kind.KIND} {key}", error)
 
     def _tell(self, key: str, obj: T) -> Unreadable | None:
-        """None: the ear uses the object."""
+        """Tells the sink of an object; None: it uses it."""
         try:
-            self._ear.changed(obj)
+            self._sink.changed(obj)
         except SteersmanError as refusal:
             return Unreadable.from_object(obj, str(refusal), has_readable_part=True)
         except Exception as error:
