@@ -21,19 +21,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from steersman.app import endpoints
-from steersman.app.bindings import Bindings
-from steersman.app.control import Control
-from steersman.app.control_thread import ControlThread, SchedulingLoopPort
+from steersman.app.control_thread import ControlThread, Leadership, SchedulingLoopPort
 from steersman.app.decision_lines import DecisionLines
-from steersman.app.effective import Effective
-from steersman.app.garbage import leave_out_of_collections, take_back_into_collections
-from steersman.app.heartbeat import Heartbeat, Watchdog
-from steersman.app.leadership import Leadership
+from steersman.app.process import Control, leave_out_of_collections, take_back_into_collections
 from steersman.app.scheduling_loop import SchedulingLoop
-from steersman.app.settings import ServingOptions
-from steersman.app.supervision import kept_going
+from steersman.app.settings import Effective, ServingOptions
+from steersman.app.supervision import Heartbeat, Watchdog, kept_going
+from steersman.app.tasks import Bindings, ended_before
 from steersman.app.transports import ControlTransports, Transports
-from steersman.app.waiting import ended_before
 from steersman.assembly import SchedulerOptions
 from steersman.client import (
     Dispatcher,

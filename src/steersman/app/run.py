@@ -14,15 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from steersman.app.bindings import Bindings
-from steersman.app.control import Control
 from steersman.app.control_thread import ControlThread
-from steersman.app.effective import Effective, effective
-from steersman.app.event_loop import new_event_loop
-from steersman.app.open_files import raise_open_files
+from steersman.app.process import ENDING, Control, new_event_loop, raise_open_files, signals_handled
 from steersman.app.program import Controlling, Outside, Program
-from steersman.app.settings import RunOptions
-from steersman.app.signals import ENDING, handled
+from steersman.app.settings import Effective, RunOptions, effective
+from steersman.app.tasks import Bindings
 from steersman.app.transports import ControlConnections, control_transports, transports
 from steersman.client import Choice, Connection, RawObjects, Timing, WriteFence, connect, http_extenders
 from steersman.config import dump_public_yaml
@@ -57,7 +53,7 @@ async def until_signalled(options: RunOptions, log: Log | Silence = SILENCE) -> 
         control.stop.set()
 
     try:
-        with handled({**dict.fromkeys(ENDING, end), signal.SIGUSR2: control.dump.set}):
+        with signals_handled({**dict.fromkeys(ENDING, end), signal.SIGUSR2: control.dump.set}):
             return await run(options, control, log=log)
     except asyncio.CancelledError:
         if not hurry.is_set():
