@@ -110,41 +110,12 @@ class Program:
         self._metrics = metrics
         self._internal_errors = internal_errors
         metrics.show_gates(settings.gates)
-        channels = outside.channels
-        self._dispatcher = Dispatcher(
-            channels.cluster,
-            EventRecorder(channels.events, timing, socket.gethostname(), internal_errors=internal_errors),
-            timing,
-            internal_errors=internal_errors,
-        )
-        self._scheduler = MeasuredScheduler(
-            self._metrics,
-            timing.clock,
-            SeededRng(secrets.randbits(64)),
-            self._dispatcher,
-            bindings.spawn,
-            SchedulerOptions(
-                settings.configuration,
-                settings.gates,
-                settings.registry,
-                outside.extenders,
-                settings.max_in_unschedulable,
-                internal_errors=internal_errors,
-                postpones=True,
-            ),
-        )
-        self._informers = Informers(
-            channels.cluster,
-            TimedIngest(self._scheduler, self._metrics),
-            timing,
-            raw_objects=outside.raw_objects,
-            internal_errors=internal_errors,
-        )
+        self._dispatcher = self._make_dispatcher(outside.channels)
+        self._scheduler = self._make_scheduler(settings, outside.extenders)
+        self._informers = self._make_informers(outside)
         self._listers = endpoints.listers_of(self._informers)
         self._decisions = DecisionLog(self._scheduler)
-        lines = DecisionLines(log)
-        self._scheduler.on_bound = lines.bound if lines.wants_bindings else None
-        self._loop = SchedulingLoop(self._scheduler, (self._decisions.record, lines.tell), timing, internal_errors)
+        self._loop = self._make_loop(DecisionLines(log))
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._election = self._make_election() if self._configuration.leader_election.leader_elect else None
         self._heartbeat = Heartbeat(timing, metrics)
@@ -291,6 +262,43 @@ class Program:
             return ()
         lease = self._configuration.leader_election.resource_name
         return (endpoints.leading_check(self._election, self._identity, lease),)
+
+    # -- parts, in the order in which they are made ------------------------------------------------------------------
+
+    def _make_dispatcher(self, channels: Transports) -> Dispatcher:
+        timing, errors = self._timing, self._internal_errors
+        events = EventRecorder(channels.events, timing, socket.gethostname(), internal_errors=errors)
+        return Dispatcher(channels.cluster, events, timing, internal_errors=errors)
+
+    def _make_scheduler(self, settings: Effective, extenders: Sequence[Extender]) -> MeasuredScheduler:
+        options = SchedulerOptions(
+            settings.configuration,
+            settings.gates,
+            settings.registry,
+            extenders,
+            settings.max_in_unschedulable,
+            internal_errors=self._internal_errors,
+            postpones=True,
+        )
+        rng = SeededRng(secrets.randbits(64))
+        return MeasuredScheduler(
+            self._metrics, self._timing.clock, rng, self._dispatcher, self._bindings.spawn, options
+        )
+
+    def _make_informers(self, outside: Outside) -> Informers:
+        return Informers(
+            outside.channels.cluster,
+            TimedIngest(self._scheduler, self._metrics),
+            self._timing,
+            raw_objects=outside.raw_objects,
+            internal_errors=self._internal_errors,
+        )
+
+    def _make_loop(self, lines: DecisionLines) -> SchedulingLoop:
+        """Decisions are remembered and logged; so are bindings, if anybody wants to read of them."""
+        self._scheduler.on_bound = lines.bound if lines.wants_bindings else None
+        told = (self._decisions.record, lines.tell)
+        return SchedulingLoop(self._scheduler, told, self._timing, self._internal_errors)
 
     def _make_election(self) -> LeaderElection:
         chosen = self._configuration.leader_election
