@@ -27,8 +27,7 @@ from steersman.observe import (
     pod_resources,
     queue_text,
 )
-from steersman.serving.asking import Ask, ask_here
-from steersman.serving.endpoints import Decisions, Endpoints
+from steersman.serving.endpoints import Ask, Decisions, Endpoints, ask_here
 from steersman.serving.health import Check, Health
 
 CLEAN = "The cache agrees with the listers.\n"
