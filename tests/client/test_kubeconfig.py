@@ -11,7 +11,7 @@ from tests.client.kubeconfigs import kubeconfig, load
 from tests.client.serving import run
 
 from steersman.client.kubeconfig import (
-    Choice,
+    ClusterChoice,
     connect,
     in_cluster_connection,
     in_cluster_namespace,
@@ -21,9 +21,9 @@ from steersman.errors import InputError
 
 
 def test_a_context_gives_address_and_namespace(tmp_path: Path) -> None:
-    target = load(kubeconfig(tmp_path))
-    assert target.connection.server == "https://127.0.0.1:6443"
-    assert target.namespace == "team"
+    cluster = load(kubeconfig(tmp_path))
+    assert cluster.connection.server == "https://127.0.0.1:6443"
+    assert cluster.namespace == "team"
 
 
 def test_the_cluster_says_how_to_trust_it(tmp_path: Path) -> None:
@@ -47,7 +47,7 @@ def test_the_master_flag_replaces_the_address_alone(tmp_path: Path) -> None:
 
 
 def test_a_master_alone_is_enough() -> None:
-    assert connect(Choice(master="127.0.0.1:8080"), {}).connection.server == "http://127.0.0.1:8080"
+    assert connect(ClusterChoice(master="127.0.0.1:8080"), {}).connection.server == "http://127.0.0.1:8080"
 
 
 def test_of_several_files_the_first_that_has_a_name_counts(tmp_path: Path) -> None:
@@ -55,16 +55,16 @@ def test_of_several_files_the_first_that_has_a_name_counts(tmp_path: Path) -> No
     second = kubeconfig(tmp_path, {"server": "https://second"}, name="second")
     second.write_text(second.read_text().replace('"here"', '"there"'))
     listed = {"KUBECONFIG": f"{tmp_path / 'missing'}:{first}:{second}"}
-    assert connect(Choice(), listed).connection.server == "https://first"
-    assert connect(Choice(context="there"), listed).connection.server == "https://first"
+    assert connect(ClusterChoice(), listed).connection.server == "https://first"
+    assert connect(ClusterChoice(context="there"), listed).connection.server == "https://first"
 
 
 def test_the_home_directory_is_the_last_resort(tmp_path: Path) -> None:
     (tmp_path / ".kube").mkdir()
     kubeconfig(tmp_path / ".kube", {"server": "https://home"})
-    assert connect(Choice(), {"HOME": str(tmp_path)}).connection.server == "https://home"
+    assert connect(ClusterChoice(), {"HOME": str(tmp_path)}).connection.server == "https://home"
     with pytest.raises(InputError, match="no cluster is configured; use --kubeconfig"):
-        connect(Choice(), {"HOME": str(tmp_path / "nobody")})
+        connect(ClusterChoice(), {"HOME": str(tmp_path / "nobody")})
 
 
 @pytest.mark.parametrize(
@@ -79,13 +79,13 @@ def test_the_home_directory_is_the_last_resort(tmp_path: Path) -> None:
 )
 def test_the_environment_may_name_a_proxy(tmp_path: Path, server: str, no_proxy: str, proxy: str) -> None:
     environment = {"HTTPS_PROXY": "proxy:3128", "NO_PROXY": no_proxy}
-    target = connect(Choice(str(kubeconfig(tmp_path, {"server": server}))), environment)
-    assert target.connection.proxy == proxy
+    cluster = connect(ClusterChoice(str(kubeconfig(tmp_path, {"server": server}))), environment)
+    assert cluster.connection.proxy == proxy
 
 
 def test_a_proxy_of_the_cluster_comes_first(tmp_path: Path) -> None:
     file = kubeconfig(tmp_path, {"proxy-url": "http://own:1"})
-    assert connect(Choice(str(file)), {"https_proxy": "http://other:2"}).connection.proxy == "http://own:1"
+    assert connect(ClusterChoice(str(file)), {"https_proxy": "http://other:2"}).connection.proxy == "http://own:1"
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from steersman.app.program import Controlling, Outside, Program
 from steersman.app.settings import Effective, RunOptions, effective
 from steersman.app.tasks import Bindings
 from steersman.app.transports import ControlConnections, control_transports, transports
-from steersman.client import Choice, Connection, RawObjects, Timing, WriteFence, connect, http_extenders
+from steersman.client import ClusterChoice, Connection, RawObjects, Timing, WriteFence, connect, http_extenders
 from steersman.config import dump_public_yaml
 from steersman.errors import InputError, SteersmanError
 from steersman.internal_errors import InternalErrors
@@ -111,7 +111,7 @@ def _own_connection(
     settings: Effective, options: RunOptions, environment: Mapping[str, str], timing: Timing
 ) -> Connection:
     kubeconfig = options.kubeconfig or settings.configuration.client_connection.kubeconfig
-    return connect(Choice(kubeconfig, master=options.master), environment, timing).connection
+    return connect(ClusterChoice(kubeconfig, master=options.master), environment, timing).connection
 
 
 def _control_connections(
@@ -121,7 +121,7 @@ def _control_connections(
     own, serving = _own_connection(settings, options, environment, timing), options.serving
 
     def other(file: str) -> Connection:
-        return connect(Choice(file), environment, timing).connection if file else own
+        return connect(ClusterChoice(file), environment, timing).connection if file else own
 
     return ControlConnections(own, other(serving.authentication.kubeconfig), other(serving.authorization_kubeconfig))
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The only package that speaks HTTP outward: to API servers and to extenders.
 
-connect(Choice(kubeconfig=…), os.environ) ─► Connection ─► http_transport ─► RateLimited
+connect(ClusterChoice(kubeconfig=…), os.environ) ─► Connection ─► http_transport ─► RateLimited
 Informers(transport, scheduler.ingest, timing).run()       what the cluster has, kept up to date
 Dispatcher(transport, events, timing).run()                what the scheduler writes (`assembly.ApiWriter`)
 LeaderElection(HttpLease(…), settings, timing).run(lead)   one leader at a time
@@ -16,7 +16,7 @@ from steersman.client.extenders import HttpExtender, http_extenders
 from steersman.client.fence import FencedTransport, LeaseNotHeld, WriteFence
 from steersman.client.foreign_input import decode_foreign
 from steersman.client.informers import Informers
-from steersman.client.kubeconfig import Choice, Target, connect
+from steersman.client.kubeconfig import ChosenCluster, ClusterChoice, connect
 from steersman.client.lease import ElectionSettings, HttpLease, LeaderElection, LeaseLost
 from steersman.client.list_watch import ListWatch
 from steersman.client.pacing import RateLimited, RetryPolicy, Timing, TokenBucket
@@ -28,8 +28,9 @@ from steersman.client.transport import HttpTransport, Response, Transport, http_
 
 __all__ = [
     "ApiError",
-    "Choice",
+    "ChosenCluster",
     "ClientError",
+    "ClusterChoice",
     "Connection",
     "ConnectionFailed",
     "Dispatcher",
@@ -52,7 +53,6 @@ __all__ = [
     "Right",
     "SetAside",
     "SetAsideObject",
-    "Target",
     "Timing",
     "TokenBucket",
     "Transport",

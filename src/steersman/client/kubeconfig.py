@@ -39,7 +39,7 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ClusterChoice:
     """What a user may say on the command line; "" where nothing was said."""
 
     kubeconfig: str = ""
@@ -49,26 +49,26 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ChosenCluster:
     """A connection, and the namespace that the context prefers."""
 
     connection: Connection
     namespace: str = DEFAULT_NAMESPACE
 
 
-def connect(choice: Choice, environment: Mapping[str, str], timing: Timing | None = None) -> Target:
+def connect(choice: ClusterChoice, environment: Mapping[str, str], timing: Timing | None = None) -> ChosenCluster:
     """The kubeconfig that was named, else the cluster around the pod, else the usual files; InputError if none is usable."""
     timing = timing or Timing()
     if choice.kubeconfig:
-        return _target(read([Path(choice.kubeconfig)], must_exist=True), choice, environment, timing)
+        return _chosen_cluster(read([Path(choice.kubeconfig)], must_exist=True), choice, environment, timing)
     if choice.master and not choice.context:
-        return Target(_of_master(choice.master, environment))
+        return ChosenCluster(_of_master(choice.master, environment))
     if not choice.context and is_in_cluster(environment):
-        return Target(in_cluster_connection(environment), in_cluster_namespace())
+        return ChosenCluster(in_cluster_connection(environment), in_cluster_namespace())
     merged = read(usual_files(environment), must_exist=False)
     if not merged.files:
         raise InputError(NO_CLUSTER, hint=HOW_TO_CONFIGURE)
-    return _target(merged, choice, environment, timing)
+    return _chosen_cluster(merged, choice, environment, timing)
 
 
 def usual_files(environment: Mapping[str, str]) -> list[Path]:
@@ -78,7 +78,9 @@ def usual_files(environment: Mapping[str, str]) -> list[Path]:
     return list(dict.fromkeys(named)) or [home / ".kube" / "config"]
 
 
-def _target(merged: Merged, choice: Choice, environment: Mapping[str, str], timing: Timing) -> Target:
+def _chosen_cluster(
+    merged: Merged, choice: ClusterChoice, environment: Mapping[str, str], timing: Timing
+) -> ChosenCluster:
     context = _context(merged, choice.context)
     cluster = _named(merged.clusters, context.value.cluster, context, "cluster")
     user = Entry(User(), context.file, context.field)
@@ -87,7 +89,7 @@ def _target(merged: Merged, choice: Choice, environment: Mapping[str, str], timi
     server, tls = _server(cluster, choice.master), _tls(cluster)
     proxy = _proxy(cluster, server, environment)
     credentials = credentials_of(user, ClusterInfo(server, tls, proxy), timing, environment)
-    return Target(Connection(server, tls, credentials, proxy), context.value.namespace or DEFAULT_NAMESPACE)
+    return ChosenCluster(Connection(server, tls, credentials, proxy), context.value.namespace or DEFAULT_NAMESPACE)
 
 
 def _context(merged: Merged, wanted: str) -> Entry[Context]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An explanation of a pod of a live cluster, as data and as text. Made by `explaining`, printed by the command."""
+"""An explanation of a pod of a live cluster, as data and as text. Made by `pod_explanation`, printed by the command."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ _PAGE = "500"
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
+class Target:
     """`subject` is the user whose rights matter, "" for the one who asks."""
 
     transport: Transport

@@ -12,8 +12,8 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 
 
-class RefusingWriter:
-    """An `assembly.ApiWriter`."""
+class ReadOnlyWriter:
+    """An `assembly.ApiWriter` that refuses every write."""
 
     binds_at_once = False
 

@@ -20,7 +20,7 @@ from steersman.cycle.decision import Decision, Unschedulable
 from steersman.explain import Explanation, Outcome, decided, explain, wakers, without_cycle
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.status import CycleAborted, Status
-from steersman.live.reading import LiveError, ReadCluster, read, read_pod, resource_name
+from steersman.live.cluster_reader import LiveError, ReadCluster, read, read_pod, resource_name
 from steersman.live.report import LiveExplanation
 from steersman.live.scheduler import LiveScheduler
 from steersman.redaction import hide_passwords
