@@ -14,7 +14,7 @@ from tests.client.following import IMPATIENT, Diary, running, until
 from tests.client.serving import run
 
 from steersman import api
-from steersman.client.list_watch import ADDED, DELETED, MODIFIED, Change, Listing, ListWatch
+from steersman.client.list_watch import ADDED, DELETED, MODIFIED, Listing, ListWatch, WatchedChange
 from steersman.client.reflector import Reflector
 from steersman.client.set_aside import SetAside, Unreadable
 from steersman.clock import ManualClock
@@ -29,12 +29,12 @@ class Script:
     def __init__(self, kind: type[api.Object]) -> None:
         self.kind = kind
         self.listing: Listing[Any] = Listing()
-        self.changes: asyncio.Queue[Change[Any] | None] = asyncio.Queue()
+        self.changes: asyncio.Queue[WatchedChange[Any] | None] = asyncio.Queue()
 
     async def list(self) -> Listing[Any]:
         return self.listing
 
-    async def watch(self, _: str) -> AsyncIterator[Change[Any]]:
+    async def watch(self, _: str) -> AsyncIterator[WatchedChange[Any]]:
         while (change := await self.changes.get()) is not None:
             yield change
 
@@ -72,7 +72,7 @@ class Followed:
         run(self.reflector._replace(listing))
 
     def see(self, change: str, obj: api.Object | Unreadable) -> None:
-        self.reflector._apply(Change(change, obj))
+        self.reflector._apply(WatchedChange(change, obj))
 
     def keys(self) -> list[str]:
         return [one.identity.key for one in self.set_aside.objects()]
@@ -206,7 +206,7 @@ def test_a_programming_error_of_a_reflector_is_followed_by_a_new_list() -> None:
         followed = Followed(api.Node)
         async with running(followed.reflector.run()):
             await followed.reflector.wait_synced()
-            followed.script.changes.put_nowait(cast("Change[Any]", "no change at all"))
+            followed.script.changes.put_nowait(cast("WatchedChange[Any]", "no change at all"))
             await until(lambda: followed.reflector.lists > 1)
         assert followed.errors.counts["informer"] == 1
 

@@ -22,7 +22,7 @@ from steersman.client.errors import ApiError
 from steersman.client.events import NORMAL, WARNING, EventRecorder
 from steersman.client.foreign_input import decode_foreign
 from steersman.client.pacing import RetryPolicy, Timing, retrying
-from steersman.client.resource_claims import Change, ResourceClaims
+from steersman.client.resource_claims import ClaimChange, ResourceClaims
 from steersman.client.status_updates import StatusUpdate, StatusUpdates, patch_for
 from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Response, Transport
 from steersman.cycle.decision import Nomination
@@ -139,7 +139,7 @@ class Dispatcher:
         """Only annotations are sent."""
         return await self._update(claim, {})
 
-    async def change_resource_claim(self, claim: api.ResourceClaim, change: Change) -> api.ResourceClaim:
+    async def change_resource_claim(self, claim: api.ResourceClaim, change: ClaimChange) -> api.ResourceClaim:
         return await self._resource_claims.change(claim, change)
 
     async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:

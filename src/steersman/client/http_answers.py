@@ -30,7 +30,7 @@ _SINGLE_HEADERS: Final = ("content-length", "transfer-encoding")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """Header names are in lower case."""
 
     status: int
@@ -58,7 +58,7 @@ class AnswerParser:
         self._chunks: ChunkedBody | None = None
         self.keeps_alive = True
 
-    def feed(self, data: bytes) -> Answer | None:
+    def feed(self, data: bytes) -> HttpAnswer | None:
         """The answer, when this completes it. ValueError for what is none."""
         while not self._status:
             rest = self._rest_behind_head(data)
@@ -69,7 +69,7 @@ class AnswerParser:
                 self._pass_over_interim_answer()
         return self._take(data)
 
-    def end(self) -> Answer | None:
+    def end(self) -> HttpAnswer | None:
         """The connection has ended: so has an answer without a length."""
         return self._complete() if self._status and self._left is None and self._chunks is None else None
 
@@ -136,7 +136,7 @@ class AnswerParser:
 
     # -- body --------------------------------------------------------------------------------------------------------
 
-    def _take(self, data: bytes) -> Answer | None:
+    def _take(self, data: bytes) -> HttpAnswer | None:
         if self._chunks is not None:
             if not self._chunks.feed(data):
                 return None
@@ -153,9 +153,9 @@ class AnswerParser:
             raise ValueError("the answer is longer than it says")
         return self._complete() if self._left == 0 else None
 
-    def _complete(self) -> Answer:
+    def _complete(self) -> HttpAnswer:
         parts = self._parts
-        answer = Answer(self._status, self._headers, parts[0] if len(parts) == 1 else b"".join(parts))
+        answer = HttpAnswer(self._status, self._headers, parts[0] if len(parts) == 1 else b"".join(parts))
         keeps_alive = self.keeps_alive
         self._begin()
         self._interim_answers = 0

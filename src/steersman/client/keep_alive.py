@@ -3,7 +3,7 @@
 
 Used by `transport` for everything but streams and proxies. A binding is a request of some 300 bytes and an answer of 200; a
 general HTTP client spends more on it than the scheduler does on the decision. In goes the head of a request as bytes,
-out comes an `Answer` (`http_answers`); what it means is the transport's business.
+out comes an `HttpAnswer` (`http_answers`); what it means is the transport's business.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections import deque
 from time import monotonic
 from typing import Final, cast
 
-from steersman.client.http_answers import LONGEST_BODY, Answer, AnswerParser
+from steersman.client.http_answers import LONGEST_BODY, AnswerParser, HttpAnswer
 
 MOST_CONNECTIONS: Final = 32
 """More requests at once only wait for each other in the server, and every connection costs it a handshake."""
@@ -41,7 +41,7 @@ class Channel(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._waiting: asyncio.Future[Answer] | None = None
+        self._waiting: asyncio.Future[HttpAnswer] | None = None
         self._parser = AnswerParser()
         self._failure: OSError = ConnectionResetError("the connection was closed")
         #: When it was last of use, on the loop's clock.
@@ -51,7 +51,7 @@ class Channel(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    async def exchange(self, request: bytes, timeout: float, longest_body: int = LONGEST_BODY) -> Answer:
+    async def exchange(self, request: bytes, timeout: float, longest_body: int = LONGEST_BODY) -> HttpAnswer:
         """OSError when the connection breaks, TimeoutError when there is no answer in time; it is closed then.
 
         NotSent when it broke between being handed over and this: nobody would tell of that any more.
@@ -60,7 +60,7 @@ class Channel(asyncio.Protocol):
             raise NotSent(str(self._failure))
         assert self._waiting is None, "one request at a time"
         loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[Answer] = loop.create_future()
+        waiting: asyncio.Future[HttpAnswer] = loop.create_future()
         self._waiting = waiting
         self._parser.longest_body = longest_body
         timer = loop.call_later(timeout, self._time_out)
@@ -107,7 +107,7 @@ class Channel(asyncio.Protocol):
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _finish(self, answer: Answer) -> None:
+    def _finish(self, answer: HttpAnswer) -> None:
         if self._waiting is None or self._waiting.done():
             self._fail(BadAnswer("an answer that nobody asked for"))
             return
@@ -141,7 +141,7 @@ class ChannelPool:
 
     async def exchange(
         self, request: bytes, timeout: float, connect_timeout: float, longest_body: int = LONGEST_BODY
-    ) -> Answer:
+    ) -> HttpAnswer:
         """NotSent when there is no connection in time; other OSErrors and TimeoutError when the request may have arrived."""
         # Not the loop's clock, which may stand still while the loop does: nothing is written when the time is over.
         end = monotonic() + timeout

@@ -21,7 +21,14 @@ from steersman.client.auth.credentials import HOLDS_CONTROL, TokenFile, is_heade
 from steersman.client.auth.exec_plugin import ClusterInfo
 from steersman.client.connection import Connection, TlsSettings, environment_proxy, fault_of_address
 from steersman.client.foreign_input import LONGEST_SECRET, read_file
-from steersman.client.kubeconfig_files import Cluster, Context, Entry, Merged, User, read
+from steersman.client.kubeconfig_files import (
+    KubeconfigCluster,
+    KubeconfigContext,
+    KubeconfigEntry,
+    KubeconfigUser,
+    MergedKubeconfig,
+    read,
+)
 from steersman.client.kubeconfig_user import credentials_of
 from steersman.client.pacing import Timing
 from steersman.errors import InputError
@@ -79,11 +86,11 @@ def usual_files(environment: Mapping[str, str]) -> list[Path]:
 
 
 def _chosen_cluster(
-    merged: Merged, choice: ClusterChoice, environment: Mapping[str, str], timing: Timing
+    merged: MergedKubeconfig, choice: ClusterChoice, environment: Mapping[str, str], timing: Timing
 ) -> ChosenCluster:
     context = _context(merged, choice.context)
     cluster = _named(merged.clusters, context.value.cluster, context, "cluster")
-    user = Entry(User(), context.file, context.field)
+    user = KubeconfigEntry(KubeconfigUser(), context.file, context.field)
     if context.value.user:
         user = _named(merged.users, context.value.user, context, "user")
     server, tls = _server(cluster, choice.master), _tls(cluster)
@@ -92,7 +99,7 @@ def _chosen_cluster(
     return ChosenCluster(Connection(server, tls, credentials, proxy), context.value.namespace or DEFAULT_NAMESPACE)
 
 
-def _context(merged: Merged, wanted: str) -> Entry[Context]:
+def _context(merged: MergedKubeconfig, wanted: str) -> KubeconfigEntry[KubeconfigContext]:
     name = wanted or merged.current_context
     file = str(merged.files[0])
     choices = f"use one of: {', '.join(sorted(merged.contexts))}" if merged.contexts else "add a context"
@@ -104,14 +111,16 @@ def _context(merged: Merged, wanted: str) -> Entry[Context]:
     return found
 
 
-def _named(entries: Mapping[str, Entry[T]], name: str, context: Entry[Context], part: str) -> Entry[T]:
+def _named(
+    entries: Mapping[str, KubeconfigEntry[T]], name: str, context: KubeconfigEntry[KubeconfigContext], part: str
+) -> KubeconfigEntry[T]:
     found = entries.get(name)
     if found is None:
         raise context.error(f"names a {part} that is not there", part, value=name)
     return found
 
 
-def _server(cluster: Entry[Cluster], master: str) -> str:
+def _server(cluster: KubeconfigEntry[KubeconfigCluster], master: str) -> str:
     """An address without a scheme is one of HTTPS if anything is said about certificates."""
     value, server = cluster.value, master or cluster.value.server
     if not server:
@@ -130,11 +139,11 @@ def _server(cluster: Entry[Cluster], master: str) -> str:
 
 
 def _of_master(master: str, environment: Mapping[str, str]) -> Connection:
-    server = _server(Entry(Cluster(), Path("--master"), "master"), master)
+    server = _server(KubeconfigEntry(KubeconfigCluster(), Path("--master"), "master"), master)
     return Connection(server, proxy=environment_proxy(server, environment))
 
 
-def _tls(cluster: Entry[Cluster]) -> TlsSettings:
+def _tls(cluster: KubeconfigEntry[KubeconfigCluster]) -> TlsSettings:
     value = cluster.value
     authority = cluster.content(value.certificate_authority_data, value.certificate_authority, "certificate-authority")
     if value.insecure_skip_tls_verify and authority:
@@ -146,7 +155,7 @@ def _tls(cluster: Entry[Cluster]) -> TlsSettings:
     return TlsSettings(authority, value.insecure_skip_tls_verify, value.tls_server_name)
 
 
-def _proxy(cluster: Entry[Cluster], server: str, environment: Mapping[str, str]) -> str:
+def _proxy(cluster: KubeconfigEntry[KubeconfigCluster], server: str, environment: Mapping[str, str]) -> str:
     proxy = cluster.value.proxy_url
     if proxy and fault_of_address(proxy):
         shown = hide_passwords(proxy)

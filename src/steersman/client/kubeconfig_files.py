@@ -29,7 +29,7 @@ def _kebab(name: str) -> str:
     return name.replace("_", "-")
 
 
-class Cluster(msgspec.Struct, frozen=True, rename=_kebab):
+class KubeconfigCluster(msgspec.Struct, frozen=True, rename=_kebab):
     server: str = ""
     tls_server_name: str = ""
     insecure_skip_tls_verify: bool = False
@@ -75,12 +75,12 @@ class _UserFields(msgspec.Struct, frozen=True, rename=_kebab):
     exec: Exec | None = None
 
 
-class User(_UserFields, frozen=True, rename={"token_file": "tokenFile", "as_user": "as"}):
+class KubeconfigUser(_UserFields, frozen=True, rename={"token_file": "tokenFile", "as_user": "as"}):
     token_file: str = ""
     as_user: str = ""
 
 
-class Context(msgspec.Struct, frozen=True):
+class KubeconfigContext(msgspec.Struct, frozen=True):
     cluster: str = ""
     user: str = ""
     namespace: str = ""
@@ -88,17 +88,17 @@ class Context(msgspec.Struct, frozen=True):
 
 class NamedCluster(msgspec.Struct, frozen=True):
     name: str = ""
-    cluster: Cluster = Cluster()
+    cluster: KubeconfigCluster = KubeconfigCluster()
 
 
 class NamedUser(msgspec.Struct, frozen=True):
     name: str = ""
-    user: User = User()
+    user: KubeconfigUser = KubeconfigUser()
 
 
 class NamedContext(msgspec.Struct, frozen=True):
     name: str = ""
-    context: Context = Context()
+    context: KubeconfigContext = KubeconfigContext()
 
 
 class Kubeconfig(msgspec.Struct, frozen=True, rename=_kebab):
@@ -115,7 +115,7 @@ class Kubeconfig(msgspec.Struct, frozen=True, rename=_kebab):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[T]):
+class KubeconfigEntry(Generic[T]):
     """Something that a file says, and where it says so."""
 
     value: T
@@ -153,29 +153,29 @@ class Entry(Generic[T]):
 
 
 @dataclass(slots=True)
-class Merged:
+class MergedKubeconfig:
     """All files together."""
 
     files: list[Path] = field(default_factory=list)
     current_context: str = ""
-    clusters: dict[str, Entry[Cluster]] = field(default_factory=dict)
-    users: dict[str, Entry[User]] = field(default_factory=dict)
-    contexts: dict[str, Entry[Context]] = field(default_factory=dict)
+    clusters: dict[str, KubeconfigEntry[KubeconfigCluster]] = field(default_factory=dict)
+    users: dict[str, KubeconfigEntry[KubeconfigUser]] = field(default_factory=dict)
+    contexts: dict[str, KubeconfigEntry[KubeconfigContext]] = field(default_factory=dict)
 
     def add(self, file: Path, content: Kubeconfig) -> None:
         self.files.append(file)
         self.current_context = self.current_context or content.current_context
         for index, cluster in enumerate(content.clusters):
-            self.clusters.setdefault(cluster.name, Entry(cluster.cluster, file, f"clusters[{index}].cluster"))
+            self.clusters.setdefault(cluster.name, KubeconfigEntry(cluster.cluster, file, f"clusters[{index}].cluster"))
         for index, user in enumerate(content.users):
-            self.users.setdefault(user.name, Entry(user.user, file, f"users[{index}].user"))
+            self.users.setdefault(user.name, KubeconfigEntry(user.user, file, f"users[{index}].user"))
         for index, context in enumerate(content.contexts):
-            self.contexts.setdefault(context.name, Entry(context.context, file, f"contexts[{index}].context"))
+            self.contexts.setdefault(context.name, KubeconfigEntry(context.context, file, f"contexts[{index}].context"))
 
 
-def read(files: Iterable[Path], *, must_exist: bool) -> Merged:
+def read(files: Iterable[Path], *, must_exist: bool) -> MergedKubeconfig:
     """InputError for a file that cannot be used, and for a missing one if it must exist."""
-    merged = Merged()
+    merged = MergedKubeconfig()
     for file in files:
         if must_exist or file.exists():
             merged.add(file, _read(file))

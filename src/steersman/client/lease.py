@@ -136,7 +136,7 @@ class ElectionSettings:
         return self.renew_deadline / 2
 
 
-class _Outcome(Enum):
+class _AttemptOutcome(Enum):
     HELD = auto()
     HELD_BY_ANOTHER = auto()
     UNKNOWN = auto()
@@ -210,7 +210,7 @@ class LeaderElection:
         await self._release()
 
     async def _acquire(self) -> None:
-        while await self._attempt(self._settings.attempt_seconds) is not _Outcome.HELD:
+        while await self._attempt(self._settings.attempt_seconds) is not _AttemptOutcome.HELD:
             await self._timing.sleep(self._timing.jittered(self._settings.retry_period, JITTER))
 
     async def _lead(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> bool:
@@ -240,8 +240,8 @@ class LeaderElection:
         end = clock.monotonic() + settings.renew_deadline
         while (left := end - clock.monotonic()) > 0:
             outcome = await self._attempt(min(left, settings.attempt_seconds))
-            if outcome is not _Outcome.UNKNOWN:
-                return outcome is _Outcome.HELD
+            if outcome is not _AttemptOutcome.UNKNOWN:
+                return outcome is _AttemptOutcome.HELD
             await self._timing.sleep(min(settings.retry_period, max(end - clock.monotonic(), 0.0)))
         return False
 
@@ -277,17 +277,17 @@ class LeaderElection:
 
     # -- one attempt -------------------------------------------------------------------------------------------------
 
-    async def _attempt(self, seconds: float) -> _Outcome:
+    async def _attempt(self, seconds: float) -> _AttemptOutcome:
         try:
             async with asyncio.timeout(seconds):
                 outcome = await self._take()
         except (SteersmanError, TimeoutError) as failure:
             logger.info("the lease cannot be taken: %s", failure or f"no answer within {seconds:g} seconds")
-            outcome = _Outcome.UNKNOWN
+            outcome = _AttemptOutcome.UNKNOWN
         self._report()
         return outcome
 
-    async def _take(self) -> _Outcome:
+    async def _take(self) -> _AttemptOutcome:
         """First onto the version that is known, if that was one's own; else onto what the server has."""
         if self.is_leading and self._lease is not None:
             try:
@@ -302,10 +302,10 @@ class LeaderElection:
         if self._lease != found:
             self._lease, self._since = found, self._timing.clock.monotonic()
         if found.spec.holder_identity not in ("", self._settings.identity) and self._is_valid():
-            return _Outcome.HELD_BY_ANOTHER
+            return _AttemptOutcome.HELD_BY_ANOTHER
         return await self._write(found)
 
-    async def _write(self, lease: Lease) -> _Outcome:
+    async def _write(self, lease: Lease) -> _AttemptOutcome:
         """The lease counts from before the request: others may see it as soon as it arrives."""
         began = self._timing.clock.monotonic()
         return self._hold(await self._leases.update(msgspec.structs.replace(lease, spec=self._spec(lease.spec))), began)
@@ -326,11 +326,11 @@ class LeaderElection:
             return msgspec.structs.replace(own, acquire_time=old.acquire_time, lease_transitions=old.lease_transitions)
         return msgspec.structs.replace(own, lease_transitions=old.lease_transitions + 1)
 
-    def _hold(self, lease: Lease, since: float) -> _Outcome:
+    def _hold(self, lease: Lease, since: float) -> _AttemptOutcome:
         """The lease is one's own, counted from `since`."""
         self._lease, self._since = lease, since
         self.fence.extend(since + min(self._settings.renew_deadline, lease.spec.lease_duration_seconds))
-        return _Outcome.HELD
+        return _AttemptOutcome.HELD
 
     def _is_valid(self) -> bool:
         if self._lease is None:

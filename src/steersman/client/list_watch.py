@@ -44,13 +44,17 @@ UNREADABLE_AT_ONCE: Final = 16
 """After so many unreadable objects of a list others may run: finding out what is wrong takes a while."""
 
 
-class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "next_page": "continue"}):
+class ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "next_page": "continue"}):
+    """At which version a list was made, and where its next page begins."""
+
     resource_version: str | None = None
     next_page: str | None = None
 
 
-class _Page(msgspec.Struct):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+class ListPage(msgspec.Struct):
+    """A page of a list; its objects have not been decoded."""
+
+    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
     items: list[msgspec.Raw] | None = None
 
 
@@ -69,7 +73,7 @@ class Listing(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
+class WatchedChange(Generic[T]):
     """One line of a watch: ADDED, MODIFIED, DELETED, or a BOOKMARK, whose object has nothing but a version."""
 
     type: str
@@ -103,7 +107,7 @@ class ListWatch(Generic[T]):
                 raise
             return await self._list(0)
 
-    async def watch(self, resource_version: str) -> AsyncGenerator[Change[T], None]:
+    async def watch(self, resource_version: str) -> AsyncGenerator[WatchedChange[T], None]:
         """What happens after the version. Ends when the server ends it; ApiError also for an ERROR line."""
         seconds = int(self._timing.jittered(WATCH_SECONDS, 1.0))
         query = {
@@ -134,9 +138,9 @@ class ListWatch(Generic[T]):
                 raise ConnectionFailed(f"GET {self._path}: {NO_END}", may_have_arrived=True)
             query["continue"] = metadata.next_page
 
-    async def _add_page(self, listing: Listing[T], body: bytes) -> _ListMeta:
+    async def _add_page(self, listing: Listing[T], body: bytes) -> ListMeta:
         try:
-            page = codec.decode(body, _Page)
+            page = codec.decode(body, ListPage)
         except InputError as cause:
             raise ConnectionFailed(
                 f"GET {self._path}: the list cannot be read: {cause}", may_have_arrived=True
@@ -152,7 +156,7 @@ class ListWatch(Generic[T]):
         listing.resource_version = page.metadata.resource_version or ""
         return page.metadata
 
-    def _change(self, line: bytes) -> Change[T]:
+    def _change(self, line: bytes) -> WatchedChange[T]:
         try:
             event = codec.decode(line, _Line)
         except InputError as cause:
@@ -162,7 +166,7 @@ class ListWatch(Generic[T]):
         obj = self._object(event.object, is_named=event.type != BOOKMARK)
         if event.type == DELETED and self._raw_objects is not None and not isinstance(obj, Unreadable):
             self._raw_objects.forget(obj)
-        return Change(event.type, obj)
+        return WatchedChange(event.type, obj)
 
     def _object(self, raw: msgspec.Raw, is_named: bool = True) -> T | Unreadable:
         try:

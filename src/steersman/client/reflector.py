@@ -18,7 +18,7 @@ from typing import Final, Generic, TypeVar
 
 from steersman import api
 from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
-from steersman.client.list_watch import BOOKMARK, DELETED, UNREADABLE_AT_ONCE, Change, Listing, ListWatch
+from steersman.client.list_watch import BOOKMARK, DELETED, UNREADABLE_AT_ONCE, Listing, ListWatch, WatchedChange
 from steersman.client.pacing import Backoff, Pauses, Timing
 from steersman.client.set_aside import SetAside, Unreadable, stand_in
 from steersman.errors import SteersmanError
@@ -178,7 +178,7 @@ class Reflector(Generic[T]):
                 self.failure = None
                 self._apply(change)
 
-    def _apply(self, change: Change[T]) -> None:
+    def _apply(self, change: WatchedChange[T]) -> None:
         obj = change.object
         if isinstance(obj, Unreadable):
             self._apply_unreadable(change.type, obj)

@@ -21,7 +21,7 @@ from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH,
 ATTEMPTS: Final = 5
 PAUSE_SECONDS: Final = 0.01
 
-Change = Callable[[api.ResourceClaim], api.ResourceClaim]
+ClaimChange = Callable[[api.ResourceClaim], api.ResourceClaim]
 
 
 class Send(Protocol):
@@ -44,7 +44,7 @@ class ResourceClaims:
     def __init__(self, send: Send) -> None:
         self._send = send
 
-    async def change(self, claim: api.ResourceClaim, change: Change) -> api.ResourceClaim:
+    async def change(self, claim: api.ResourceClaim, change: ClaimChange) -> api.ResourceClaim:
         for _ in range(ATTEMPTS - 1):
             try:
                 return await self._write(claim, change(claim))

@@ -38,7 +38,7 @@ NOT_IN_USE: Final = "it is left out"
 
 
 @dataclass(frozen=True, slots=True)
-class Identity:
+class ObjectIdentity:
     """Key (namespace/name, or name), uid and resource version of an object; "" where these cannot be read either."""
 
     key: str
@@ -50,7 +50,7 @@ class Identity:
 class Unreadable:
     """One version of an object that cannot be used."""
 
-    identity: Identity
+    identity: ObjectIdentity
     reason: str
     #: The JSON in dicts and lists; None if it is not even that, or nothing in it can be told from what is wrong.
     document: Any
@@ -66,7 +66,7 @@ class Unreadable:
         """An object that was decoded, but that the scheduler refuses."""
         meta = obj.metadata
         document = msgspec.to_builtins(obj) if has_readable_part else None
-        return cls(Identity(api.key(obj), meta.uid, meta.resource_version), reason, document)
+        return cls(ObjectIdentity(api.key(obj), meta.uid, meta.resource_version), reason, document)
 
 
 def stand_in(unreadable: Unreadable, kind: type[T], last_good: T | None) -> T | None:
@@ -101,12 +101,12 @@ def _document(text: bytes) -> Any:
         return None
 
 
-def _identity(document: Any, kind: type[api.Object]) -> Identity:
+def _identity(document: Any, kind: type[api.Object]) -> ObjectIdentity:
     meta = document.get("metadata") if isinstance(document, dict) else None
     texts = {name: value for name, value in meta.items() if isinstance(value, str)} if isinstance(meta, dict) else {}
     name = texts.get("name") or UNNAMED
     key = f"{texts.get('namespace', '')}/{name}" if kind.NAMESPACED else name
-    return Identity(key, texts.get("uid", ""), texts.get("resourceVersion", ""))
+    return ObjectIdentity(key, texts.get("uid", ""), texts.get("resourceVersion", ""))
 
 
 # -- all of them -------------------------------------------------------------------------------------------------------
@@ -117,7 +117,7 @@ class SetAsideObject:
     """One object that is set aside. `since` is when its first unusable version was seen, in seconds of the clock."""
 
     kind: str
-    identity: Identity
+    identity: ObjectIdentity
     reason: str
     since: float
     #: The scheduler works with an earlier version, or with the part of it that can be read.
@@ -140,7 +140,7 @@ class SetAside:
         #: Versions of objects that could not be used so far, by kind.
         self.counts: Counter[str] = Counter()
 
-    def put(self, kind: str, identity: Identity, reason: str, *, is_in_use: bool) -> None:
+    def put(self, kind: str, identity: ObjectIdentity, reason: str, *, is_in_use: bool) -> None:
         """Logs, and counts, every version of an object once."""
         reason = reason if len(reason) <= LONGEST_REASON else f"{reason[: LONGEST_REASON - 1]}…"
         entries = self._by_kind.setdefault(kind, {})

@@ -13,6 +13,7 @@ import msgspec
 from steersman import api
 from steersman.client import Response, Transport, decode_foreign, paths
 from steersman.client.events import Event
+from steersman.client.list_watch import ListPage
 from steersman.clock import Clock
 from steersman.config import SchedulerConfiguration
 
@@ -56,7 +57,7 @@ class Target:
         found: list[T] = []
         while True:
             path = paths.collection(kind)
-            page = decode_foreign((await self.get(path, **query)).body, _Page, path)
+            page = decode_foreign((await self.get(path, **query)).body, ListPage, path)
             found += (decode_foreign(raw, kind, f"{kind.KIND} in {path}") for raw in page.items or ())
             if not page.metadata.next_page:
                 return found
@@ -74,12 +75,3 @@ def server_time(answer: Response) -> float | None:
         return parsedate_to_datetime(answer.date).timestamp()
     except (ValueError, OverflowError):
         return None
-
-
-class _ListMeta(msgspec.Struct, rename={"next_page": "continue"}):
-    next_page: str | None = None
-
-
-class _Page(msgspec.Struct):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: list[msgspec.Raw] | None = None

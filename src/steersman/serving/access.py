@@ -91,7 +91,7 @@ class Unauthenticated:
 
 
 @dataclass(frozen=True, slots=True)
-class Forbidden:
+class AccessForbidden:
     user: User
     verb: str
     path: str
@@ -112,7 +112,7 @@ class TooManyReviews:
     retry_after: int = RETRY_SECONDS
 
 
-Verdict = Granted | Unauthenticated | Forbidden | Undecided | TooManyReviews
+Verdict = Granted | Unauthenticated | AccessForbidden | Undecided | TooManyReviews
 
 
 class AccessControl:
@@ -157,7 +157,7 @@ class AccessControl:
             return TooManyReviews()
         except Exception as cause:
             return Undecided(str(cause) or type(cause).__name__)
-        return Granted(user) if access.is_allowed else Forbidden(user, verb, path, access.reason)
+        return Granted(user) if access.is_allowed else AccessForbidden(user, verb, path, access.reason)
 
     async def _user(self, token: str, peer: str) -> User | None:
         key = hashlib.sha256(token.encode()).digest()

@@ -19,7 +19,7 @@ from steersman.errors import SteersmanError
 from steersman.explain import Explanation
 from steersman.observe import CONTENT_TYPE, DecisionRecord
 from steersman.printable import printable, printable_lines
-from steersman.serving.health import Answer, Health
+from steersman.serving.health import Health, HealthAnswer
 
 logger = logging.getLogger(__name__)
 
@@ -174,5 +174,5 @@ def _health_routes(health: Health) -> list[web.RouteDef]:
     return [web.get(f"/{health.name}", summary), web.get(f"/{health.name}/{{check}}", single)]
 
 
-def _text(answer: Answer) -> web.Response:
+def _text(answer: HealthAnswer) -> web.Response:
     return web.Response(status=answer.status, text=printable_lines(answer.text))

@@ -18,7 +18,7 @@ from typing import Any, Final, Self
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from steersman.serving.access import AccessControl, Forbidden, Granted, TooManyReviews, Unauthenticated, User
+from steersman.serving.access import AccessControl, AccessForbidden, Granted, TooManyReviews, Unauthenticated, User
 from steersman.serving.client_certificates import CertificateUsers
 from steersman.serving.connections import ConnectionLimits, ConnectionTable
 from steersman.serving.endpoints import Endpoints, SchedulingLoopBusy, routes
@@ -128,7 +128,7 @@ class Guard:
             return None
         if isinstance(verdict, Unauthenticated):
             return web.json_response(_unauthorized(), status=401)
-        if isinstance(verdict, Forbidden):
+        if isinstance(verdict, AccessForbidden):
             return web.json_response(_forbidden(verdict), status=403)
         if isinstance(verdict, TooManyReviews):
             headers = {"Retry-After": str(verdict.retry_after)}
@@ -194,7 +194,7 @@ def _unauthorized() -> dict[str, Any]:
     return _status(401, UNAUTHORIZED, UNAUTHORIZED)
 
 
-def _forbidden(refusal: Forbidden) -> dict[str, Any]:
+def _forbidden(refusal: AccessForbidden) -> dict[str, Any]:
     return _status(403, "Forbidden", f"forbidden: {_who_cannot_what(refusal)}", details={})
 
 
@@ -208,7 +208,7 @@ def _internal_error(path: str, cause: str) -> str:
     return f"Internal Server Error: {json.dumps(path)}: {cause}\n".translate(_ESCAPES)
 
 
-def _who_cannot_what(refusal: Forbidden) -> str:
+def _who_cannot_what(refusal: AccessForbidden) -> str:
     user, path = json.dumps(refusal.user.name, ensure_ascii=False), json.dumps(refusal.path, ensure_ascii=False)
     message = f"User {user} cannot {refusal.verb} path {path}".translate(_ESCAPES)
     return f"{message}: {refusal.reason}" if refusal.reason else message

@@ -33,7 +33,7 @@ class CredentialError(ClientError):
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class CredentialProgram:
     """What is run; `variables` are added to the environment."""
 
     command: tuple[str, ...]
@@ -81,7 +81,9 @@ class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
 class ExecPlugin:
     """One program. Runs once for everybody who waits for it."""
 
-    def __init__(self, program: Program, cluster: ClusterInfo, timing: Timing, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, program: CredentialProgram, cluster: ClusterInfo, timing: Timing, environment: Mapping[str, str]
+    ) -> None:
         self._program = program
         self._clock = timing.clock
         self._environment = {**environment, **program.variables, EXEC_INFO: _exec_info(program, cluster)}
@@ -192,7 +194,7 @@ def _is_part(mine: Credential, shown: Credential) -> bool:
     return set(mine.headers) <= set(shown.headers) and mine.certificate in (None, shown.certificate)
 
 
-def _exec_info(program: Program, cluster: ClusterInfo) -> str:
+def _exec_info(program: CredentialProgram, cluster: ClusterInfo) -> str:
     spec: dict[str, Any] = {"interactive": False}
     if program.wants_cluster:
         spec["cluster"] = cluster.document()
