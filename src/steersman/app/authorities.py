@@ -48,7 +48,7 @@ class Authorities:
             self._apply(await self._current())
 
     async def keep_fresh(self, timing: Timing) -> None:
-        """Until it is cancelled. What keeps going wrong is said once."""
+        """Looks authorities up again and again until it is cancelled. What keeps going wrong is said once."""
         said = ""
         while True:
             try:
@@ -84,7 +84,7 @@ class Authorities:
 
 
 async def look_up(cluster: Transport) -> ClientAuthorities:
-    """What the API server publishes; nothing where it publishes nothing."""
+    """The authorities that the API server publishes; none where it publishes nothing."""
     try:
         answer = await cluster.request("GET", PATH)
     except ApiError as refusal:

@@ -39,7 +39,7 @@ T = TypeVar("T")
 NAME: Final = "control"
 JOIN_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 10.0
-"""What a page or a scrape may wait for the scheduling loop; Prometheus gives up after as long."""
+"""Seconds that a page or a scrape may wait for the scheduling loop; Prometheus gives up after as long."""
 MOST_QUESTIONS: Final = 8
 """More at once would only wait for each other."""
 BUSY: Final = "the scheduling loop has not answered within {:g} seconds; /livez says whether it stands still\n"
@@ -103,7 +103,7 @@ class ControlThread:
 
 
 async def _cancel_rest() -> None:
-    """What nobody waits for any more, such as handlers of connections that are gone."""
+    """Cancels tasks that nobody waits for any more, such as handlers of connections that are gone."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
         task.cancel()

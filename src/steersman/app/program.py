@@ -69,7 +69,7 @@ DRAIN_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What the scheduling loop reads and writes. Everything is open, and fenced where it writes."""
+    """Everything that the scheduling loop reads and writes. All of it is open, and fenced where it writes."""
 
     channels: Transports
     extenders: Sequence[Extender]
@@ -164,7 +164,7 @@ class Program:
         return True
 
     async def _lead(self) -> None:
-        """Until the end is asked for. Whoever cancels this has lost the right to write, or has no time."""
+        """Schedules until the end is asked for. Whoever cancels this has lost the right to write, or has no time."""
         try:
             if await self._synced():
                 logger.info("scheduling begins")

@@ -127,7 +127,7 @@ class RunOptions:
 
 @dataclass(frozen=True, slots=True)
 class Effective:
-    """What a scheduler runs with."""
+    """Configuration, gates and plugins that are in force."""
 
     configuration: SchedulerConfiguration
     gates: FeatureGates
@@ -149,7 +149,7 @@ def effective(options: RunOptions) -> Effective:
 
 
 def _with_flags(loaded: SchedulerConfiguration, options: RunOptions) -> SchedulerConfiguration:
-    """What is said on the command line goes before the file, whose author may not know this process."""
+    """The configuration with flags applied: the command line goes before the file, whose author may not know this process."""
     return _replace(
         loaded,
         leader_election=_replace(loaded.leader_election, **_said(options.election)),

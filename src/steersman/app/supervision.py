@@ -53,7 +53,7 @@ class Heartbeat:
         self.lag = 0.0
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Beats until it is cancelled."""
         clock = self._timing.clock
         while True:
             due = clock.monotonic() + BEAT_SECONDS
@@ -86,7 +86,7 @@ class Watchdog:
         return Check(CHECK_NAME, lambda: self.reason)
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Looks until it is cancelled."""
         while True:
             self.look()
             await self._timing.sleep(LOOK_SECONDS)

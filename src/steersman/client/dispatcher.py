@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler writes, sent to the API server: bindings, status, events, deletions, volumes, devices.
+"""The writes of the scheduler, sent to the API server: bindings, status, events, deletions, volumes, devices.
 
 Implements `assembly.ApiWriter`. What somebody waits for is a coroutine; failures and events are queued (`status_updates`,
 `events`) and written by `run`.
@@ -56,7 +56,7 @@ class FailedAttempt(Protocol):
 
 
 class Dispatcher:
-    """See the module's text."""
+    """Writes for the scheduler: at once what somebody waits for, in the background what nobody does."""
 
     binds_at_once = False
 

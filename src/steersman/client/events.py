@@ -49,7 +49,7 @@ DROPPED: Final = "an event about %s is dropped: %s"
 _DEFAULT_NAMESPACE: Final = "default"
 
 _Key = tuple[str, str, str, str, str, str, str, str, str, ObjectReference | None]
-"""By which events are equal."""
+"""Two events with one key are equal."""
 
 
 class EventSeries(Struct, frozen=True):
@@ -114,7 +114,7 @@ class EventSeriesBook:
         return len(self._single) + len(self._series)
 
     def observe(self, event: Event, monotonic: float) -> Event | None:
-        """What is to be written because of the event; None: nothing."""
+        """The event that is to be written because of this one; None: nothing."""
         key = _key(event)
         seen = self._series.get(key)
         if seen is not None:
@@ -221,7 +221,7 @@ class EventRecorder:
             self._put(due)
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Writes what is recorded, until it is cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(WORKERS):
                 group.create_task(self._work())
@@ -311,7 +311,7 @@ class EventRecorder:
 
 
 def truncated(note: str) -> str:
-    """As long as the server accepts, in bytes."""
+    """The note, cut to as many bytes as the server accepts."""
     data = note.encode()
     if len(data) <= LONGEST_NOTE:
         return note

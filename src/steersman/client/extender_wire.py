@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What extenders are sent and what they answer: the JSON of `kube-scheduler/extender/v1`.
+"""Questions to extenders and their answers: the JSON of `kube-scheduler/extender/v1`.
 
 Go writes these types with their Go names (`NodeNames`) and reads them whatever the case of their letters, so that
 extenders answer `nodeNames` or `nodenames` as well. Whatever an answer holds instead of what it should is an `ExtenderError`.
@@ -73,7 +73,7 @@ def preemption_args(pod: PodInfo, victims: Mapping[str, NodeVictims], uids_only:
 
 
 def fields(answer: bytes) -> Fields:
-    """Of an answer that is a JSON object, or null."""
+    """The fields of an answer that is a JSON object, or null."""
     return fields_of(_decode(answer))
 
 

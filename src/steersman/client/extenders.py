@@ -61,7 +61,7 @@ class HttpExtender:
         self.weight = settings.weight
 
     def is_interested(self, pod: PodInfo) -> bool:
-        """In every pod, or in those that name one of its resources."""
+        """Whether the extender is to be asked about a pod: about all, or those that name one of its resources."""
         if not self._managed:
             return True
         spec = pod.pod.spec

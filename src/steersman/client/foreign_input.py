@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What others wrote, read within limits: files, bodies of answers, lines of watches, JSON, refusals of API servers.
+"""Foreign input, read within limits: files, bodies of answers, lines of watches, JSON, refusals of API servers.
 
     bytes, bounded (`read_file`, `read_body`, `LineAssembler`; `http_answers` on kept connections)
       ├─► `decode_foreign` ─► typed, or `UnreadableAnswer`

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 LONGEST_BODY: Final = 64 << 20
-"""Of an answer that holds one object. An API server stores objects of some megabytes at most."""
+"""Bytes of an answer that holds one object. An API server stores objects of some megabytes at most."""
 LONGEST_LIST: Final = 1 << 30
-"""Of a page of a list: two thousand objects, or all of them where the server has lost its place."""
+"""Bytes of a page of a list: two thousand objects, or all of them where the server has lost its place."""
 _HEAD_END: Final = b"\r\n\r\n"
 _LONGEST_HEAD: Final = 128 << 10
 _LONGEST_CHUNK_LINE: Final = 4 << 10
@@ -76,7 +76,7 @@ class AnswerParser:
     # -- head --------------------------------------------------------------------------------------------------------
 
     def _rest_behind_head(self, data: bytes) -> bytes | None:
-        """What follows the head, which is read then; None: the head has not ended."""
+        """Takes the head; the bytes that follow it, None if it has not ended."""
         known = len(self._head)
         if known:
             self._head += data
@@ -234,7 +234,7 @@ class ChunkedBody:
 
 
 def _require_header(line: str, name: str, first: str, second: str) -> None:
-    """Of a line without a colon, or a header that comes twice; of most headers the last counts."""
+    """Refuses a line without a colon, and a header that comes twice and may not; of most headers the last counts."""
     if ":" not in line:
         raise ValueError(f"not a header: {line[:80]!r}")
     if name in _SINGLE_HEADERS and first != second:

@@ -59,7 +59,7 @@ class Informers:
         return [reflector for reflector in self.reflectors if not reflector.has_synced]
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Follows all kinds until it is cancelled."""
         last = [reflector for reflector in self.reflectors if reflector.kind is api.Pod]
         first = [reflector for reflector in self.reflectors if reflector.kind is not api.Pod]
         async with asyncio.TaskGroup() as group:

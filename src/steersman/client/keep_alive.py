@@ -29,7 +29,7 @@ UNANSWERED_SECONDS: Final = 45
 
 
 class BadAnswer(OSError):
-    """What came is not HTTP/1.1."""
+    """The server's answer is not HTTP/1.1."""
 
 
 class NotSent(OSError):
@@ -78,7 +78,7 @@ class Channel(asyncio.Protocol):
             self._transport.close()
 
     def abandon(self) -> None:
-        """Without a farewell, which over TLS would still be waited for when all else has ended: nobody wants an answer."""
+        """Closes without a farewell, which over TLS would be waited for when all else has ended: nobody wants an answer."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -155,7 +155,7 @@ class ChannelPool:
             self._release(channel)
 
     def close(self) -> None:
-        """Of those in use, each when its request is done."""
+        """Closes all connections; of those in use, each when its request is done."""
         self._most = 0
         for channel in self._idle:
             channel.abandon()
@@ -176,7 +176,7 @@ class ChannelPool:
         return await self._connect(timeout)
 
     async def _wait_for_one(self, timeout: float) -> Channel | None:
-        """None: the caller may open a new one."""
+        """A channel that became free; None: the caller may open a new one."""
         place: asyncio.Future[Channel | None] = asyncio.get_running_loop().create_future()
         self._queue.append(place)
         try:
@@ -228,7 +228,7 @@ class ChannelPool:
         self._pass_on(channel)
 
     def _pass_on(self, channel: Channel | None) -> None:
-        """To the first in the queue: a free channel, or the right to open one."""
+        """Gives the first in the queue a free channel, or the right to open one."""
         while self._queue:
             place = self._queue.popleft()
             if not place.done():

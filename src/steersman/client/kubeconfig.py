@@ -47,7 +47,7 @@ SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 @dataclass(frozen=True, slots=True)
 class ClusterChoice:
-    """What a user may say on the command line; "" where nothing was said."""
+    """The cluster that a user names on the command line; "" where nothing was said."""
 
     kubeconfig: str = ""
     context: str = ""
@@ -79,7 +79,7 @@ def connect(choice: ClusterChoice, environment: Mapping[str, str], timing: Timin
 
 
 def usual_files(environment: Mapping[str, str]) -> list[Path]:
-    """Those of KUBECONFIG, else the one in the home directory."""
+    """The files that KUBECONFIG names, else the one in the home directory."""
     named = [Path(part).expanduser() for part in environment.get(VARIABLE, "").split(os.pathsep) if part]
     home = Path(environment.get("HOME") or "~").expanduser()
     return list(dict.fromkeys(named)) or [home / ".kube" / "config"]

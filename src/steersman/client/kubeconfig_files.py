@@ -124,11 +124,11 @@ class KubeconfigEntry(Generic[T]):
     field: str
 
     def path(self, text: str) -> Path:
-        """Of a file that the entry names: relative to the kubeconfig."""
+        """The path of a file that the entry names: relative to the kubeconfig."""
         return self.file.parent / Path(text).expanduser()
 
     def content(self, data: str, file: str, part: str) -> bytes:
-        """Of a part that exists as data, which win, and as the name of a file; b"" when neither is given."""
+        """The content of a part that exists as data, which win, and as the name of a file; b"" when neither is given."""
         if data:
             return self.decoded(data, f"{part}-data")
         if not file:

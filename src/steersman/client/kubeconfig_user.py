@@ -135,7 +135,8 @@ def _oidc(user: KubeconfigEntry[KubeconfigUser], provider: AuthProvider) -> Oidc
 
 
 def _impersonation(user: KubeconfigEntry[KubeconfigUser]) -> Headers:
-    """As client-go writes them: keys of `as-user-extra` are escaped, values must be fit for a header as they are."""
+    """The headers that impersonate another user, as client-go writes them: keys of `as-user-extra` are escaped, values must be
+    fit for a header as they are."""
     value = user.value
     if not value.as_user:
         if value.as_uid or value.as_groups or value.as_user_extra:

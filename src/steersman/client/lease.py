@@ -64,7 +64,7 @@ class LeaseApi(Protocol):
     """One lease. Everything may raise `ClientError`; a write onto another version than the one that was read does."""
 
     async def get(self) -> Lease | None:
-        """None: there is none yet."""
+        """The lease; None: there is none yet."""
 
     async def create(self, lease: Lease) -> Lease:
         """The lease as the server stored it."""
@@ -113,7 +113,7 @@ class LeaseLost(SteersmanError):
 
 @dataclass(frozen=True, slots=True)
 class ElectionSettings:
-    """In seconds, with kube-scheduler's defaults. InputError for values that cannot work."""
+    """Times of an election in seconds, with kube-scheduler's defaults. InputError for values that cannot work."""
 
     identity: str
     lease_duration: float = 15.0
@@ -246,7 +246,7 @@ class LeaderElection:
         return False
 
     async def _release(self) -> None:
-        """So that others need not wait until the lease ends. If that fails they do."""
+        """Gives the lease back, so that others need not wait until it ends. If that fails they do."""
         try:
             async with asyncio.timeout(self._settings.attempt_seconds):
                 while self.leader == self._settings.identity and not await self._given_back():

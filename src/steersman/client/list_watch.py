@@ -45,7 +45,7 @@ UNREADABLE_AT_ONCE: Final = 16
 
 
 class ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "next_page": "continue"}):
-    """At which version a list was made, and where its next page begins."""
+    """The version at which a list was made, and where its next page begins."""
 
     resource_version: str | None = None
     next_page: str | None = None
@@ -108,7 +108,7 @@ class ListWatch(Generic[T]):
             return await self._list(0)
 
     async def watch(self, resource_version: str) -> AsyncGenerator[WatchedChange[T], None]:
-        """What happens after the version. Ends when the server ends it; ApiError also for an ERROR line."""
+        """The changes after the version. Ends when the server ends it; ApiError also for an ERROR line."""
         seconds = int(self._timing.jittered(WATCH_SECONDS, 1.0))
         query = {
             **self._selection,

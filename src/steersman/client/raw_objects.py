@@ -16,7 +16,7 @@ from steersman.api import codec
 
 
 class RawObjects:
-    """What the API server wrote, by kind and uid: without managed fields, which are most of the text, and without the kind."""
+    """Texts of the API server by kind and uid: without managed fields, which are most of the text, and without the kind."""
 
     def __init__(self, extenders: Sequence[config.Extender] = ()) -> None:
         shown_pods = [e for e in extenders if e.filter_verb or e.prioritize_verb or e.preempt_verb]

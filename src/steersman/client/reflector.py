@@ -47,7 +47,7 @@ def may_be_absent(kind: type[api.Object]) -> bool:
 
 
 class Reflector(Generic[T]):
-    """See the module's text."""
+    """Follows the objects of one kind, and tells the sink."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Reflector(Generic[T]):
         await self._synced.wait()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Lists and watches until it is cancelled."""
         while True:
             try:
                 if await self._listed():
@@ -125,7 +125,7 @@ class Reflector(Generic[T]):
         await self._timing.sleep(self._timing.jittered(ABSENT_SECONDS, 0.5))
 
     async def _replace(self, listing: Listing[T]) -> None:
-        """What the list lacks is gone; what it has in the same version is known."""
+        """Takes a list over: what it lacks is gone; what it has in the same version is known."""
         listed = {api.key(obj): obj for obj in listing.objects}
         unreadable = {one.identity.key: one for one in listing.unreadable}
         self._set_aside.keep_only(self.kind.KIND, listed.keys() | unreadable.keys())

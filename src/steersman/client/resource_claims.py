@@ -39,7 +39,7 @@ class Send(Protocol):
 
 
 class ResourceClaims:
-    """See the module's text."""
+    """Writes ResourceClaims."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
@@ -92,7 +92,7 @@ class ResourceClaims:
 
 
 def _difference(old: api.ResourceClaimStatus, new: api.ResourceClaimStatus) -> dict[str, Any]:
-    """As a merge patch. An allocation does not change as long as there is one, but for its time."""
+    """The change of a status as a merge patch. An allocation does not change as long as there is one, but for its time."""
     status: dict[str, Any] = {}
     if old.allocation is None or new.allocation is None:
         if old.allocation is not new.allocation:

@@ -70,8 +70,8 @@ class Unreadable:
 
 
 def stand_in(unreadable: Unreadable, kind: type[T], last_good: T | None) -> T | None:
-    """What the scheduler is to work with: the last good version; for a pod that has a node and no such version, what can be
-    read of it; None for any other object."""
+    """The object that the scheduler is to work with: the last good version; for a pod that has a node and no such version,
+    what can be read of it; None for any other object."""
     if not issubclass(kind, api.Pod):
         return last_good
     return cast("T | None", _pod_stand_in(unreadable, cast("api.Pod | None", last_good)))
@@ -164,7 +164,7 @@ class SetAside:
             self.discard(kind, key)
 
     def objects(self) -> Sequence[SetAsideObject]:
-        """By kind, then by key."""
+        """All of them, by kind, then by key."""
         kinds = sorted(self._by_kind.items())
         return [entry for _, entries in kinds for _, entry in sorted(entries.items())]
 

@@ -32,21 +32,22 @@ NOT_UPDATED: Final = "the status of pod %s cannot be updated: %s"
 
 @dataclass(frozen=True, slots=True)
 class StatusUpdate:
-    """What is to become of a pod's status; None: stays as it is."""
+    """A change of a pod's status; what is None stays as it is."""
 
     pod: api.Pod
     condition: api.Condition | None = None
     nominated_node_name: str | None = None
 
     def after(self, earlier: StatusUpdate) -> StatusUpdate:
-        """Both in one: what this one leaves open is as the earlier one wanted it."""
+        """Both updates in one: what this one leaves open is as the earlier one wanted it."""
         condition = earlier.condition if self.condition is None else self.condition
         nominated = earlier.nominated_node_name if self.nominated_node_name is None else self.nominated_node_name
         return StatusUpdate(self.pod, condition, nominated)
 
 
 def patch_for(update: StatusUpdate, now: float) -> bytes | None:
-    """None when the pod is already as wanted. Another pod of the same name is not touched: the uid is a precondition."""
+    """The patch; None when the pod is already as wanted. Another pod of the same name is not touched: the uid is a
+    precondition."""
     status: dict[str, Any] = {}
     condition = update.condition and _differing(update.pod, update.condition, now)
     if condition:
@@ -115,7 +116,7 @@ class StatusUpdates:
             self._queue.put_nowait(uid)
 
     async def withdraw(self, uid: str) -> None:
-        """What waits is not sent any more; returns when what is being sent has arrived."""
+        """Takes back the update that waits; returns when the one that is being sent has arrived."""
         self._waiting.pop(uid, None)
         in_flight = self._in_flight.get(uid)
         if in_flight is not None:
@@ -134,7 +135,7 @@ class StatusUpdates:
         await self._idle.wait()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Sends what is put in, until it is cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(WORKERS):
                 group.create_task(self._work())

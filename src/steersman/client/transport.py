@@ -47,7 +47,7 @@ BUFFER_BYTES: Final = 1 << 20
 TOO_LATE: Final = "its time was over before it could be sent"
 CUT_MID_LINE: Final = "the connection was cut in the middle of a line"
 LONGEST_REFUSAL: Final = 1 << 20
-"""Of a refusal more is not read."""
+"""Bytes of a refusal; more is not read."""
 _FIRST_FAILURE: Final = 300
 """API servers do not redirect; whatever does is not one."""
 
@@ -128,7 +128,7 @@ class HttpTransport:
 
     @property
     def server(self) -> str:
-        """Its address, to be shown."""
+        """The server's address, to be shown."""
         return hide_passwords(self._connection.server)
 
     async def request(
@@ -330,7 +330,7 @@ async def _require_success(response: aiohttp.ClientResponse) -> None:
 
 
 def _host(url: URL) -> str:
-    """As the header of that name has it: without the name and password that an address may have."""
+    """The header Host of a request: without the name and password that an address may have."""
     host = url.raw_host or ""
     name = f"[{host}]" if ":" in host else host
     return name if url.is_default_port() else f"{name}:{url.port}"

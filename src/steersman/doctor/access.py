@@ -100,7 +100,7 @@ def _document(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def groups_of(user: str) -> list[str]:
-    """Those that the API server adds to a user by its name."""
+    """The groups that the API server adds to a user by its name."""
     groups = ["system:authenticated"]
     if user.startswith(_ACCOUNT):
         namespace = user.removeprefix(_ACCOUNT).partition(":")[0]

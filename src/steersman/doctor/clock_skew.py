@@ -29,7 +29,7 @@ async def check_clock(target: Target) -> list[Finding]:
 
 
 def skew(told: float, asked: float, answered: float) -> float:
-    """By how many seconds this machine's clock is ahead; 0 when `told`, cut to a second, fits between the two."""
+    """The seconds by which this machine's clock is ahead; 0 when `told`, cut to a second, fits between the two."""
     if told + 1.0 < asked:
         return asked - told - 1.0
     return min(0.0, answered - told)

@@ -86,7 +86,7 @@ def _not_checked(name: str, failure: SteersmanError) -> Finding:
 
 
 def _meant_for_users(failure: Exception) -> SteersmanError:
-    """Of failures at once, the first; a fault of ours goes on as it is."""
+    """The first of failures at once; a fault of ours goes on as it is."""
     first = failure
     while isinstance(first, ExceptionGroup):
         first = first.exceptions[0]

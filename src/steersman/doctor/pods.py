@@ -28,7 +28,7 @@ MANY_CHANGES: Final = 3
 
 
 async def check_instances(target: Target) -> list[Finding]:
-    """Of each scheduler name that is configured."""
+    """A finding about each scheduler name that is configured."""
     return [judged(name, await target.events_of(name)) for name in target.scheduler_names]
 
 
@@ -79,7 +79,7 @@ def _unserved(scheduler: str, pods: Sequence[str]) -> Finding:
 
 
 async def _is_heard(target: Target, scheduler: str) -> bool:
-    """By its events, or, of the default one, by its lease."""
+    """Whether a scheduler is at work, by its events, or, the default one, by its lease."""
     if await target.events_of(scheduler):
         return True
     if scheduler != DEFAULT_SCHEDULER_NAME:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is examined: a cluster, as one user sees it, and the configuration that a scheduler would run with there."""
+"""The target of an examination: a cluster, as one user sees it, and the configuration that a scheduler would run with there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PAGE = "500"
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """`subject` is the user whose rights matter, "" for the one who asks."""
+    """A cluster that is examined. `subject` is the user whose rights matter, "" for the one who asks."""
 
     transport: Transport
     configuration: SchedulerConfiguration
@@ -42,7 +42,7 @@ class Target:
         return await self.transport.request("GET", path, query, timeout=SECONDS)
 
     async def document(self, path: str, kind: type[DocumentT]) -> DocumentT:
-        """What is to be read at a path. UnreadableAnswer when it is something else."""
+        """The document at a path. UnreadableAnswer when it is something else."""
         return decode_foreign((await self.get(path)).body, kind, path)
 
     async def review(self, path: str, document: dict[str, Any], kind: type[DocumentT]) -> DocumentT:
@@ -64,7 +64,7 @@ class Target:
             query["continue"] = page.metadata.next_page
 
     async def events_of(self, scheduler: str) -> Sequence[Event]:
-        """Those that a scheduler of that name has reported and the server still keeps: an hour's, usually."""
+        """The events that a scheduler of that name has reported and the server still keeps: an hour's, usually."""
         found = await self.objects(Event, f"reportingController={scheduler}")
         return [event for event in found if event.reporting_controller == scheduler]
 

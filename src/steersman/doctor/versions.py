@@ -85,6 +85,6 @@ class _Resource(msgspec.Struct, frozen=True):
 
 
 class _Resources(msgspec.Struct, frozen=True):
-    """What a version of a group has."""
+    """The resources that a version of a group has."""
 
     resources: tuple[_Resource, ...] = ()

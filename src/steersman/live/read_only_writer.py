@@ -62,7 +62,7 @@ class ReadOnlyWriter:
 
 
 def not_started(work: Coroutine[Any, Any, None]) -> None:
-    """For `Scheduler.spawn`: what a decision would set in motion, evictions above all, never begins."""
+    """`Scheduler.spawn` where nothing may happen: what a decision would set in motion, evictions above all, never begins."""
     work.close()
 
 

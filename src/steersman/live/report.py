@@ -41,7 +41,7 @@ class LiveExplanation(msgspec.Struct, frozen=True, rename="camel"):
         return plain
 
     def text(self, most: int | None = None) -> str:
-        """With `most` rows per table; None: all."""
+        """The explanation as text, with `most` rows per table; None: all."""
         return "\n".join(self._lines(most))
 
     def _lines(self, most: int | None) -> Iterator[str]:

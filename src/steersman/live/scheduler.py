@@ -63,7 +63,7 @@ class LiveScheduler:
         return choice.node, choice.ties
 
     def decide(self) -> Decision:
-        """Of a pod that fits nowhere: the message, and whether making room would help. Nothing is reserved."""
+        """The decision on a pod that fits nowhere: the message, and whether making room would help. Nothing is reserved."""
         return self._scheduler.cycle.schedule_one(self.pod)
 
     def _profile_for(self, pod: api.Pod) -> Profile:

@@ -116,7 +116,7 @@ Verdict = Granted | Unauthenticated | AccessForbidden | Undecided | TooManyRevie
 
 
 class AccessControl:
-    """See the module's text."""
+    """Decides on every request, by the API server's word."""
 
     def __init__(self, reviews: AccessReviews, clock: Clock, options: AccessOptions | None = None) -> None:
         self._reviews = reviews
@@ -251,7 +251,7 @@ class Kept(Generic[T]):
         self._answers[key] = self.clock.monotonic() + seconds, answer
 
     def _forget(self) -> None:
-        """What is too old; if nothing is, the older half."""
+        """Drops what is too old; if nothing is, the older half."""
         now = self.clock.monotonic()
         left = {key: answer for key, answer in self._answers.items() if now < answer[0]}
         self._answers = left if len(left) < _MOST_KEPT else dict(list(left.items())[_MOST_KEPT // 2 :])

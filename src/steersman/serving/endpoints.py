@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server shows, as the host provides it, and the handlers that turn it into answers. Used by `server`.
+"""The pages of the server, as the host provides them, and the handlers that turn them into answers. Used by `server`.
 
 Handlers may run beside the loop that schedules and may not touch what belongs to it: they ask (`Ask`). A host with a second
 thread says how (`app.control_thread`), one with a single loop asks at once (`ask_here`).
@@ -41,7 +41,7 @@ class Ask(Protocol):
     """How a handler asks something of the loop that schedules."""
 
     async def __call__(self, question: Callable[[], Coroutine[Any, Any, T]], /) -> T:
-        """What the question answers, asked in the loop that schedules. SchedulingLoopBusy when that takes too long."""
+        """The answer to the question, asked in the loop that schedules. SchedulingLoopBusy when that takes too long."""
 
 
 async def ask_here(question: Callable[[], Coroutine[Any, Any, T]], /) -> T:
@@ -54,7 +54,7 @@ async def ask_here(question: Callable[[], Coroutine[Any, Any, T]], /) -> T:
 
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """What an `observe.DecisionLog` knows, asked for."""
+    """An `observe.DecisionLog`, asked from elsewhere."""
 
     recent: Callable[[int], Awaitable[Sequence[DecisionRecord]]]
     of: Callable[[str], Awaitable[Sequence[DecisionRecord]]]
@@ -63,7 +63,7 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """What the server shows. Callables are called in the server's event loop when somebody looks; `SchedulingLoopBusy` is
+    """All that the server shows. Callables are called in the server's event loop when somebody looks; `SchedulingLoopBusy` is
     answered with 503."""
 
     metrics: Callable[[], Awaitable[bytes]]

@@ -56,7 +56,7 @@ class Health:
         self._on_check = on_check
 
     def summary(self, verbose: bool = False, excluded: Collection[str] = ()) -> HealthAnswer:
-        """Of all checks but the excluded ones; a failure is always told with all lines."""
+        """The answer of all checks but the excluded ones; a failure is always told with all lines."""
         failures = {check.name: reason for check in self._asked(excluded) if (reason := self._ask(check))}
         lines = [self._line(check, excluded, failures) for check in self.checks]
         lines += self._unknown(excluded)
@@ -67,7 +67,7 @@ class Health:
         return HealthAnswer(HTTPStatus.OK, "".join((*lines, f"{self.name} check passed\n")) if verbose else "ok")
 
     def single(self, name: str) -> HealthAnswer | None:
-        """Of one check, with the reason; None when there is no such check."""
+        """The answer of one check, with the reason; None when there is no such check."""
         check = next((check for check in self.checks if check.name == name), None)
         if check is None:
             return None

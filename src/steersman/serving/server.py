@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS: Final = 5.0
 WRITE_SECONDS: Final = 60.0
-"""What a client may take to read an answer."""
+"""Seconds that a client may take to read an answer."""
 PIECE_BYTES: Final = 1 << 16
 UNAUTHORIZED: Final = "Unauthorized"
 TOO_MANY_REVIEWS: Final = "too many requests that the API server would have to be asked about, please try again later"
@@ -121,7 +121,7 @@ class Guard:
         return await self._refusal(request) or await _answer(request, handler)
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
-        """None: go on."""
+        """The refusal of a request; None: go on."""
         header, known = request.headers.get("Authorization", ""), _by_certificate(self._users, request)
         verdict = await self._access.decide(request.method, request.path, header, known, request.remote or "")
         if isinstance(verdict, Granted):

@@ -66,7 +66,7 @@ _CLOCK_SKEW: Final = datetime.timedelta(hours=1)
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """As upstream's flags have them."""
+    """TLS of the server, by upstream's flags."""
 
     #: --tls-cert-file and --tls-private-key-file, both or neither.
     certificate_file: str = ""
@@ -78,7 +78,7 @@ class TlsOptions:
 
 
 class ServerTls:
-    """See the module's text. `own` makes the certificate of a server without files."""
+    """The TLS context of the server, kept up to date. `own` makes the certificate of a server without files."""
 
     def __init__(self, options: TlsOptions, own: Callable[[], Certificate]) -> None:
         self._options = options
@@ -116,7 +116,7 @@ class ServerTls:
         return True
 
     async def keep_fresh(self, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-        """Until it is cancelled."""
+        """Looks at the files again and again, until it is cancelled."""
         while True:
             await sleep(LOOK_SECONDS)
             self.reload()
@@ -127,7 +127,7 @@ class ServerTls:
 
 
 def _stamp(file: str) -> Stamp | None:
-    """None: it cannot be read just now."""
+    """The state of a file; None: it cannot be read just now."""
     try:
         found = os.stat(file)
     except OSError:
@@ -139,7 +139,7 @@ def _stamp(file: str) -> Stamp | None:
 
 
 def version_named(name: str) -> ssl.TLSVersion:
-    """Without a name it is TLS 1.2."""
+    """The version of TLS that a flag names; TLS 1.2 without a name."""
     if not name:
         return ssl.TLSVersion.TLSv1_2
     if name not in VERSIONS:
@@ -195,7 +195,7 @@ def load_certificate(context: ssl.SSLContext, certificate: Certificate) -> None:
 
 
 def self_signed(names: Sequence[str], now: datetime.datetime) -> Certificate:
-    """For these host names and addresses, valid for a year from now."""
+    """A certificate for these host names and addresses, valid for a year from now."""
     # The library costs start-up time that a server with a certificate of its own need not spend.
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization

@@ -35,7 +35,7 @@ class ClientCertificate:
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What goes along with a request."""
+    """Headers and a certificate that go along with a request."""
 
     headers: Headers = field(default=(), repr=False)
     certificate: ClientCertificate | None = None
@@ -45,7 +45,7 @@ class Credentials(Protocol):
     """Where credentials come from."""
 
     async def current(self) -> Credential:
-        """What to show now. Raises SteersmanError when there is nothing to show."""
+        """The credential to show now. Raises SteersmanError when there is none."""
 
     async def refused(self, shown: Credential) -> bool:
         """The server did not accept what was shown to it; True when there is something else to show by now."""
@@ -60,7 +60,7 @@ class Anonymous:
 
 
 class Fixed:
-    """The same forever: a token, name and password, whom to impersonate."""
+    """Credentials that never change: a token, name and password, whom to impersonate."""
 
     def __init__(self, credential: Credential) -> None:
         self._credential = credential

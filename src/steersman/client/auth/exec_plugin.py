@@ -34,7 +34,7 @@ class CredentialError(ClientError):
 
 @dataclass(frozen=True, slots=True)
 class CredentialProgram:
-    """What is run; `variables` are added to the environment."""
+    """A program that hands out credentials; `variables` are added to its environment."""
 
     command: tuple[str, ...]
     variables: Mapping[str, str]
@@ -46,7 +46,7 @@ class CredentialProgram:
 
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
-    """What a program may want to know of the cluster."""
+    """The cluster, as far as a program may want to know of it."""
 
     server: str
     tls: TlsSettings

@@ -113,7 +113,7 @@ class OidcProvider:
 
 
 def _expiry(token: str) -> float:
-    """Of a JSON web token, in seconds since the epoch; 0 when it does not say."""
+    """When a JSON web token expires, in seconds since the epoch; 0 when it does not say."""
     try:
         part = token.split(".")[1]
         payload = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))
