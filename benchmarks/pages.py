@@ -22,7 +22,7 @@ from benchmarks.hot_path import AcceptingWriter, no_task
 from benchmarks.populations import make_nodes
 from steersman import api
 from steersman.app.control_thread import ControlThread, SchedulingLoopPort
-from steersman.app.event_loop import new_event_loop
+from steersman.app.process import new_event_loop
 from steersman.client import Connection, http_transport
 from steersman.clock import RealClock
 from steersman.observe import DecisionLog, Exposition, MeasuredScheduler, Metrics

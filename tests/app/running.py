@@ -13,7 +13,7 @@ import aiohttp
 from tests.client.api_server import ApiServer
 
 from steersman.app import Control, ElectionFlags, RunOptions, ServingOptions, run
-from steersman.client.lease_types import Lease
+from steersman.client.lease import Lease
 from steersman.config import Duration
 from steersman.testing import make_node
 

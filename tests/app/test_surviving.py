@@ -9,8 +9,8 @@ import pytest
 from tests.client.following import running, until
 from tests.client.serving import run
 
-from steersman.app.bindings import Bindings
 from steersman.app.scheduling_loop import SchedulingLoop
+from steersman.app.tasks import Bindings
 from steersman.assembly import Scheduler
 from steersman.binding.guarded import Guarded
 from steersman.client import Timing

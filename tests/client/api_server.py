@@ -22,8 +22,8 @@ from tests.client.serving import serve
 
 from steersman import api
 from steersman.api import codec
-from steersman.client.event_types import Event
-from steersman.client.lease_types import Lease
+from steersman.client.events import Event
+from steersman.client.lease import Lease
 from steersman.clock import RealClock
 from steersman.embedded import ApiError, Expired, Pods, Store, WatchEvent
 from steersman.errors import InputError

@@ -12,10 +12,8 @@ from tests.client.following import IMPATIENT, running
 from steersman import api
 from steersman.client.connection import Connection
 from steersman.client.dispatcher import Dispatcher
-from steersman.client.event_types import Event
-from steersman.client.events import EventRecorder
-from steersman.client.retry import RetryPolicy
-from steersman.client.timing import Timing
+from steersman.client.events import Event, EventRecorder
+from steersman.client.pacing import RetryPolicy, Timing
 from steersman.client.transport import http_transport
 
 INSISTENT = RetryPolicy(attempts=6, deadline=300)

@@ -9,9 +9,8 @@ from dataclasses import dataclass, field
 import msgspec
 
 from steersman.client.errors import ApiError, ConnectionFailed
-from steersman.client.lease import ElectionSettings, LeaderElection, LeaseLost
-from steersman.client.lease_types import Lease, LeaseSpec
-from steersman.client.timing import Timing
+from steersman.client.lease import ElectionSettings, LeaderElection, Lease, LeaseLost, LeaseSpec
+from steersman.client.pacing import Timing
 from steersman.clock import ManualClock
 from steersman.rng import SeededRng
 from steersman.sim.tasks import Tasks

@@ -13,15 +13,15 @@ from tests.client.api_server import ApiServer
 from steersman import api
 from steersman.client.connection import Connection
 from steersman.client.list_watch import ListWatch
+from steersman.client.pacing import Timing
 from steersman.client.reflector import Reflector
-from steersman.client.timing import Timing
 from steersman.client.transport import http_transport
 from steersman.clock import RealClock
 from steersman.rng import SeededRng
 
 
 class Diary:
-    """An ear that writes down what it hears: "+ default/web", "- n1"."""
+    """A sink that writes down what it is told: "+ default/web", "- n1"."""
 
     def __init__(self) -> None:
         self.entries: list[str] = []
@@ -45,7 +45,7 @@ IMPATIENT = Timing(RealClock(), SeededRng(1), a_moment)
 async def following(
     server: ApiServer, kind: type[api.Object], field_selector: str = ""
 ) -> AsyncIterator[tuple[Reflector[Any], Diary]]:
-    """A reflector that runs, and its ear."""
+    """A reflector that runs, and its sink."""
     diary = Diary()
     async with server.serving() as address, http_transport(Connection(address)) as transport:
         reflector = Reflector(ListWatch(transport, kind, IMPATIENT, field_selector), diary, IMPATIENT)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from steersman.client.kubeconfig import Choice, Target, connect
+from steersman.client.kubeconfig import ChosenCluster, ClusterChoice, connect
 
 
 def kubeconfig(
@@ -32,5 +32,5 @@ def kubeconfig(
     return file
 
 
-def load(file: Path, **choice: str) -> Target:
-    return connect(Choice(str(file), **choice), {})
+def load(file: Path, **choice: str) -> ChosenCluster:
+    return connect(ClusterChoice(str(file), **choice), {})

@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
 from steersman.clock import ManualClock
 from steersman.rng import SeededRng
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from steersman.client.http_answers import Answer, AnswerParser
+from steersman.client.http_answers import AnswerParser, HttpAnswer
 
 CUTS = st.lists(st.integers(1, 40), max_size=30)
 
@@ -20,7 +20,7 @@ def pieces(data: bytes, sizes: list[int]) -> list[bytes]:
     return [part for part in (*parts, data) if part]
 
 
-def answers(data: bytes, sizes: list[int] | None = None) -> list[Answer]:
+def answers(data: bytes, sizes: list[int] | None = None) -> list[HttpAnswer]:
     parser = AnswerParser()
     found = [parser.feed(piece) for piece in pieces(data, sizes or [])]
     return [answer for answer in found if answer is not None]
@@ -30,7 +30,7 @@ def answers(data: bytes, sizes: list[int] | None = None) -> list[Answer]:
 def test_a_body_with_a_length(sizes: list[int]) -> None:
     data = b'HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{"kind":"x"}'[:-1]
     assert answers(data, sizes) == [
-        Answer(201, {"content-type": "application/json", "content-length": "11"}, b'{"kind":"x"')
+        HttpAnswer(201, {"content-type": "application/json", "content-length": "11"}, b'{"kind":"x"')
     ]
 
 
@@ -48,7 +48,7 @@ def test_trailers_and_extensions_of_chunks_are_read_over() -> None:
 
 @pytest.mark.parametrize("status", [204, 304])
 def test_some_answers_have_no_body(status: int) -> None:
-    assert answers(b"HTTP/1.1 %d Nothing\r\n\r\n" % status) == [Answer(status, {}, b"")]
+    assert answers(b"HTTP/1.1 %d Nothing\r\n\r\n" % status) == [HttpAnswer(status, {}, b"")]
 
 
 def test_an_interim_answer_is_not_the_answer() -> None:

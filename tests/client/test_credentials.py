@@ -11,7 +11,6 @@ import pytest
 from tests.client.kubeconfigs import kubeconfig, load
 from tests.client.serving import run
 
-from steersman.client import in_cluster
 from steersman.client.auth import CertificateFiles, Credential, Credentials, TokenFile
 from steersman.errors import InputError
 
@@ -100,23 +99,6 @@ def test_a_complaint_does_not_show_secrets(tmp_path: Path) -> None:
         _credentials(tmp_path, {"username": "jane", "password": 12345})
     assert "users[0].user.password" in str(caught.value)
     assert "12345" not in str(caught.value)
-
-
-def test_a_pod_finds_the_cluster_around_it(tmp_path: Path) -> None:
-    (tmp_path / "token").write_text("secret")
-    (tmp_path / "ca.crt").write_bytes(b"authority")
-    (tmp_path / "namespace").write_text("kube-system")
-    environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
-    assert in_cluster.is_available(environment, tmp_path)
-    connection = in_cluster.connection(environment, tmp_path)
-    assert connection.server == "https://[fd00::1]:443"
-    assert connection.tls.authority == b"authority"
-    assert _headers(connection.credentials) == {"Authorization": "Bearer secret"}
-    assert in_cluster.namespace(tmp_path) == "kube-system"
-
-
-def test_elsewhere_there_is_no_cluster_around(tmp_path: Path) -> None:
-    assert not in_cluster.is_available({}, tmp_path)
 
 
 def _credentials(folder: Path, user: dict[str, Any]) -> Credentials:

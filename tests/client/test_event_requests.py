@@ -11,10 +11,17 @@ from tests.client.serving import run
 from steersman import api
 from steersman.assembly import Failure
 from steersman.client.connection import Connection
-from steersman.client.event_series import FINISHED_SECONDS, MOST_SINGLE, REFRESH_SECONDS, EventSeriesBook
-from steersman.client.event_types import Event
-from steersman.client.events import QUEUE_LENGTH, EventRecorder, truncated
-from steersman.client.timing import Timing
+from steersman.client.events import (
+    FINISHED_SECONDS,
+    MOST_SINGLE,
+    QUEUE_LENGTH,
+    REFRESH_SECONDS,
+    Event,
+    EventRecorder,
+    EventSeriesBook,
+    truncated,
+)
+from steersman.client.pacing import Timing
 from steersman.client.transport import HttpTransport, http_transport
 from steersman.framework.pod_info import PodShapes
 from steersman.testing import make_pod

@@ -14,8 +14,8 @@ from tests.client.serving import run
 
 from steersman.client.auth import Credentials
 from steersman.client.auth.exec_plugin import CredentialError
-from steersman.client.kubeconfig import Choice, connect
-from steersman.client.timing import Timing
+from steersman.client.kubeconfig import ClusterChoice, connect
+from steersman.client.pacing import Timing
 from steersman.clock import ManualClock
 
 V1 = "client.authentication.k8s.io/v1"
@@ -48,7 +48,7 @@ class World:
         self.file = kubeconfig(folder, {"tls-server-name": "api.example"}, user={"exec": program})
 
     def credentials(self) -> Credentials:
-        return connect(Choice(str(self.file)), {}, Timing(self.clock)).connection.credentials
+        return connect(ClusterChoice(str(self.file)), {}, Timing(self.clock)).connection.credentials
 
     def calls(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self._calls.read_text().splitlines()]
@@ -141,7 +141,7 @@ def test_what_goes_wrong_is_told(
 def test_nonsense_of_a_program_is_an_error_with_its_name(tmp_path: Path, printed: str, complaint: str) -> None:
     program = {"apiVersion": V1, "command": sys.executable, "args": ["-c", f"print({printed})"]}
     file = kubeconfig(tmp_path, user={"exec": program})
-    credentials = connect(Choice(str(file)), {}).connection.credentials
+    credentials = connect(ClusterChoice(str(file)), {}).connection.credentials
     with pytest.raises(CredentialError, match=complaint) as failed:
         run(credentials.current())
     assert str(failed.value).startswith(f"the credential program {sys.executable} ")

@@ -7,10 +7,10 @@ import pytest
 from aiohttp import web
 from tests.client.serving import Handler, run, serve
 
-from steersman.client.api_status import LONGEST_PAUSE, from_status
 from steersman.client.connection import Connection
 from steersman.client.errors import UnreadableAnswer
-from steersman.client.lease_api import HttpLease
+from steersman.client.foreign_input import LONGEST_PAUSE, error_from_status
+from steersman.client.lease import HttpLease
 from steersman.client.transport import http_transport
 
 DEEP = b"[" * 5000 + b"]" * 5000
@@ -18,14 +18,14 @@ DEEP = b"[" * 5000 + b"]" * 5000
 
 @pytest.mark.parametrize("body", [DEEP, b'{"message": %s}' % DEEP, b"\xff\xfe", b"<html>", b'{"code": "no"}', b""])
 def test_a_refusal_that_is_no_status_has_the_code_of_the_answer(body: bytes) -> None:
-    assert from_status(body, code=503).code == 503
+    assert error_from_status(body, code=503).code == 503
 
 
 @pytest.mark.parametrize("seconds", ["9" * 400, "-5", "1e3"])
 def test_no_wait_is_longer_than_the_longest_or_shorter_than_none(seconds: str) -> None:
-    refusal = from_status(b'{"code": 429, "details": {"retryAfterSeconds": %s}}' % seconds.encode())
+    refusal = error_from_status(b'{"code": 429, "details": {"retryAfterSeconds": %s}}' % seconds.encode())
     assert 0 <= (refusal.retry_after or 0) <= LONGEST_PAUSE
-    assert 0 <= (from_status(b"", code=429, retry_after="9" * 400).retry_after or 0) <= LONGEST_PAUSE
+    assert 0 <= (error_from_status(b"", code=429, retry_after="9" * 400).retry_after or 0) <= LONGEST_PAUSE
 
 
 @pytest.mark.parametrize("body", [DEEP, b"<html>", b"\xff", b'{"spec": {"leaseDurationSeconds": "long"}}'])

@@ -8,15 +8,22 @@ from pathlib import Path
 
 import pytest
 from tests.client.kubeconfigs import kubeconfig, load
+from tests.client.serving import run
 
-from steersman.client.kubeconfig import Choice, connect
+from steersman.client.kubeconfig import (
+    ClusterChoice,
+    connect,
+    in_cluster_connection,
+    in_cluster_namespace,
+    is_in_cluster,
+)
 from steersman.errors import InputError
 
 
 def test_a_context_gives_address_and_namespace(tmp_path: Path) -> None:
-    target = load(kubeconfig(tmp_path))
-    assert target.connection.server == "https://127.0.0.1:6443"
-    assert target.namespace == "team"
+    cluster = load(kubeconfig(tmp_path))
+    assert cluster.connection.server == "https://127.0.0.1:6443"
+    assert cluster.namespace == "team"
 
 
 def test_the_cluster_says_how_to_trust_it(tmp_path: Path) -> None:
@@ -40,7 +47,7 @@ def test_the_master_flag_replaces_the_address_alone(tmp_path: Path) -> None:
 
 
 def test_a_master_alone_is_enough() -> None:
-    assert connect(Choice(master="127.0.0.1:8080"), {}).connection.server == "http://127.0.0.1:8080"
+    assert connect(ClusterChoice(master="127.0.0.1:8080"), {}).connection.server == "http://127.0.0.1:8080"
 
 
 def test_of_several_files_the_first_that_has_a_name_counts(tmp_path: Path) -> None:
@@ -48,16 +55,16 @@ def test_of_several_files_the_first_that_has_a_name_counts(tmp_path: Path) -> No
     second = kubeconfig(tmp_path, {"server": "https://second"}, name="second")
     second.write_text(second.read_text().replace('"here"', '"there"'))
     listed = {"KUBECONFIG": f"{tmp_path / 'missing'}:{first}:{second}"}
-    assert connect(Choice(), listed).connection.server == "https://first"
-    assert connect(Choice(context="there"), listed).connection.server == "https://first"
+    assert connect(ClusterChoice(), listed).connection.server == "https://first"
+    assert connect(ClusterChoice(context="there"), listed).connection.server == "https://first"
 
 
 def test_the_home_directory_is_the_last_resort(tmp_path: Path) -> None:
     (tmp_path / ".kube").mkdir()
     kubeconfig(tmp_path / ".kube", {"server": "https://home"})
-    assert connect(Choice(), {"HOME": str(tmp_path)}).connection.server == "https://home"
+    assert connect(ClusterChoice(), {"HOME": str(tmp_path)}).connection.server == "https://home"
     with pytest.raises(InputError, match="no cluster is configured; use --kubeconfig"):
-        connect(Choice(), {"HOME": str(tmp_path / "nobody")})
+        connect(ClusterChoice(), {"HOME": str(tmp_path / "nobody")})
 
 
 @pytest.mark.parametrize(
@@ -72,13 +79,13 @@ def test_the_home_directory_is_the_last_resort(tmp_path: Path) -> None:
 )
 def test_the_environment_may_name_a_proxy(tmp_path: Path, server: str, no_proxy: str, proxy: str) -> None:
     environment = {"HTTPS_PROXY": "proxy:3128", "NO_PROXY": no_proxy}
-    target = connect(Choice(str(kubeconfig(tmp_path, {"server": server}))), environment)
-    assert target.connection.proxy == proxy
+    cluster = connect(ClusterChoice(str(kubeconfig(tmp_path, {"server": server}))), environment)
+    assert cluster.connection.proxy == proxy
 
 
 def test_a_proxy_of_the_cluster_comes_first(tmp_path: Path) -> None:
     file = kubeconfig(tmp_path, {"proxy-url": "http://own:1"})
-    assert connect(Choice(str(file)), {"https_proxy": "http://other:2"}).connection.proxy == "http://own:1"
+    assert connect(ClusterChoice(str(file)), {"https_proxy": "http://other:2"}).connection.proxy == "http://own:1"
 
 
 @pytest.mark.parametrize(
@@ -123,3 +130,20 @@ def test_a_file_that_is_not_yaml_is_named(tmp_path: Path) -> None:
     (tmp_path / "config").write_text("clusters: [")
     with pytest.raises(InputError, match="config, line 1: is not YAML"):
         load(tmp_path / "config")
+
+
+def test_a_pod_finds_the_cluster_around_it(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("secret")
+    (tmp_path / "ca.crt").write_bytes(b"authority")
+    (tmp_path / "namespace").write_text("kube-system")
+    environment = {"KUBERNETES_SERVICE_HOST": "fd00::1", "KUBERNETES_SERVICE_PORT": "443"}
+    assert is_in_cluster(environment, tmp_path)
+    connection = in_cluster_connection(environment, tmp_path)
+    assert connection.server == "https://[fd00::1]:443"
+    assert connection.tls.authority == b"authority"
+    assert dict(run(connection.credentials.current()).headers) == {"Authorization": "Bearer secret"}
+    assert in_cluster_namespace(tmp_path) == "kube-system"
+
+
+def test_elsewhere_there_is_no_cluster_around(tmp_path: Path) -> None:
+    assert not is_in_cluster({}, tmp_path)

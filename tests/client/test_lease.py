@@ -10,9 +10,7 @@ from tests.client.following import IMPATIENT, until
 from tests.client.serving import run
 
 from steersman.client.connection import Connection
-from steersman.client.lease import ElectionSettings, LeaderElection
-from steersman.client.lease_api import HttpLease
-from steersman.client.lease_types import Lease
+from steersman.client.lease import ElectionSettings, HttpLease, LeaderElection, Lease
 from steersman.client.transport import http_transport
 from steersman.errors import InputError
 

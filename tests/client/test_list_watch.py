@@ -15,9 +15,9 @@ from tests.client.serving import Handler, run, serve
 from steersman import api
 from steersman.client.connection import Connection
 from steersman.client.errors import ApiError, ConnectionFailed
-from steersman.client.list_watch import Change, Listing, ListWatch
+from steersman.client.list_watch import Listing, ListWatch, WatchedChange
+from steersman.client.set_aside import UNNAMED, ObjectIdentity
 from steersman.client.transport import http_transport
-from steersman.client.unreadable import UNNAMED, Identity
 
 
 def test_nulls_are_as_good_as_nothing() -> None:
@@ -42,7 +42,7 @@ def test_an_object_that_cannot_be_read_comes_with_its_name_beside_the_others() -
     listing = run(_list({"metadata": {}, "items": [broken, {"metadata": {"name": "web"}}]}))
     assert [pod.metadata.name for pod in listing.objects] == ["web"]
     (unreadable,) = listing.unreadable
-    assert unreadable.identity == Identity("default/broken", "u1", "5")
+    assert unreadable.identity == ObjectIdentity("default/broken", "u1", "5")
     assert unreadable.reason == 'spec.priority: must be an integer (got "high")'
 
 
@@ -110,11 +110,11 @@ async def _list(document: Any) -> Listing[api.Pod]:
         return await ListWatch(transport, api.Pod, IMPATIENT).list()
 
 
-async def _watch(line: Any) -> list[Change[api.Pod]]:
+async def _watch(line: Any) -> list[WatchedChange[api.Pod]]:
     return await _changes(_sending(line))
 
 
-async def _changes(handler: Handler) -> list[Change[api.Pod]]:
+async def _changes(handler: Handler) -> list[WatchedChange[api.Pod]]:
     async with serve(handler) as address, http_transport(Connection(address)) as transport:
         source = ListWatch(transport, api.Pod, IMPATIENT)
         async with aclosing(source.watch("7")) as changes:

@@ -14,8 +14,8 @@ from tests.client.kubeconfigs import kubeconfig
 from tests.client.serving import run, serve
 
 from steersman.client.auth.exec_plugin import CredentialError
-from steersman.client.kubeconfig import Choice, connect
-from steersman.client.timing import Timing
+from steersman.client.kubeconfig import ClusterChoice, connect
+from steersman.client.pacing import Timing
 from steersman.clock import ManualClock
 
 
@@ -27,7 +27,7 @@ def test_a_token_that_expires_is_renewed(tmp_path: Path) -> None:
             config = issuer.config(**{"id-token": _token(100), "refresh-token": "r-1"})
             clock = ManualClock(50)
             file = kubeconfig(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
-            credentials = connect(Choice(str(file)), {}, Timing(clock)).connection.credentials
+            credentials = connect(ClusterChoice(str(file)), {}, Timing(clock)).connection.credentials
             seen = []
             for now in (50, 95, 96, 195):
                 clock.set(now)
@@ -43,7 +43,7 @@ def test_a_token_that_expires_is_renewed(tmp_path: Path) -> None:
 def test_without_a_refresh_token_the_end_is_told(tmp_path: Path) -> None:
     config = Issuer().config(**{"id-token": _token(100)})
     file = kubeconfig(tmp_path, user={"auth-provider": {"name": "oidc", "config": config}})
-    credentials = connect(Choice(str(file)), {}, Timing(ManualClock(200))).connection.credentials
+    credentials = connect(ClusterChoice(str(file)), {}, Timing(ManualClock(200))).connection.credentials
     with pytest.raises(CredentialError, match="has expired and there is no refresh token"):
         run(credentials.current())
 

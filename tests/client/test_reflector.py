@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ear hears, whatever happens on the way."""
+"""What the sink is told, whatever happens on the way."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from steersman import api
 from steersman.client import list_watch
 from steersman.client.connection import Connection
 from steersman.client.informers import UNFINISHED
+from steersman.client.pacing import Timing
 from steersman.client.reflector import Reflector
-from steersman.client.timing import Timing
 from steersman.client.transport import http_transport
 from steersman.clock import RealClock
 from steersman.embedded import Store

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that cannot be used: what the ear works with meanwhile, and what is known of them."""
+"""Objects that cannot be used: what the sink works with meanwhile, and what is known of them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from tests.client.following import IMPATIENT, Diary, running, until
 from tests.client.serving import run
 
 from steersman import api
-from steersman.client.list_watch import ADDED, DELETED, MODIFIED, Change, Listing, ListWatch
+from steersman.client.list_watch import ADDED, DELETED, MODIFIED, Listing, ListWatch, WatchedChange
 from steersman.client.reflector import Reflector
-from steersman.client.set_aside import SetAside
-from steersman.client.unreadable import Unreadable, from_text
+from steersman.client.set_aside import SetAside, Unreadable
 from steersman.clock import ManualClock
 from steersman.errors import InputError
 from steersman.internal_errors import InternalErrors
@@ -30,18 +29,18 @@ class Script:
     def __init__(self, kind: type[api.Object]) -> None:
         self.kind = kind
         self.listing: Listing[Any] = Listing()
-        self.changes: asyncio.Queue[Change[Any] | None] = asyncio.Queue()
+        self.changes: asyncio.Queue[WatchedChange[Any] | None] = asyncio.Queue()
 
     async def list(self) -> Listing[Any]:
         return self.listing
 
-    async def watch(self, _: str) -> AsyncIterator[Change[Any]]:
+    async def watch(self, _: str) -> AsyncIterator[WatchedChange[Any]]:
         while (change := await self.changes.get()) is not None:
             yield change
 
 
 class Refusing(Diary):
-    """An ear that cannot use some objects."""
+    """A sink that cannot use some objects."""
 
     def __init__(self, refuses: Callable[[api.Object], Exception | None]) -> None:
         super().__init__()
@@ -57,9 +56,9 @@ class Refusing(Diary):
 class Followed:
     """A reflector on a script."""
 
-    def __init__(self, kind: type[api.Object], ear: Diary | None = None) -> None:
+    def __init__(self, kind: type[api.Object], sink: Diary | None = None) -> None:
         self.script = Script(kind)
-        self.diary = ear or Diary()
+        self.diary = sink or Diary()
         self.set_aside = SetAside(ManualClock())
         self.errors = InternalErrors()
         source = cast("ListWatch[Any]", self.script)
@@ -73,7 +72,7 @@ class Followed:
         run(self.reflector._replace(listing))
 
     def see(self, change: str, obj: api.Object | Unreadable) -> None:
-        self.reflector._apply(Change(change, obj))
+        self.reflector._apply(WatchedChange(change, obj))
 
     def keys(self) -> list[str]:
         return [one.identity.key for one in self.set_aside.objects()]
@@ -82,7 +81,7 @@ class Followed:
 def unreadable(pod: str = "web", uid: str = "u1", version: str = "9", **spec: Any) -> Unreadable:
     meta = {"name": pod, "namespace": "default", "uid": uid, "resourceVersion": version}
     text = msgspec.json.encode({"metadata": meta, "spec": {"priority": "high", **spec}})
-    return from_text(text, api.Pod, "spec.priority: must be an integer")
+    return Unreadable.from_text(text, api.Pod, "spec.priority: must be an integer")
 
 
 def pod(name: str = "web", uid: str = "u1", version: str = "1", node: str = "n1") -> api.Pod:
@@ -123,13 +122,13 @@ def test_a_deleted_object_is_neither_used_nor_set_aside(by_list: bool) -> None:
 
 
 def test_the_deletion_of_an_object_that_was_never_used_is_not_told() -> None:
-    ear = Refusing(lambda obj: InputError("unusable"))
-    followed = Followed(api.Node, ear)
+    sink = Refusing(lambda obj: InputError("unusable"))
+    followed = Followed(api.Node, sink)
     node = make_node("n1").obj()
     followed.see(ADDED, node)
     assert followed.keys() == ["n1"]
     followed.see(DELETED, node)
-    assert ear.entries == []
+    assert sink.entries == []
     assert followed.keys() == []
 
 
@@ -180,10 +179,10 @@ def test_every_version_is_logged_and_counted_once(caplog: pytest.LogCaptureFixtu
 
 
 def test_an_ear_that_breaks_costs_the_object_and_nothing_else(caplog: pytest.LogCaptureFixture) -> None:
-    ear = Refusing(lambda obj: KeyError("oops") if obj.metadata.name == "broken" else None)
-    followed = Followed(api.Node, ear)
+    sink = Refusing(lambda obj: KeyError("oops") if obj.metadata.name == "broken" else None)
+    followed = Followed(api.Node, sink)
     followed.see_list(make_node("a").obj(), make_node("broken").obj(), make_node("z").obj())
-    assert ear.entries == ["+ a", "+ z"]
+    assert sink.entries == ["+ a", "+ z"]
     assert list(followed.reflector.objects) == ["a", "z"]
     assert followed.keys() == ["broken"]
     assert followed.errors.counts == {"ingest": 1}
@@ -191,9 +190,9 @@ def test_an_ear_that_breaks_costs_the_object_and_nothing_else(caplog: pytest.Log
 
 
 def test_an_ear_without_memory_is_not_helped() -> None:
-    ear = Refusing(lambda obj: MemoryError())
+    sink = Refusing(lambda obj: MemoryError())
     with pytest.raises(MemoryError):
-        Followed(api.Node, ear).see(ADDED, make_node("a").obj())
+        Followed(api.Node, sink).see(ADDED, make_node("a").obj())
 
 
 def test_the_version_of_an_unreadable_line_is_where_the_next_watch_begins() -> None:
@@ -207,7 +206,7 @@ def test_a_programming_error_of_a_reflector_is_followed_by_a_new_list() -> None:
         followed = Followed(api.Node)
         async with running(followed.reflector.run()):
             await followed.reflector.wait_synced()
-            followed.script.changes.put_nowait(cast("Change[Any]", "no change at all"))
+            followed.script.changes.put_nowait(cast("WatchedChange[Any]", "no change at all"))
             await until(lambda: followed.reflector.lists > 1)
         assert followed.errors.counts["informer"] == 1
 

@@ -12,7 +12,7 @@ from tests.client.serving import run
 from steersman import api
 from steersman.assembly import Failure
 from steersman.client.errors import ApiError
-from steersman.client.status_patch import StatusUpdate, patch_for
+from steersman.client.status_updates import StatusUpdate, patch_for
 from steersman.cycle.decision import CLEARED, Nomination
 from steersman.framework.pod_info import PodShapes
 from steersman.testing import make_pod

@@ -12,7 +12,7 @@ from tests.client.serving import Handler, run, serve
 
 from steersman.client.connection import Connection
 from steersman.client.errors import ApiError, ConnectionFailed
-from steersman.client.lines import LineAssembler
+from steersman.client.foreign_input import LineAssembler
 from steersman.client.transport import HttpTransport, http_transport
 
 

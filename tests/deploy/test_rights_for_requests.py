@@ -16,7 +16,7 @@ from steersman.assembly import Failure
 from steersman.client.dispatcher import Dispatcher
 from steersman.client.errors import ApiError
 from steersman.client.events import EventRecorder
-from steersman.client.timing import Timing
+from steersman.client.pacing import Timing
 from steersman.client.transport import JSON, NO_QUERY, REQUEST_SECONDS, Query, Response
 from steersman.clock import ManualClock
 from steersman.framework.pod_info import PodShapes

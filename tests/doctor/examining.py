@@ -9,11 +9,11 @@ from tests.client.serving import run
 from steersman import api, config
 from steersman.api import timestamps
 from steersman.client import Connection, http_transport
-from steersman.client.event_types import Event
-from steersman.client.lease_types import Lease, LeaseSpec
+from steersman.client.events import Event
+from steersman.client.lease import Lease, LeaseSpec
 from steersman.clock import Clock, RealClock
 from steersman.config import SchedulerConfiguration
-from steersman.doctor import Finding, Level, Patient, Report, examine
+from steersman.doctor import Finding, Level, Report, Target, examine
 
 
 def examined(
@@ -26,7 +26,7 @@ def examined(
     async def scenario() -> Report:
         async with server.serving() as address, http_transport(Connection(address)) as transport:
             chosen = configuration or config.default_configuration()
-            return await examine(Patient(transport, chosen, clock or RealClock(), subject), address, fault)
+            return await examine(Target(transport, chosen, clock or RealClock(), subject), address, fault)
 
     return run(scenario())
 

@@ -10,7 +10,7 @@ from tests.doctor.examining import examined, of
 from steersman import config
 from steersman.client import Connection, http_transport
 from steersman.clock import RealClock
-from steersman.doctor import Level, Patient, Report, examine
+from steersman.doctor import Level, Report, Target, examine
 
 
 def test_every_line_has_a_level_and_failures_say_what_to_do() -> None:
@@ -33,7 +33,7 @@ def test_a_server_that_cannot_be_reached_ends_the_examination() -> None:
         async with ApiServer().serving() as address:
             pass
         async with http_transport(Connection(address)) as transport:
-            return await examine(Patient(transport, config.default_configuration(), RealClock()), address)
+            return await examine(Target(transport, config.default_configuration(), RealClock()), address)
 
     report = run(scenario())
     assert [finding.check for finding in report.findings] == ["config", "connection"]

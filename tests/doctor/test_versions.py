@@ -8,7 +8,7 @@ from tests.client.api_server import ApiServer
 from tests.doctor.examining import examined, of
 
 from steersman import api
-from steersman.client.event_types import Event
+from steersman.client.events import Event
 from steersman.doctor import Level
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the store to the scheduler's ear."""
+"""From the store to the scheduler."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from steersman.state.objects import ObjectStore
 from steersman.testing import make_namespace, make_node, make_pod
 
 
-class NotingEar:
+class NotingSink:
     def __init__(self) -> None:
         self.story: list[tuple[str, str]] = []
 
@@ -29,31 +29,31 @@ class NotingEar:
 
 def test_pods_come_after_everything_they_depend_on() -> None:
     store = make_store(make_pod("web"), make_node("n1"), make_namespace("default"))
-    ear = NotingEar()
-    feed(store, ear)
-    assert ear.story == [("changed", "default"), ("changed", "n1"), ("changed", "web")]
+    sink = NotingSink()
+    feed(store, sink)
+    assert sink.story == [("changed", "default"), ("changed", "n1"), ("changed", "web")]
 
 
 def test_additions_and_changes_are_changes_and_deletions_are_deletions() -> None:
-    store, ear = make_store(), NotingEar()
-    feed(store, ear)
+    store, sink = make_store(), NotingSink()
+    feed(store, sink)
     store.create(bare_pod())
     relabel(store, "web", app="web")
     store.delete(api.Pod, "default/web")
-    assert ear.story == [("changed", "web"), ("changed", "web"), ("deleted", "web")]
+    assert sink.story == [("changed", "web"), ("changed", "web"), ("deleted", "web")]
 
 
 def test_a_feed_can_be_cut_off() -> None:
-    store, ear = make_store(), NotingEar()
-    feed(store, ear).cancel()
+    store, sink = make_store(), NotingSink()
+    feed(store, sink).cancel()
     store.create(bare_pod())
-    assert ear.story == []
+    assert sink.story == []
 
 
 def test_a_feed_may_be_of_some_kinds() -> None:
-    store, ear = make_store(make_pod("web"), make_node("n1")), NotingEar()
-    feed(store, ear, (api.Node,))
-    assert ear.story == [("changed", "n1")]
+    store, sink = make_store(make_pod("web"), make_node("n1")), NotingSink()
+    feed(store, sink, (api.Node,))
+    assert sink.story == [("changed", "n1")]
 
 
 def test_controllers_of_controllers_are_not_fed() -> None:

@@ -15,7 +15,7 @@ from aiohttp import web
 
 from steersman import api, config
 from steersman.assembly import Failure, Scheduler, SchedulerOptions
-from steersman.client import Originals, WriteFence, http_extenders
+from steersman.client import RawObjects, WriteFence, http_extenders
 from steersman.clock import ManualClock
 from steersman.config import SchedulerConfiguration
 from steersman.embedded import ApiError, Pods, Store, feed
@@ -142,7 +142,7 @@ class World:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, *nodes: str | NodeBuilder, seed: int = 0, scalar: bool = False) -> None:
-        extenders = await self._stack.enter_async_context(http_extenders(self._configuration, Originals(), self.fence))
+        extenders = await self._stack.enter_async_context(http_extenders(self._configuration, RawObjects(), self.fence))
         self._group = await self._stack.enter_async_context(asyncio.TaskGroup())
         options = SchedulerOptions(configuration=self._configuration, extenders=extenders, scalar=scalar)
         self.scheduler = Scheduler(self.clock, SeededRng(seed), self.writer, self._spawn, options)

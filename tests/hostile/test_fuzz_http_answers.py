@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.client.serving import run
 
 from steersman.client import ApiError, Connection, ConnectionFailed, http_transport
+from steersman.client.foreign_input import LineAssembler, LineTooLong
 from steersman.client.http_answers import AnswerParser
-from steersman.client.lines import LineAssembler, LineTooLong
 
 HEADERS = st.sampled_from(
     [

@@ -17,8 +17,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.hostile.json_values import DEEP, LONG, TEXTS, VALUES, damaged
 
-from steersman.client import Choice, Connection, connect, http_transport
-from steersman.client.header_values import is_header_value
+from steersman.client import ClusterChoice, Connection, connect, http_transport
+from steersman.client.auth.credentials import is_header_value
 from steersman.errors import InputError, SteersmanError
 
 NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -107,7 +107,7 @@ def used(text: bytes) -> None:
 def connected(file: Path) -> Connection | str:
     """The connection, or why there is none."""
     try:
-        return connect(Choice(str(file)), {}).connection
+        return connect(ClusterChoice(str(file)), {}).connection
     except InputError as refused:
         return str(refused)
 
@@ -148,7 +148,7 @@ def test_a_kubeconfig_is_usable_or_refused(text: bytes) -> None:
 def test_keys_of_extra_fields_are_escaped_as_client_go_does_it(tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_bytes(whole(**{"as": "me", "as-user-extra": {"example.com/Scope%ü": ["a", "b"]}}))
-    credentials = connect(Choice(str(file)), {}).connection.credentials
+    credentials = connect(ClusterChoice(str(file)), {}).connection.credentials
     assert asyncio.run(credentials.current()).headers == (
         ("Impersonate-User", "me"),
         ("Impersonate-Extra-example.com%2FScope%25%C3%BC", "a"),
@@ -171,19 +171,19 @@ def test_what_cannot_be_sent_is_refused_with_its_field(tmp_path: Path, user: dic
     file = tmp_path / "config"
     file.write_bytes(whole(**user))
     with pytest.raises(InputError, match=re.escape(f"{file}: {field}: ")):
-        connect(Choice(str(file)), {})
+        connect(ClusterChoice(str(file)), {})
 
 
 def test_a_password_in_an_address_is_refused_and_not_shown(tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_bytes(whole(cluster={"server": "https://me:hunter2@host"}))
     with pytest.raises(InputError, match=r"clusters\[0\]\.cluster\.server: holds a name or password") as refused:
-        connect(Choice(str(file)), {})
+        connect(ClusterChoice(str(file)), {})
     assert "hunter2" not in str(refused.value)
 
 
 def test_names_and_passwords_with_line_ends_go_in_base64(tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_bytes(whole(username="a\r\nb", password="c:d"))
-    headers = asyncio.run(connect(Choice(str(file)), {}).connection.credentials.current()).headers
+    headers = asyncio.run(connect(ClusterChoice(str(file)), {}).connection.credentials.current()).headers
     assert headers == (("Authorization", "Basic " + base64.b64encode(b"a\r\nb:c:d").decode()),)

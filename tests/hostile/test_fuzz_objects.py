@@ -24,7 +24,7 @@ from steersman import api
 from steersman.api import codec
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.client import Dispatcher, EventRecorder, Informers, Timing, paths
-from steersman.client.unreadable import from_text
+from steersman.client.set_aside import Unreadable
 from steersman.clock import ManualClock
 from steersman.framework.watching import WATCHED_KINDS
 from steersman.internal_errors import InternalErrors
@@ -134,7 +134,7 @@ class FuzzedScheduler:
             kind = reflector.kind
             shown = self.server.texts[paths.collection(kind)]
             for text in shown.values():
-                key = from_text(text, kind, "").identity.key
+                key = Unreadable.from_text(text, kind, "").identity.key
                 assert key in reflector.objects or (kind.KIND, key) in aside
 
 

@@ -13,8 +13,8 @@ from tests.client.following import until
 from steersman import api
 from steersman.client import paths
 from steersman.client.errors import ConnectionFailed
+from steersman.client.set_aside import Unreadable
 from steersman.client.transport import JSON, NO_QUERY, REQUEST_SECONDS, Query, Response
-from steersman.client.unreadable import from_text
 
 GONE = b'{"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired"}}'
 
@@ -35,11 +35,11 @@ class TextServer:
 
     def put(self, kind: type[api.Object], text: bytes) -> None:
         """The next list has it."""
-        self.texts[paths.collection(kind)][from_text(text, kind, "").identity.key] = self._versioned(text)
+        self.texts[paths.collection(kind)][Unreadable.from_text(text, kind, "").identity.key] = self._versioned(text)
 
     async def show(self, kind: type[api.Object], change: str, text: bytes) -> None:
         """As a line of the watch, which is read when this returns."""
-        path, key = paths.collection(kind), from_text(text, kind, "").identity.key
+        path, key = paths.collection(kind), Unreadable.from_text(text, kind, "").identity.key
         text = self._versioned(text)
         if change == "DELETED":
             self.texts[path].pop(key, None)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.perf.clusters import Stage, play
 
-from steersman.client.event_types import Event
+from steersman.client.events import Event
 from steersman.errors import InputError
 from steersman.perf.operations import CreatePods, StartCollectingMetrics, StopCollectingMetrics
 

@@ -12,7 +12,7 @@ from steersman.clock import ManualClock
 from steersman.errors import InputError
 from steersman.serving import Access, AccessControl, AccessOptions, User
 from steersman.serving.access import (
-    Forbidden,
+    AccessForbidden,
     Granted,
     Kept,
     OpenPaths,
@@ -57,7 +57,7 @@ def test_a_user_with_the_right_may_go_on() -> None:
 def test_a_user_without_the_right_is_refused_by_name() -> None:
     door = Door()
     door.reviews.reason = "no policy"
-    assert door.decide("/metrics", "guest", "POST") == Forbidden(User("guest"), "post", "/metrics", "no policy")
+    assert door.decide("/metrics", "guest", "POST") == AccessForbidden(User("guest"), "post", "/metrics", "no policy")
 
 
 def test_members_of_masters_need_no_review() -> None:
@@ -85,7 +85,7 @@ def test_answers_are_kept_for_their_time_and_no_longer() -> None:
 def test_rights_are_kept_by_path_and_verb() -> None:
     door = Door()
     door.decide("/metrics", "monitor")
-    assert isinstance(door.decide("/debug/cache", "monitor"), Forbidden)
+    assert isinstance(door.decide("/debug/cache", "monitor"), AccessForbidden)
     door.decide("/metrics", "monitor", "HEAD")
     assert door.reviews.asked[-2:] == ["access prometheus get /debug/cache", "access prometheus head /metrics"]
 

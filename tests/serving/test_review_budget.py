@@ -10,7 +10,7 @@ from tests.serving.reviews import Reviews
 
 from steersman.clock import ManualClock
 from steersman.serving import Access, AccessControl, AccessOptions, User
-from steersman.serving.access import Forbidden, Granted, TooManyReviews, Unauthenticated, Verdict
+from steersman.serving.access import AccessForbidden, Granted, TooManyReviews, Unauthenticated, Verdict
 from steersman.serving.review_budget import ReviewBudget, ReviewRates, ReviewsExhausted
 
 
@@ -129,7 +129,7 @@ def test_made_up_tokens_use_up_the_share_of_their_sender_only() -> None:
 
 def test_who_asks_for_many_paths_uses_up_their_own_share() -> None:
     verdicts, _ = decisions(FEW, *((f"/path-{number}", "guest", "10.0.0.1") for number in range(5)))
-    assert [type(verdict) for verdict in verdicts] == [Forbidden] * 3 + [TooManyReviews] * 2
+    assert [type(verdict) for verdict in verdicts] == [AccessForbidden] * 3 + [TooManyReviews] * 2
 
 
 def test_health_is_never_limited() -> None:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """As much of an object as can be read: what is wrong in it is left out, field by field.
 
-For objects that must not be overlooked although they cannot be read, such as pods that already run: `client.unreadable`.
+For objects that must not be overlooked although they cannot be read, such as pods that already run: `client.set_aside`.
 """
 
 from __future__ import annotations

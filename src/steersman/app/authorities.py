@@ -10,12 +10,13 @@ Looked up again and again, because authorities are rotated. What flags say is no
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import msgspec
 
+from steersman.app.settings import AuthenticationOptions
 from steersman.client import ApiError, Timing, Transport, UnreadableAnswer, decode_foreign
 from steersman.errors import InputError, SteersmanError
 from steersman.serving import CertificateUsers, ClientAuthorities, ProxyHeaders, ServerTls
@@ -26,23 +27,6 @@ PATH: Final = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-aut
 WHERE: Final = "ConfigMap kube-system/extension-apiserver-authentication"
 LOOK_SECONDS: Final = 60.0
 NOT_LOOKED_UP: Final = "whom to believe client certificates cannot be looked up in the cluster: %s"
-
-
-@dataclass(frozen=True, slots=True)
-class AuthenticationOptions:
-    """As upstream's flags have them."""
-
-    #: --authentication-kubeconfig; "": the scheduler's own connection.
-    kubeconfig: str = ""
-    #: --authentication-skip-lookup
-    skip_lookup: bool = False
-    #: --authentication-tolerate-lookup-failure
-    tolerate_lookup_failure: bool = True
-    #: --client-ca-file
-    client_ca_file: str = ""
-    #: --requestheader-client-ca-file; `proxy` has what the other flags of that kind say.
-    proxy_ca_file: str = ""
-    proxy: ProxyHeaders = field(default_factory=ProxyHeaders)
 
 
 class Authorities:
@@ -64,7 +48,7 @@ class Authorities:
             self._apply(await self._current())
 
     async def keep_fresh(self, timing: Timing) -> None:
-        """Until it is cancelled. What keeps going wrong is said once."""
+        """Looks authorities up again and again until it is cancelled. What keeps going wrong is said once."""
         said = ""
         while True:
             try:
@@ -100,7 +84,7 @@ class Authorities:
 
 
 async def look_up(cluster: Transport) -> ClientAuthorities:
-    """What the API server publishes; nothing where it publishes nothing."""
+    """The authorities that the API server publishes; none where it publishes nothing."""
     try:
         answer = await cluster.request("GET", PATH)
     except ApiError as refusal:

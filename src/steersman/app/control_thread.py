@@ -9,6 +9,12 @@
 
 However long the scheduling loop computes, probes are answered and the lease is renewed. What holds Python's global lock, an
 extension module in C for example, stops both.
+
+`Leadership` is a term of office between the two: the election stands in the control loop, the leader works in the other.
+
+    control loop      acquire ─► hold, renewing ───────────────────────► release, or LeaseLost
+                            │                          ▲                          │
+    scheduling loop      elected ─► lead ─► ended ─► resign                  lost: everything ends at once
 """
 
 from __future__ import annotations
@@ -22,7 +28,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Self, TypeVar
 
-from steersman.app.event_loop import new_event_loop
+from steersman.app.process import new_event_loop
+from steersman.client import LeaderElection, LeaseLost
 from steersman.serving import SchedulingLoopBusy
 
 logger = logging.getLogger(__name__)
@@ -32,10 +39,11 @@ T = TypeVar("T")
 NAME: Final = "control"
 JOIN_SECONDS: Final = 5.0
 ANSWER_SECONDS: Final = 10.0
-"""What a page or a scrape may wait for the scheduling loop; Prometheus gives up after as long."""
+"""Seconds that a page or a scrape may wait for the scheduling loop; Prometheus gives up after as long."""
 MOST_QUESTIONS: Final = 8
 """More at once would only wait for each other."""
 BUSY: Final = "the scheduling loop has not answered within {:g} seconds; /livez says whether it stands still\n"
+logger = logging.getLogger(__name__)
 
 
 class ControlThread:
@@ -95,7 +103,7 @@ class ControlThread:
 
 
 async def _cancel_rest() -> None:
-    """What nobody waits for any more, such as handlers of connections that are gone."""
+    """Cancels tasks that nobody waits for any more, such as handlers of connections that are gone."""
     rest = asyncio.all_tasks() - {asyncio.current_task()}
     for task in rest:
         task.cancel()
@@ -123,3 +131,73 @@ class SchedulingLoopPort:
                 return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(question(), self._loop))
         except TimeoutError:
             raise SchedulingLoopBusy(BUSY.format(self._seconds)) from None
+
+
+# -- a term of office --------------------------------------------------------------------------------------------------
+
+
+class Leadership:
+    """Made in the scheduling loop; its methods are called there."""
+
+    def __init__(self, election: LeaderElection, thread: ControlThread) -> None:
+        self._election = election
+        self._thread = thread
+        self._scheduling_loop = asyncio.get_running_loop()
+        self._elected = asyncio.Event()
+        #: Both belong to the control loop.
+        self._resigned = asyncio.Event()
+        self._holds = False
+
+    async def serve(self, stop: asyncio.Event, lead: Callable[[], Coroutine[Any, Any, None]]) -> bool:
+        """Stands for election and leads, once. False: the lease was lost, and what `lead` did has been cancelled. A leader ends
+        by itself when it is to stop; a candidate gives up when `stop` is set."""
+        term = self._thread.begin(self._stand())
+        try:
+            async with asyncio.TaskGroup() as group:
+                leading = group.create_task(self._lead_when_elected(stop, lead), name="lead")
+                await asyncio.wait((leading, term), return_when=asyncio.FIRST_COMPLETED)
+                leading.cancel()
+        finally:
+            self._tell(self._resigned.set)
+            if not term.done():
+                await asyncio.wait((term,))
+        return _is_in_order(term)
+
+    async def _lead_when_elected(self, stop: asyncio.Event, lead: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        async with asyncio.TaskGroup() as group:
+            waits = [group.create_task(event.wait()) for event in (self._elected, stop)]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for wait in waits:
+                wait.cancel()
+        if self._elected.is_set():
+            await lead()
+
+    def _tell(self, what: Callable[[], None]) -> None:
+        self._thread.loop.call_soon_threadsafe(what)
+
+    # -- in the control loop -----------------------------------------------------------------------------------------
+
+    async def _stand(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            election = group.create_task(self._election.run(self._hold), name="leader election")
+            resigning = group.create_task(self._resigned.wait())
+            await asyncio.wait((election, resigning), return_when=asyncio.FIRST_COMPLETED)
+            resigning.cancel()
+            if not self._holds:
+                election.cancel()
+
+    async def _hold(self) -> None:
+        """Holds the lease until the leader has ended its work."""
+        self._holds = True
+        self._scheduling_loop.call_soon_threadsafe(self._elected.set)
+        await self._resigned.wait()
+
+
+def _is_in_order(term: asyncio.Future[None]) -> bool:
+    """False: the lease was lost. Raises what else went wrong."""
+    if term.cancelled() or (failure := term.exception()) is None:
+        return True
+    if isinstance(failure, BaseExceptionGroup) and failure.subgroup(LeaseLost) is not None:
+        logger.error("%s", failure.exceptions[0])
+        return False
+    raise failure

@@ -51,7 +51,7 @@ NOT_SYNCED: Final = "{} informers not started yet: {}"
 async def served(
     options: ServingOptions, endpoints: Endpoints, channels: ControlTransports, timing: Timing, metrics: Metrics
 ) -> AsyncIterator[Server | None]:
-    """None when nothing is to be served. Certificates are kept fresh meanwhile."""
+    """The server; None when nothing is to be served. Certificates are kept fresh meanwhile."""
     if options.port == 0:
         yield None
         return
@@ -89,7 +89,7 @@ def tls_of(options: ServingOptions, clock: Clock) -> ServerTls:
 
 
 def listers_of(informers: Informers) -> Listers:
-    """What the API server last showed."""
+    """The objects that the informers have: what the API server last showed."""
     return Listers(
         lambda: _objects(informers, api.Node), lambda: _objects(informers, api.Pod), informers.set_aside.objects
     )

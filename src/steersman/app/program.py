@@ -21,19 +21,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from steersman.app import endpoints
-from steersman.app.bindings import Bindings
-from steersman.app.control import Control
-from steersman.app.control_thread import ControlThread, SchedulingLoopPort
+from steersman.app.control_thread import ControlThread, Leadership, SchedulingLoopPort
 from steersman.app.decision_lines import DecisionLines
-from steersman.app.effective import Effective
-from steersman.app.garbage import leave_out_of_collections, take_back_into_collections
-from steersman.app.heartbeat import Heartbeat, Watchdog
-from steersman.app.leadership import Leadership
+from steersman.app.process import Control, leave_out_of_collections, take_back_into_collections
 from steersman.app.scheduling_loop import SchedulingLoop
-from steersman.app.settings import ServingOptions
-from steersman.app.supervision import kept_going
+from steersman.app.settings import Effective, ServingOptions
+from steersman.app.supervision import Heartbeat, Watchdog, kept_going
+from steersman.app.tasks import Bindings, ended_before
 from steersman.app.transports import ControlTransports, Transports
-from steersman.app.waiting import ended_before
 from steersman.assembly import SchedulerOptions
 from steersman.client import (
     Dispatcher,
@@ -42,7 +37,7 @@ from steersman.client import (
     HttpLease,
     Informers,
     LeaderElection,
-    Originals,
+    RawObjects,
     Timing,
     WriteFence,
 )
@@ -74,11 +69,11 @@ DRAIN_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """What the scheduling loop reads and writes. Everything is open, and fenced where it writes."""
+    """Everything that the scheduling loop reads and writes. All of it is open, and fenced where it writes."""
 
     channels: Transports
     extenders: Sequence[Extender]
-    originals: Originals
+    raw_objects: RawObjects
     fence: WriteFence
 
 
@@ -115,41 +110,12 @@ class Program:
         self._metrics = metrics
         self._internal_errors = internal_errors
         metrics.show_gates(settings.gates)
-        channels = outside.channels
-        self._dispatcher = Dispatcher(
-            channels.cluster,
-            EventRecorder(channels.events, timing, socket.gethostname(), internal_errors=internal_errors),
-            timing,
-            internal_errors=internal_errors,
-        )
-        self._scheduler = MeasuredScheduler(
-            self._metrics,
-            timing.clock,
-            SeededRng(secrets.randbits(64)),
-            self._dispatcher,
-            bindings.spawn,
-            SchedulerOptions(
-                settings.configuration,
-                settings.gates,
-                settings.registry,
-                outside.extenders,
-                settings.max_in_unschedulable,
-                internal_errors=internal_errors,
-                postpones=True,
-            ),
-        )
-        self._informers = Informers(
-            channels.cluster,
-            TimedIngest(self._scheduler, self._metrics),
-            timing,
-            originals=outside.originals,
-            internal_errors=internal_errors,
-        )
+        self._dispatcher = self._make_dispatcher(outside.channels)
+        self._scheduler = self._make_scheduler(settings, outside.extenders)
+        self._informers = self._make_informers(outside)
         self._listers = endpoints.listers_of(self._informers)
         self._decisions = DecisionLog(self._scheduler)
-        lines = DecisionLines(log)
-        self._scheduler.on_bound = lines.bound if lines.wants_bindings else None
-        self._loop = SchedulingLoop(self._scheduler, (self._decisions.record, lines.tell), timing, internal_errors)
+        self._loop = self._make_loop(DecisionLines(log))
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._election = self._make_election() if self._configuration.leader_election.leader_elect else None
         self._heartbeat = Heartbeat(timing, metrics)
@@ -198,7 +164,7 @@ class Program:
         return True
 
     async def _lead(self) -> None:
-        """Until the end is asked for. Whoever cancels this has lost the right to write, or has no time."""
+        """Schedules until the end is asked for. Whoever cancels this has lost the right to write, or has no time."""
         try:
             if await self._synced():
                 logger.info("scheduling begins")
@@ -296,6 +262,43 @@ class Program:
             return ()
         lease = self._configuration.leader_election.resource_name
         return (endpoints.leading_check(self._election, self._identity, lease),)
+
+    # -- parts, in the order in which they are made ------------------------------------------------------------------
+
+    def _make_dispatcher(self, channels: Transports) -> Dispatcher:
+        timing, errors = self._timing, self._internal_errors
+        events = EventRecorder(channels.events, timing, socket.gethostname(), internal_errors=errors)
+        return Dispatcher(channels.cluster, events, timing, internal_errors=errors)
+
+    def _make_scheduler(self, settings: Effective, extenders: Sequence[Extender]) -> MeasuredScheduler:
+        options = SchedulerOptions(
+            settings.configuration,
+            settings.gates,
+            settings.registry,
+            extenders,
+            settings.max_in_unschedulable,
+            internal_errors=self._internal_errors,
+            postpones=True,
+        )
+        rng = SeededRng(secrets.randbits(64))
+        return MeasuredScheduler(
+            self._metrics, self._timing.clock, rng, self._dispatcher, self._bindings.spawn, options
+        )
+
+    def _make_informers(self, outside: Outside) -> Informers:
+        return Informers(
+            outside.channels.cluster,
+            TimedIngest(self._scheduler, self._metrics),
+            self._timing,
+            raw_objects=outside.raw_objects,
+            internal_errors=self._internal_errors,
+        )
+
+    def _make_loop(self, lines: DecisionLines) -> SchedulingLoop:
+        """Decisions are remembered and logged; so are bindings, if anybody wants to read of them."""
+        self._scheduler.on_bound = lines.bound if lines.wants_bindings else None
+        told = (self._decisions.record, lines.tell)
+        return SchedulingLoop(self._scheduler, told, self._timing, self._internal_errors)
 
     def _make_election(self) -> LeaderElection:
         chosen = self._configuration.leader_election

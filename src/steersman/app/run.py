@@ -14,17 +14,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from steersman.app.bindings import Bindings
-from steersman.app.control import Control
 from steersman.app.control_thread import ControlThread
-from steersman.app.effective import Effective, effective
-from steersman.app.event_loop import new_event_loop
-from steersman.app.open_files import raise_open_files
+from steersman.app.process import ENDING, Control, new_event_loop, raise_open_files, signals_handled
 from steersman.app.program import Controlling, Outside, Program
-from steersman.app.settings import RunOptions
-from steersman.app.signals import ENDING, handled
+from steersman.app.settings import Effective, RunOptions, effective
+from steersman.app.tasks import Bindings
 from steersman.app.transports import ControlConnections, control_transports, transports
-from steersman.client import Choice, Connection, Originals, Timing, WriteFence, connect, http_extenders
+from steersman.client import ClusterChoice, Connection, RawObjects, Timing, WriteFence, connect, http_extenders
 from steersman.config import dump_public_yaml
 from steersman.errors import InputError, SteersmanError
 from steersman.internal_errors import InternalErrors
@@ -57,7 +53,7 @@ async def until_signalled(options: RunOptions, log: Log | Silence = SILENCE) -> 
         control.stop.set()
 
     try:
-        with handled({**dict.fromkeys(ENDING, end), signal.SIGUSR2: control.dump.set}):
+        with signals_handled({**dict.fromkeys(ENDING, end), signal.SIGUSR2: control.dump.set}):
             return await run(options, control, log=log)
     except asyncio.CancelledError:
         if not hurry.is_set():
@@ -93,7 +89,7 @@ async def _run(
     log: Log | Silence,
 ) -> int:
     configuration, metrics, internal_errors = settings.configuration, Metrics(), InternalErrors()
-    requests, originals = ClientMetrics(metrics.registry), Originals(configuration.extenders)
+    requests, originals = ClientMetrics(metrics.registry), RawObjects(configuration.extenders)
     own = _own_connection(settings, options, environment, timing)
     others = _control_connections(settings, options, environment, timing)
     elects = configuration.leader_election.leader_elect
@@ -115,7 +111,7 @@ def _own_connection(
     settings: Effective, options: RunOptions, environment: Mapping[str, str], timing: Timing
 ) -> Connection:
     kubeconfig = options.kubeconfig or settings.configuration.client_connection.kubeconfig
-    return connect(Choice(kubeconfig, master=options.master), environment, timing).connection
+    return connect(ClusterChoice(kubeconfig, master=options.master), environment, timing).connection
 
 
 def _control_connections(
@@ -125,7 +121,7 @@ def _control_connections(
     own, serving = _own_connection(settings, options, environment, timing), options.serving
 
     def other(file: str) -> Connection:
-        return connect(Choice(file), environment, timing).connection if file else own
+        return connect(ClusterChoice(file), environment, timing).connection if file else own
 
     return ControlConnections(own, other(serving.authentication.kubeconfig), other(serving.authorization_kubeconfig))
 

@@ -1,20 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an operator may say to `steersman run` on the command line. Made by the command, read by `effective` and `program`."""
+"""From the options of `steersman run` to what is in force: the configuration with flags applied, feature gates, known plugins.
+
+The command makes `RunOptions`; `effective` finds everything that can be wrong in files and flags, before anything is
+connected; `run` and `program` read the rest.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 
-from steersman.app.authorities import AuthenticationOptions
-from steersman.config import Duration
+import msgspec
+
+from steersman import config
+from steersman.config import DEFAULT_GATES, Duration, FeatureGates, SchedulerConfiguration
+from steersman.errors import InputError
 from steersman.observe import Format
 from steersman.queue import QueueSettings
-from steersman.serving import DEFAULT_PORT, AccessOptions
+from steersman.runtime.capabilities import capabilities_of
+from steersman.runtime.registry import Registry
+from steersman.serving import DEFAULT_PORT, AccessOptions, ProxyHeaders
+from steersman.sim.extensions import register, with_enabled
+
+ONE_TLS_FILE = "--tls-cert-file and --tls-private-key-file go together"
+_replace = msgspec.structs.replace
+
+
+# -- what may be said --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionFlags:
-    """They override the configuration; None: it decides."""
+    """Flags of leader election. They override the configuration; None: it decides."""
 
     leader_elect: bool | None = None
     lease_duration: Duration | None = None
@@ -26,7 +43,7 @@ class ElectionFlags:
 
 @dataclass(frozen=True, slots=True)
 class ClientFlags:
-    """As `ElectionFlags`, for the connection to the API server."""
+    """Flags of the connection to the API server. They override the configuration; None: it decides."""
 
     qps: float | None = None
     burst: int | None = None
@@ -35,15 +52,33 @@ class ClientFlags:
 
 @dataclass(frozen=True, slots=True)
 class DebuggingFlags:
-    """As `ElectionFlags`. Profiling lets `/debug/tasks` be seen; contention profiling has nothing to do here."""
+    """Flags of debugging. They override the configuration; None: it decides. Profiling lets `/debug/tasks` be seen; contention
+    profiling has nothing to do here."""
 
     enable_profiling: bool | None = None
     enable_contention_profiling: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
+class AuthenticationOptions:
+    """How the HTTPS server learns who asks, by upstream's flags."""
+
+    #: --authentication-kubeconfig; "": the scheduler's own connection.
+    kubeconfig: str = ""
+    #: --authentication-skip-lookup
+    skip_lookup: bool = False
+    #: --authentication-tolerate-lookup-failure
+    tolerate_lookup_failure: bool = True
+    #: --client-ca-file
+    client_ca_file: str = ""
+    #: --requestheader-client-ca-file; `proxy` has what the other flags of that kind say.
+    proxy_ca_file: str = ""
+    proxy: ProxyHeaders = field(default_factory=ProxyHeaders)
+
+
+@dataclass(frozen=True, slots=True)
 class ServingOptions:
-    """The HTTPS endpoints."""
+    """Flags of the HTTPS endpoints."""
 
     #: --bind-address
     address: str = "0.0.0.0"
@@ -66,7 +101,7 @@ class ServingOptions:
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """ "" or None where nothing was said."""
+    """Everything that an operator may say to `steersman run` on the command line; "" or None where nothing was said."""
 
     config_file: str = ""
     #: Before `clientConnection.kubeconfig` of the configuration.
@@ -85,3 +120,57 @@ class RunOptions:
     plugin_files: tuple[str, ...] = ()
     #: --pod-max-in-unschedulable-pods-duration, in seconds.
     max_in_unschedulable: float = QueueSettings().max_in_unschedulable
+
+
+# -- what is in force --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Effective:
+    """Configuration, gates and plugins that are in force."""
+
+    configuration: SchedulerConfiguration
+    gates: FeatureGates
+    registry: Registry
+    max_in_unschedulable: float
+
+
+def effective(options: RunOptions) -> Effective:
+    """`InputError` or `ConfigError` for what cannot be used."""
+    _check_serving(options.serving)
+    gates = FeatureGates.parse(options.feature_gates) if options.feature_gates else DEFAULT_GATES
+    registry, names = register(options.plugin_files)
+    file = options.config_file or None
+    loaded = config.load(_text(file), file, gates) if file else config.default_configuration(gates)
+    configuration = with_enabled(_with_flags(loaded, options), names)
+    config.validate(configuration, gates, file=file)
+    config.build(configuration, capabilities_of(registry), gates, file)
+    return Effective(configuration, gates, registry, options.max_in_unschedulable)
+
+
+def _with_flags(loaded: SchedulerConfiguration, options: RunOptions) -> SchedulerConfiguration:
+    """The configuration with flags applied: the command line goes before the file, whose author may not know this process."""
+    return _replace(
+        loaded,
+        leader_election=_replace(loaded.leader_election, **_said(options.election)),
+        client_connection=_replace(loaded.client_connection, **_said(options.client)),
+        **_said(options.debugging),
+    )
+
+
+def _said(flags: ElectionFlags | ClientFlags | DebuggingFlags) -> dict[str, object]:
+    return {name: value for name, value in asdict(flags).items() if value is not None}
+
+
+def _check_serving(serving: ServingOptions) -> None:
+    if bool(serving.certificate_file) != bool(serving.key_file):
+        raise InputError(ONE_TLS_FILE)
+
+
+def _text(file: str) -> str:
+    try:
+        return Path(file).read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8 text", file=file) from error

@@ -30,7 +30,7 @@ from steersman.observe import ClientMetrics, MeasuredTransport
 
 @dataclass(frozen=True, slots=True)
 class ControlConnections:
-    """Of the lease, and of those who ask on the scheduler's behalf who a client is and what it may see."""
+    """Connections of the lease, and of those who ask on the scheduler's behalf who a client is and what it may see."""
 
     lease: Connection
     authentication: Connection
@@ -39,7 +39,7 @@ class ControlConnections:
 
 @dataclass(frozen=True, slots=True)
 class Transports:
-    """Of the scheduling loop."""
+    """Transports of the scheduling loop."""
 
     cluster: Transport
     events: Transport
@@ -47,7 +47,7 @@ class Transports:
 
 @dataclass(frozen=True, slots=True)
 class ControlTransports:
-    """Of the control loop."""
+    """Transports of the control loop."""
 
     lease: Transport
     authentication: Transport

@@ -100,9 +100,9 @@ def bench(
 def _connection(kubeconfig: str | None) -> Connection | None:
     if kubeconfig is None:
         return None
-    from steersman.client import Choice, connect
+    from steersman.client import ClusterChoice, connect
 
-    return connect(Choice(kubeconfig), os.environ).connection
+    return connect(ClusterChoice(kubeconfig), os.environ).connection
 
 
 def _run(selected: list[Selected], options: BenchOptions, verbose: bool) -> list[WorkloadOutcome]:

@@ -12,7 +12,7 @@ import click
 from steersman.cli.parameters import CommandT, with_options
 
 if TYPE_CHECKING:
-    from steersman.client import Choice, Target, Transport
+    from steersman.client import ChosenCluster, ClusterChoice, Transport
 
 T = TypeVar("T")
 
@@ -34,16 +34,16 @@ def cluster_options(command: CommandT) -> CommandT:
     )
 
 
-def asked(choice: Choice, question: Callable[[Transport, Target], Awaitable[T]]) -> T:
+def asked(choice: ClusterChoice, question: Callable[[Transport, ChosenCluster], Awaitable[T]]) -> T:
     """The answer to a question that needs a connection to the chosen cluster."""
     import os
 
     from steersman.client import connect, http_transport
 
-    target = connect(choice, os.environ)
+    cluster = connect(choice, os.environ)
 
     async def ask() -> T:
-        async with http_transport(target.connection) as transport:
-            return await question(transport, target)
+        async with http_transport(cluster.connection) as transport:
+            return await question(transport, cluster)
 
     return asyncio.run(ask())

@@ -11,7 +11,7 @@ from steersman.cli.connecting import asked, cluster_options
 from steersman.cli.output import say, say_json
 
 if TYPE_CHECKING:
-    from steersman.client import Target, Transport
+    from steersman.client import ChosenCluster, Transport
     from steersman.config import SchedulerConfiguration
     from steersman.doctor import Report
 
@@ -38,18 +38,18 @@ def doctor(
     Every line is ok, warn or fail, with what to do. Exits with 1 if anything failed. Reads only; rights are asked about
     by access reviews.
     """
-    from steersman.client import Choice
+    from steersman.client import ClusterChoice
     from steersman.clock import RealClock
-    from steersman.doctor import Patient, examine
+    from steersman.doctor import Target, examine
 
     configuration, fault = _configuration(config_file, plugins, feature_gates)
 
-    async def question(transport: Transport, target: Target) -> Report:
-        patient = Patient(transport, configuration, RealClock(), subject)
-        return await examine(patient, target.connection.server, fault)
+    async def question(transport: Transport, cluster: ChosenCluster) -> Report:
+        target = Target(transport, configuration, RealClock(), subject)
+        return await examine(target, cluster.connection.server, fault)
 
     chosen = kubeconfig or configuration.client_connection.kubeconfig
-    report = asked(Choice(chosen, context, master), question)
+    report = asked(ClusterChoice(chosen, context, master), question)
     say(report.text()) if output == "text" else say_json(report.to_dict())
     click.get_current_context().exit(NO if report.has_failed else 0)
 

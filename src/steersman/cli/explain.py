@@ -11,7 +11,7 @@ from steersman.cli.connecting import asked, cluster_options
 from steersman.cli.output import say, say_json, say_yaml
 
 if TYPE_CHECKING:
-    from steersman.client import Target, Transport
+    from steersman.client import ChosenCluster, Transport
     from steersman.live import LiveExplanation
 
 #: Of a table in the text.
@@ -43,17 +43,17 @@ def explain(
     scheduler's own --config and --plugin the answer is that scheduler's.
     """
     from steersman.app import RunOptions, effective
-    from steersman.client import Choice
+    from steersman.client import ClusterChoice
     from steersman.live import explain_pod
 
     settings = effective(RunOptions(config_file=config_file, plugin_files=plugins, feature_gates=feature_gates))
     space, _, name = pod.rpartition("/")
 
-    async def question(transport: Transport, target: Target) -> LiveExplanation:
-        chosen = space or namespace or target.namespace
-        return await explain_pod(transport, settings, target.connection.server, chosen, name)
+    async def question(transport: Transport, cluster: ChosenCluster) -> LiveExplanation:
+        chosen = space or namespace or cluster.namespace
+        return await explain_pod(transport, settings, cluster.connection.server, chosen, name)
 
-    explained = asked(Choice(kubeconfig, context, master), question)
+    explained = asked(ClusterChoice(kubeconfig, context, master), question)
     if output == "text":
         say(explained.text(None if all_nodes else MOST_ROWS))
     elif output == "json":

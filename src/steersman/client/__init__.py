@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The only package that speaks HTTP outward: to API servers and to extenders.
 
-connect(Choice(kubeconfig=…), os.environ) ─► Connection ─► http_transport ─► RateLimited
+connect(ClusterChoice(kubeconfig=…), os.environ) ─► Connection ─► http_transport ─► RateLimited
 Informers(transport, scheduler.ingest, timing).run()       what the cluster has, kept up to date
 Dispatcher(transport, events, timing).run()                what the scheduler writes (`assembly.ApiWriter`)
 LeaderElection(HttpLease(…), settings, timing).run(lead)   one leader at a time
-http_extenders(configuration, Originals(…))                the scheduler knows them as `framework.extender.Extender`
+http_extenders(configuration, RawObjects(…))               the scheduler knows them as `framework.extender.Extender`
 """
 
 from steersman.client.connection import Connection
@@ -14,25 +14,23 @@ from steersman.client.errors import ApiError, ClientError, ConnectionFailed, Unr
 from steersman.client.events import EventRecorder
 from steersman.client.extenders import HttpExtender, http_extenders
 from steersman.client.fence import FencedTransport, LeaseNotHeld, WriteFence
-from steersman.client.foreign_json import decode_foreign
+from steersman.client.foreign_input import decode_foreign
 from steersman.client.informers import Informers
-from steersman.client.kubeconfig import Choice, Target, connect
-from steersman.client.lease import ElectionSettings, LeaderElection, LeaseLost
-from steersman.client.lease_api import HttpLease
+from steersman.client.kubeconfig import ChosenCluster, ClusterChoice, connect
+from steersman.client.lease import ElectionSettings, HttpLease, LeaderElection, LeaseLost
 from steersman.client.list_watch import ListWatch
-from steersman.client.originals import Originals
-from steersman.client.rate_limit import RateLimited, TokenBucket
+from steersman.client.pacing import RateLimited, RetryPolicy, Timing, TokenBucket
+from steersman.client.raw_objects import RawObjects
 from steersman.client.reflector import Reflector, may_be_absent
-from steersman.client.retry import RetryPolicy
 from steersman.client.rights import Right, cluster_rights, lease_rights
 from steersman.client.set_aside import SetAside, SetAsideObject
-from steersman.client.timing import Timing
 from steersman.client.transport import HttpTransport, Response, Transport, http_transport
 
 __all__ = [
     "ApiError",
-    "Choice",
+    "ChosenCluster",
     "ClientError",
+    "ClusterChoice",
     "Connection",
     "ConnectionFailed",
     "Dispatcher",
@@ -47,15 +45,14 @@ __all__ = [
     "LeaseLost",
     "LeaseNotHeld",
     "ListWatch",
-    "Originals",
     "RateLimited",
+    "RawObjects",
     "Reflector",
     "Response",
     "RetryPolicy",
     "Right",
     "SetAside",
     "SetAsideObject",
-    "Target",
     "Timing",
     "TokenBucket",
     "Transport",

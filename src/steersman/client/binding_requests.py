@@ -15,19 +15,18 @@ import msgspec
 from steersman import api
 from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
-from steersman.client.foreign_json import decode_foreign
-from steersman.client.retry import RetryPolicy, retrying
-from steersman.client.timing import Timing
+from steersman.client.foreign_input import decode_foreign
+from steersman.client.pacing import RetryPolicy, Timing, retrying
 from steersman.client.transport import Response, Transport
 from steersman.framework.status import Status, error
 
 MOST_OPEN: Final = 4096
 ONE_LOOK: Final = RetryPolicy(attempts=1, deadline=10.0)
-"""For a question that only decides what is said of a failure."""
+"""The policy of a question that only decides what is said of a failure."""
 
 
 class BindingRequests:
-    """See the module's text."""
+    """Binds pods, and remembers whose binding got no answer."""
 
     def __init__(self, transport: Transport, timing: Timing, policy: RetryPolicy) -> None:
         self._transport = transport
@@ -41,7 +40,7 @@ class BindingRequests:
         return self._open.pop(uid, self) is None
 
     async def bind(self, pod: api.Pod, node_name: str) -> Status | None:
-        """None: the pod is bound to the node."""
+        """Binds the pod; None: it is bound to the node."""
         meta = pod.metadata
         self._open.pop(meta.uid, None)
         body = {
@@ -88,7 +87,7 @@ class BindingRequests:
         return bool(bound)
 
     async def _is_bound(self, pod: api.Pod, node_name: str, policy: RetryPolicy) -> bool | None:
-        """None: nobody knows."""
+        """Whether the server has the pod on the node; None: nobody knows."""
 
         async def call(left: float) -> Response:
             return await self._transport.request("GET", paths.of(pod), timeout=left)

@@ -1,24 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the API server is and how to speak to it: what `kubeconfig` and `in_cluster` find out and `transport` needs."""
+"""Where the API server is and how to speak to it: what `kubeconfig` finds out and `transport` needs.
+
+Address and proxy; TLS: whom to trust, what to show, which name to expect; credentials (`auth`).
+"""
 
 from __future__ import annotations
 
 import ipaddress
 import re
+import ssl
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 from yarl import URL
 
-from steersman.client.auth.credentials import Anonymous, Credentials
-from steersman.client.tls import TlsSettings
+from steersman.client.auth.credentials import Anonymous, ClientCertificate, Credentials
+from steersman.errors import InputError
 
 _PORTS: Final = {"http": 80, "https": 443}
 _HOST: Final = re.compile(r"[0-9A-Za-z._:%-]{1,253}")
 
 NOT_A_SERVER: Final = "is not the URL of a server"
+
+
+@dataclass(frozen=True, slots=True)
+class TlsSettings:
+    """Whom a connection trusts. Without an authority those of the system are trusted."""
+
+    authority: bytes = b""
+    insecure: bool = False
+    #: Expected in the server's certificate instead of the host; "": the host.
+    server_name: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +46,9 @@ class Connection:
     credentials: Credentials = field(default_factory=Anonymous)
     #: URL of an HTTP proxy; "": none.
     proxy: str = ""
+
+
+# -- addresses and proxies ---------------------------------------------------------------------------------------------
 
 
 def fault_of_address(text: str) -> str:
@@ -97,3 +116,38 @@ def _in_range(address: ipaddress.IPv4Address | ipaddress.IPv6Address, entry: str
         return address in ipaddress.ip_network(entry, strict=False)
     except ValueError:
         return False
+
+
+# -- TLS ---------------------------------------------------------------------------------------------------------------
+
+
+def tls_context(settings: TlsSettings, certificate: ClientCertificate | None) -> ssl.SSLContext:
+    """The TLS of a connection that shows the certificate, if there is one. InputError for certificates that cannot be used."""
+    context = _trusting(settings)
+    if settings.insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if certificate is not None:
+        try:
+            load_certificate(context, certificate)
+        except (ssl.SSLError, ValueError) as cause:
+            raise InputError(f"cannot be used with its key: {cause}", field="client-certificate-data") from cause
+    return context
+
+
+def _trusting(settings: TlsSettings) -> ssl.SSLContext:
+    if not settings.authority:
+        return ssl.create_default_context()
+    try:
+        return ssl.create_default_context(cadata=settings.authority.decode("ascii"))
+    except (ssl.SSLError, ValueError) as cause:
+        raise InputError(f"is not a PEM certificate: {cause}", field="certificate-authority-data") from cause
+
+
+def load_certificate(context: ssl.SSLContext, certificate: ClientCertificate) -> None:
+    """The ssl module reads certificates from files only; data pass through files that nobody else can read."""
+    with tempfile.TemporaryDirectory() as folder:
+        certificate_file, key_file = Path(folder, "certificate"), Path(folder, "key")
+        certificate_file.write_bytes(certificate.certificate)
+        key_file.write_bytes(certificate.key)
+        context.load_cert_chain(certificate_file, key_file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler writes, sent to the API server: bindings, status, events, deletions, volumes, devices.
+"""The writes of the scheduler, sent to the API server: bindings, status, events, deletions, volumes, devices.
 
 Implements `assembly.ApiWriter`. What somebody waits for is a coroutine; failures and events are queued (`status_updates`,
 `events`) and written by `run`.
@@ -20,12 +20,10 @@ from steersman.client import paths
 from steersman.client.binding_requests import BindingRequests
 from steersman.client.errors import ApiError
 from steersman.client.events import NORMAL, WARNING, EventRecorder
-from steersman.client.foreign_json import decode_foreign
-from steersman.client.resource_claims import Change, ResourceClaims
-from steersman.client.retry import RetryPolicy, retrying
-from steersman.client.status_patch import StatusUpdate, patch_for
-from steersman.client.status_updates import StatusUpdates
-from steersman.client.timing import Timing
+from steersman.client.foreign_input import decode_foreign
+from steersman.client.pacing import RetryPolicy, Timing, retrying
+from steersman.client.resource_claims import ClaimChange, ResourceClaims
+from steersman.client.status_updates import StatusUpdate, StatusUpdates, patch_for
 from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Response, Transport
 from steersman.cycle.decision import Nomination
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
@@ -58,7 +56,7 @@ class FailedAttempt(Protocol):
 
 
 class Dispatcher:
-    """See the module's text."""
+    """Writes for the scheduler: at once what somebody waits for, in the background what nobody does."""
 
     binds_at_once = False
 
@@ -141,7 +139,7 @@ class Dispatcher:
         """Only annotations are sent."""
         return await self._update(claim, {})
 
-    async def change_resource_claim(self, claim: api.ResourceClaim, change: Change) -> api.ResourceClaim:
+    async def change_resource_claim(self, claim: api.ResourceClaim, change: ClaimChange) -> api.ResourceClaim:
         return await self._resource_claims.change(claim, change)
 
     async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:

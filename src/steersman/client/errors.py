@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong between the client and an API server: it refuses, there is no answer, or the answer makes no sense.
+"""Errors between the client and an API server: it refuses, there is no answer, or the answer makes no sense.
 
-Raised by `transport` and `foreign_json`; `retry`, the reflectors and the dispatcher decide by what these errors say of
+Raised by `transport` and `foreign_input`; `retrying`, the reflectors and the dispatcher decide by what these errors say of
 themselves.
 """
 

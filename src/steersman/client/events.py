@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Events about pods, written to events.k8s.io/v1 in the background. The dispatcher reports, `event_series` counts.
+"""Events about pods, written to events.k8s.io/v1 in the background. The dispatcher reports, `EventRecorder` writes.
+
+Equal events become one with a count, as client-go counts them (`EventSeriesBook`): the first of its kind is written, the
+second turns it into a series, further ones are only counted here; the count is written when the series has ended, and now
+and then so that the server does not forget a long one. Of events that came once, which most do, only the latest are
+remembered: what comes again after them is written as if it were new.
 
 Events are for people: when the server is slow they are dropped and counted, never waited for.
 """
@@ -8,24 +13,27 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from typing import Final
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
 import msgspec
 
 from steersman import api
-from steersman.api import codec, timestamps
+from steersman.api import Int32, Object, ObjectReference, Struct, codec, timestamps
 from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError
-from steersman.client.event_series import EventSeriesBook
-from steersman.client.event_types import Event
-from steersman.client.retry import RetryPolicy, retrying
-from steersman.client.timing import Timing
+from steersman.client.pacing import RetryPolicy, Timing, retrying
 from steersman.client.transport import JSON, STRATEGIC_MERGE_PATCH, Transport
 from steersman.errors import SteersmanError
 from steersman.internal_errors import InternalErrors
 
 logger = logging.getLogger(__name__)
 
+FINISHED_SECONDS: Final = 360.0
+REFRESH_SECONDS: Final = 1800.0
+MOST_SINGLE: Final = 4096
+"""Events that came once, as many as client-go remembers of events of the old kind."""
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 QUEUE_LENGTH: Final = 1000
@@ -39,6 +47,126 @@ PATIENT: Final = RetryPolicy(attempts=12, deadline=120.0)
 """A restart of the server loses no event; meanwhile the others wait in the queue."""
 DROPPED: Final = "an event about %s is dropped: %s"
 _DEFAULT_NAMESPACE: Final = "default"
+
+_Key = tuple[str, str, str, str, str, str, str, str, str, ObjectReference | None]
+"""Two events with one key are equal."""
+
+
+class EventSeries(Struct, frozen=True):
+    """How often an event came, and when last."""
+
+    count: Int32 = 0
+    last_observed_time: str | None = None
+
+
+class Event(Object, frozen=True):
+    """Something that happened to `regarding`; with a series, more than once."""
+
+    KIND: ClassVar[str] = "Event"
+    API_VERSION: ClassVar[str] = "events.k8s.io/v1"
+    PLURAL: ClassVar[str] = "events"
+
+    event_time: str | None = None
+    series: EventSeries | None = None
+    reporting_controller: str = ""
+    reporting_instance: str = ""
+    action: str = ""
+    reason: str = ""
+    regarding: ObjectReference = ObjectReference()
+    related: ObjectReference | None = None
+    note: str = ""
+    type: str = ""
+
+
+# -- series ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Seen:
+    """An event that came, perhaps more than once."""
+
+    event: Event
+    count: int
+    #: Monotonic seconds: when the last one was seen, and when the event was last written.
+    last: float
+    written: float
+
+    def add(self, event: Event, monotonic: float) -> None:
+        self.count += 1
+        self.last = monotonic
+        series = EventSeries(count=self.count, last_observed_time=event.event_time)
+        self.event = msgspec.structs.replace(self.event, series=series)
+
+    def has_ended(self, monotonic: float) -> bool:
+        return monotonic - self.last >= FINISHED_SECONDS
+
+
+class EventSeriesBook:
+    """The events of the last minutes."""
+
+    def __init__(self) -> None:
+        #: What came once, oldest first.
+        self._single: OrderedDict[_Key, _Seen] = OrderedDict()
+        #: What came again.
+        self._series: dict[_Key, _Seen] = {}
+
+    def __len__(self) -> int:
+        return len(self._single) + len(self._series)
+
+    def observe(self, event: Event, monotonic: float) -> Event | None:
+        """The event that is to be written because of this one; None: nothing."""
+        key = _key(event)
+        seen = self._series.get(key)
+        if seen is not None:
+            seen.add(event, monotonic)
+            return None
+        seen = self._single.pop(key, None)
+        if seen is None:
+            self._remember(key, _Seen(event, 1, monotonic, monotonic))
+            return event
+        self._series[key] = seen
+        seen.add(event, monotonic)
+        seen.written = monotonic
+        return seen.event
+
+    def settle(self, monotonic: float) -> list[Event]:
+        """Final counts of series that have ended, which are forgotten, and present ones of series that last."""
+        while self._single and next(iter(self._single.values())).has_ended(monotonic):
+            self._single.popitem(last=False)
+        due: list[Event] = []
+        for key, seen in list(self._series.items()):
+            ended = seen.has_ended(monotonic)
+            if ended:
+                del self._series[key]
+            if ended or monotonic - seen.written >= REFRESH_SECONDS:
+                seen.written = monotonic
+                due.append(seen.event)
+        return due
+
+    def _remember(self, key: _Key, seen: _Seen) -> None:
+        self._single[key] = seen
+        if len(self._single) > MOST_SINGLE:
+            self._single.popitem(last=False)
+
+
+def _key(event: Event) -> _Key:
+    """Strings, which know their hashes: this is asked for every event."""
+    regarding = event.regarding
+    return (
+        event.type,
+        event.action,
+        event.reason,
+        event.reporting_controller,
+        regarding.kind,
+        regarding.namespace,
+        regarding.name,
+        regarding.uid,
+        regarding.resource_version,
+        event.related,
+    )
+
+
+# -- recording ---------------------------------------------------------------------------------------------------------
 
 
 class EventRecorder:
@@ -93,7 +221,7 @@ class EventRecorder:
             self._put(due)
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Writes what is recorded, until it is cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(WORKERS):
                 group.create_task(self._work())
@@ -183,7 +311,7 @@ class EventRecorder:
 
 
 def truncated(note: str) -> str:
-    """As long as the server accepts, in bytes."""
+    """The note, cut to as many bytes as the server accepts."""
     data = note.encode()
     if len(data) <= LONGEST_NOTE:
         return note

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What extenders are sent and what they answer: the JSON of `kube-scheduler/extender/v1`.
+"""Questions to extenders and their answers: the JSON of `kube-scheduler/extender/v1`.
 
 Go writes these types with their Go names (`NodeNames`) and reads them whatever the case of their letters, so that
 extenders answer `nodeNames` or `nodenames` as well. Whatever an answer holds instead of what it should is an `ExtenderError`.
@@ -14,7 +14,7 @@ import msgspec
 
 from steersman import api
 from steersman.client.errors import UnreadableAnswer
-from steersman.client.foreign_json import decode_foreign
+from steersman.client.foreign_input import decode_foreign
 from steersman.framework.extender import ExtenderError, NodeVictims
 from steersman.framework.pod_info import PodInfo
 
@@ -73,7 +73,7 @@ def preemption_args(pod: PodInfo, victims: Mapping[str, NodeVictims], uids_only:
 
 
 def fields(answer: bytes) -> Fields:
-    """Of an answer that is a JSON object, or null."""
+    """The fields of an answer that is a JSON object, or null."""
     return fields_of(_decode(answer))
 
 

@@ -2,13 +2,15 @@
 """Extenders over HTTP. Made from the configuration, asked by the cycle, preemption and the binding driver.
 
 Every call is one POST of JSON with a deadline and a limit for the answer; whatever goes wrong is an `ExtenderError`.
-`extender_wire` knows the JSON, `extender_tls` the certificates. Passwords in addresses are never shown.
+`extender_wire` knows the JSON. Passwords in addresses are never shown.
 """
 
 from __future__ import annotations
 
+import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Final
 
 import aiohttp
@@ -16,10 +18,11 @@ import aiohttp
 from steersman import api, config
 from steersman.api import Container
 from steersman.client import extender_wire as wire
-from steersman.client.bounded_bodies import UNCOMPRESSED, read_body
-from steersman.client.extender_tls import context_for
+from steersman.client.auth.credentials import ClientCertificate
+from steersman.client.connection import load_certificate
 from steersman.client.fence import LeaseNotHeld, WriteFence
-from steersman.client.originals import Originals
+from steersman.client.foreign_input import UNCOMPRESSED, read_body
+from steersman.client.raw_objects import RawObjects
 from steersman.config.extenders import in_call_order, timeout
 from steersman.framework.extender import ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn
 from steersman.framework.pod_info import PodInfo
@@ -39,13 +42,13 @@ _OK = 200
 class HttpExtender:
     """Implements `framework.extender.Extender`. Connects when it is first asked; `close` ends that."""
 
-    def __init__(self, settings: config.Extender, originals: Originals, fence: WriteFence | None = None) -> None:
+    def __init__(self, settings: config.Extender, raw_objects: RawObjects, fence: WriteFence | None = None) -> None:
         """`fence` is asked before the extender may act on the cluster: bind, or choose victims."""
         self._settings = settings
-        self._originals = originals
+        self._raw_objects = raw_objects
         self._fence = fence
         self._managed = {resource.name for resource in settings.managed_resources}
-        self._tls = context_for(settings) if settings.url_prefix.startswith("https:") else None
+        self._tls = _tls_context(settings) if settings.url_prefix.startswith("https:") else None
         self._server_name = settings.tls_config.server_name or None if settings.tls_config is not None else None
         self._session: aiohttp.ClientSession | None = None
         self._url = settings.url_prefix.rstrip("/")
@@ -58,7 +61,7 @@ class HttpExtender:
         self.weight = settings.weight
 
     def is_interested(self, pod: PodInfo) -> bool:
-        """In every pod, or in those that name one of its resources."""
+        """Whether the extender is to be asked about a pod: about all, or those that name one of its resources."""
         if not self._managed:
             return True
         spec = pod.pod.spec
@@ -66,7 +69,7 @@ class HttpExtender:
 
     async def filter(self, pod: PodInfo, nodes: Sequence[api.Node]) -> ExtenderFilterOutcome:
         names_only = self._settings.node_cache_capable
-        args = wire.node_args(pod, nodes, names_only, self._originals.shown)
+        args = wire.node_args(pod, nodes, names_only, self._raw_objects.shown)
         answer = wire.fields(await self._send(self._settings.filter_verb, args))
         _require_no_error(answer)
         left = _nodes_left(answer, names_only)
@@ -81,7 +84,7 @@ class HttpExtender:
         )
 
     async def prioritize(self, pod: PodInfo, nodes: Sequence[api.Node]) -> Mapping[str, int]:
-        args = wire.node_args(pod, nodes, self._settings.node_cache_capable, self._originals.shown)
+        args = wire.node_args(pod, nodes, self._settings.node_cache_capable, self._raw_objects.shown)
         return wire.priorities(await self._send(self._settings.prioritize_verb, args))
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
@@ -91,7 +94,7 @@ class HttpExtender:
     async def process_preemption(
         self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
     ) -> Mapping[str, NodeVictims]:
-        args = wire.preemption_args(pod, victims, self._settings.node_cache_capable, self._originals.shown)
+        args = wire.preemption_args(pod, victims, self._settings.node_cache_capable, self._raw_objects.shown)
         answer = wire.fields(await self._send(self._settings.preempt_verb, args, self._fence))
         chosen = wire.map_of(answer.get("nodenametometavictims"))
         return {node: self._victims(node, wire.fields_of(its), pods_on) for node, its in chosen.items()}
@@ -159,13 +162,13 @@ class HttpExtender:
 
 @asynccontextmanager
 async def http_extenders(
-    configuration: config.SchedulerConfiguration, originals: Originals, fence: WriteFence | None = None
+    configuration: config.SchedulerConfiguration, raw_objects: RawObjects, fence: WriteFence | None = None
 ) -> AsyncIterator[tuple[HttpExtender, ...]]:
     """The extenders of a configuration in the order in which they are called: those that may fail come last.
 
-    They are shown the originals as far as there are any. ExtenderError when the certificates of one cannot be used.
+    They are shown raw objects as far as there are any. ExtenderError when the certificates of one cannot be used.
     """
-    extenders = tuple(HttpExtender(settings, originals, fence) for settings in in_call_order(configuration.extenders))
+    extenders = tuple(HttpExtender(settings, raw_objects, fence) for settings in in_call_order(configuration.extenders))
     try:
         yield extenders
     finally:
@@ -187,3 +190,34 @@ def _nodes_left(answer: wire.Fields, names_only: bool) -> list[str]:
     nodes = wire.fields_of(answer.get("nodes"))
     metadata = (wire.fields_of(wire.fields_of(node).get("metadata")) for node in wire.items_of(nodes.get("items")))
     return [wire.text_of(its.get("name")) for its in metadata]
+
+
+# -- TLS ---------------------------------------------------------------------------------------------------------------
+
+
+def _tls_context(extender: config.Extender) -> ssl.SSLContext:
+    """The TLS settings of an extender, as Python's ssl module wants them.
+
+    An extender that is asked for HTTPS without a certificate authority is trusted blindly, as upstream does it.
+    """
+    tls = extender.tls_config or config.ExtenderTLSConfig()
+    try:
+        context = ssl.create_default_context()
+        if tls.ca_data or tls.ca_file:
+            authority = tls.ca_data or Path(tls.ca_file).read_bytes()
+            context = ssl.create_default_context(cadata=authority.decode("ascii"))
+        elif tls.insecure or extender.enable_https:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        _load_certificate(context, tls)
+    except (OSError, ValueError) as cause:
+        raise ExtenderError(f"extender {hide_passwords(extender.url_prefix)}: cannot set up TLS: {cause}") from cause
+    return context
+
+
+def _load_certificate(context: ssl.SSLContext, tls: config.ExtenderTLSConfig) -> None:
+    if not (tls.cert_data or tls.cert_file) or not (tls.key_data or tls.key_file):
+        return
+    certificate = tls.cert_data or Path(tls.cert_file).read_bytes()
+    key = tls.key_data or Path(tls.key_file).read_bytes()
+    load_certificate(context, ClientCertificate(certificate, key))

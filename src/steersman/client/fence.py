@@ -36,7 +36,7 @@ class WriteFence:
 
     @classmethod
     def open(cls, clock: Clock) -> WriteFence:
-        """Without leader election: never closed."""
+        """A fence that is never closed: there is no leader election."""
         return cls(clock, math.inf)
 
     @property
@@ -48,7 +48,7 @@ class WriteFence:
             self.valid_until = valid_until
 
     def close(self) -> None:
-        """For good: an answer to a renewal that comes late does not open it again."""
+        """Closes it for good: an answer to a renewal that comes late does not open it again."""
         self._is_final = True
         self.valid_until = -math.inf
 

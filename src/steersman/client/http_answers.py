@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Final
 
 LONGEST_BODY: Final = 64 << 20
-"""Of an answer that holds one object. An API server stores objects of some megabytes at most."""
+"""Bytes of an answer that holds one object. An API server stores objects of some megabytes at most."""
 LONGEST_LIST: Final = 1 << 30
-"""Of a page of a list: two thousand objects, or all of them where the server has lost its place."""
+"""Bytes of a page of a list: two thousand objects, or all of them where the server has lost its place."""
 _HEAD_END: Final = b"\r\n\r\n"
 _LONGEST_HEAD: Final = 128 << 10
 _LONGEST_CHUNK_LINE: Final = 4 << 10
@@ -30,7 +30,7 @@ _SINGLE_HEADERS: Final = ("content-length", "transfer-encoding")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """Header names are in lower case."""
 
     status: int
@@ -58,7 +58,7 @@ class AnswerParser:
         self._chunks: ChunkedBody | None = None
         self.keeps_alive = True
 
-    def feed(self, data: bytes) -> Answer | None:
+    def feed(self, data: bytes) -> HttpAnswer | None:
         """The answer, when this completes it. ValueError for what is none."""
         while not self._status:
             rest = self._rest_behind_head(data)
@@ -69,14 +69,14 @@ class AnswerParser:
                 self._pass_over_interim_answer()
         return self._take(data)
 
-    def end(self) -> Answer | None:
+    def end(self) -> HttpAnswer | None:
         """The connection has ended: so has an answer without a length."""
         return self._complete() if self._status and self._left is None and self._chunks is None else None
 
     # -- head --------------------------------------------------------------------------------------------------------
 
     def _rest_behind_head(self, data: bytes) -> bytes | None:
-        """What follows the head, which is read then; None: the head has not ended."""
+        """Takes the head; the bytes that follow it, None if it has not ended."""
         known = len(self._head)
         if known:
             self._head += data
@@ -136,7 +136,7 @@ class AnswerParser:
 
     # -- body --------------------------------------------------------------------------------------------------------
 
-    def _take(self, data: bytes) -> Answer | None:
+    def _take(self, data: bytes) -> HttpAnswer | None:
         if self._chunks is not None:
             if not self._chunks.feed(data):
                 return None
@@ -153,9 +153,9 @@ class AnswerParser:
             raise ValueError("the answer is longer than it says")
         return self._complete() if self._left == 0 else None
 
-    def _complete(self) -> Answer:
+    def _complete(self) -> HttpAnswer:
         parts = self._parts
-        answer = Answer(self._status, self._headers, parts[0] if len(parts) == 1 else b"".join(parts))
+        answer = HttpAnswer(self._status, self._headers, parts[0] if len(parts) == 1 else b"".join(parts))
         keeps_alive = self.keeps_alive
         self._begin()
         self._interim_answers = 0
@@ -234,7 +234,7 @@ class ChunkedBody:
 
 
 def _require_header(line: str, name: str, first: str, second: str) -> None:
-    """Of a line without a colon, or a header that comes twice; of most headers the last counts."""
+    """Refuses a line without a colon, and a header that comes twice and may not; of most headers the last counts."""
     if ":" not in line:
         raise ValueError(f"not a header: {line[:80]!r}")
     if name in _SINGLE_HEADERS and first != second:

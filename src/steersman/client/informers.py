@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Everything that the scheduler reads, followed at once: one reflector per kind, all feeding one ear.
+"""Everything that the scheduler reads, followed at once: one reflector per kind, all feeding one sink.
 
 Pods come last: they are followed when everything they depend on is known. Scheduling starts after `wait_synced`.
 """
@@ -12,12 +12,12 @@ from typing import Any, Final
 
 from steersman import api
 from steersman.client.list_watch import ListWatch
-from steersman.client.originals import Originals
+from steersman.client.pacing import Timing
+from steersman.client.raw_objects import RawObjects
 from steersman.client.reflector import Reflector
 from steersman.client.set_aside import SetAside
-from steersman.client.timing import Timing
 from steersman.client.transport import Transport
-from steersman.framework.watching import WATCHED_KINDS, Ear
+from steersman.framework.watching import WATCHED_KINDS, EventSink
 from steersman.internal_errors import InternalErrors
 
 UNFINISHED: Final = "status.phase!=Succeeded,status.phase!=Failed"
@@ -31,17 +31,17 @@ class Informers:
     def __init__(
         self,
         transport: Transport,
-        ear: Ear,
+        sink: EventSink,
         timing: Timing,
         kinds: Iterable[type[api.Object]] = WATCHED_KINDS,
-        originals: Originals | None = None,
+        raw_objects: RawObjects | None = None,
         internal_errors: InternalErrors | None = None,
     ) -> None:
         #: Objects of any kind that cannot be used.
         self.set_aside = SetAside(timing.clock)
-        sources = (ListWatch(transport, kind, timing, _SELECTORS.get(kind, ""), originals) for kind in kinds)
+        sources = (ListWatch(transport, kind, timing, _SELECTORS.get(kind, ""), raw_objects) for kind in kinds)
         self.reflectors: Sequence[Reflector[Any]] = [
-            Reflector(source, ear, timing, set_aside=self.set_aside, internal_errors=internal_errors)
+            Reflector(source, sink, timing, set_aside=self.set_aside, internal_errors=internal_errors)
             for source in sources
         ]
         self._synced = asyncio.Event()
@@ -51,7 +51,7 @@ class Informers:
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
-        """Returns when the ear knows all that was there at the start."""
+        """Returns when the sink knows all that was there at the start."""
         await self._synced.wait()
 
     def not_synced(self) -> list[Reflector[Any]]:
@@ -59,7 +59,7 @@ class Informers:
         return [reflector for reflector in self.reflectors if not reflector.has_synced]
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Follows all kinds until it is cancelled."""
         last = [reflector for reflector in self.reflectors if reflector.kind is api.Pod]
         first = [reflector for reflector in self.reflectors if reflector.kind is not api.Pod]
         async with asyncio.TaskGroup() as group:

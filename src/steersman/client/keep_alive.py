@@ -3,27 +3,33 @@
 
 Used by `transport` for everything but streams and proxies. A binding is a request of some 300 bytes and an answer of 200; a
 general HTTP client spends more on it than the scheduler does on the decision. In goes the head of a request as bytes,
-out comes an `Answer` (`http_answers`); what it means is the transport's business.
+out comes an `HttpAnswer` (`http_answers`); what it means is the transport's business.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import ssl
 from collections import deque
 from time import monotonic
 from typing import Final, cast
 
-from steersman.client.http_answers import LONGEST_BODY, Answer, AnswerParser
+from steersman.client.http_answers import LONGEST_BODY, AnswerParser, HttpAnswer
 
 MOST_CONNECTIONS: Final = 32
 """More requests at once only wait for each other in the server, and every connection costs it a handshake."""
 IDLE_SECONDS: Final = 60.0
 """Servers close idle connections, at the earliest after this long; a request must not meet that moment."""
 
+PROBE_SECONDS: Final = 30
+UNANSWERED_SECONDS: Final = 45
+"""The operating system gives a connection up whose other end is silent for so long on its probes."""
+
 
 class BadAnswer(OSError):
-    """What came is not HTTP/1.1."""
+    """The server's answer is not HTTP/1.1."""
 
 
 class NotSent(OSError):
@@ -35,7 +41,7 @@ class Channel(asyncio.Protocol):
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
-        self._waiting: asyncio.Future[Answer] | None = None
+        self._waiting: asyncio.Future[HttpAnswer] | None = None
         self._parser = AnswerParser()
         self._failure: OSError = ConnectionResetError("the connection was closed")
         #: When it was last of use, on the loop's clock.
@@ -45,7 +51,7 @@ class Channel(asyncio.Protocol):
     def is_open(self) -> bool:
         return self._transport is not None and not self._transport.is_closing()
 
-    async def exchange(self, request: bytes, timeout: float, longest_body: int = LONGEST_BODY) -> Answer:
+    async def exchange(self, request: bytes, timeout: float, longest_body: int = LONGEST_BODY) -> HttpAnswer:
         """OSError when the connection breaks, TimeoutError when there is no answer in time; it is closed then.
 
         NotSent when it broke between being handed over and this: nobody would tell of that any more.
@@ -54,7 +60,7 @@ class Channel(asyncio.Protocol):
             raise NotSent(str(self._failure))
         assert self._waiting is None, "one request at a time"
         loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[Answer] = loop.create_future()
+        waiting: asyncio.Future[HttpAnswer] = loop.create_future()
         self._waiting = waiting
         self._parser.longest_body = longest_body
         timer = loop.call_later(timeout, self._time_out)
@@ -72,7 +78,7 @@ class Channel(asyncio.Protocol):
             self._transport.close()
 
     def abandon(self) -> None:
-        """Without a farewell, which over TLS would still be waited for when all else has ended: nobody wants an answer."""
+        """Closes without a farewell, which over TLS would be waited for when all else has ended: nobody wants an answer."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -101,7 +107,7 @@ class Channel(asyncio.Protocol):
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _finish(self, answer: Answer) -> None:
+    def _finish(self, answer: HttpAnswer) -> None:
         if self._waiting is None or self._waiting.done():
             self._fail(BadAnswer("an answer that nobody asked for"))
             return
@@ -135,7 +141,7 @@ class ChannelPool:
 
     async def exchange(
         self, request: bytes, timeout: float, connect_timeout: float, longest_body: int = LONGEST_BODY
-    ) -> Answer:
+    ) -> HttpAnswer:
         """NotSent when there is no connection in time; other OSErrors and TimeoutError when the request may have arrived."""
         # Not the loop's clock, which may stand still while the loop does: nothing is written when the time is over.
         end = monotonic() + timeout
@@ -149,7 +155,7 @@ class ChannelPool:
             self._release(channel)
 
     def close(self) -> None:
-        """Of those in use, each when its request is done."""
+        """Closes all connections; of those in use, each when its request is done."""
         self._most = 0
         for channel in self._idle:
             channel.abandon()
@@ -170,7 +176,7 @@ class ChannelPool:
         return await self._connect(timeout)
 
     async def _wait_for_one(self, timeout: float) -> Channel | None:
-        """None: the caller may open a new one."""
+        """A channel that became free; None: the caller may open a new one."""
         place: asyncio.Future[Channel | None] = asyncio.get_running_loop().create_future()
         self._queue.append(place)
         try:
@@ -222,7 +228,7 @@ class ChannelPool:
         self._pass_on(channel)
 
     def _pass_on(self, channel: Channel | None) -> None:
-        """To the first in the queue: a free channel, or the right to open one."""
+        """Gives the first in the queue a free channel, or the right to open one."""
         while self._queue:
             place = self._queue.popleft()
             if not place.done():
@@ -232,3 +238,19 @@ class ChannelPool:
             self._open -= 1
         else:
             self._idle.append(channel)
+
+
+def probe_when_silent(descriptor: int) -> None:
+    """Lets the operating system notice within a minute that the other end of a connection has vanished without a word. For
+    streams, whose silence says nothing."""
+    options = {
+        "TCP_KEEPIDLE": PROBE_SECONDS,
+        "TCP_KEEPINTVL": UNANSWERED_SECONDS - PROBE_SECONDS,
+        "TCP_USER_TIMEOUT": UNANSWERED_SECONDS * 1000,
+    }
+    # Not every event loop lets one set options on the socket that it shows; a copy of the descriptor always does.
+    with socket.socket(fileno=os.dup(descriptor)) as copy:
+        copy.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in options.items():
+            if hasattr(socket, name):
+                copy.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)

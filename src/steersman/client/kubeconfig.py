@@ -3,8 +3,9 @@
 
     files ─► merged (`kubeconfig_files`) ─► context ─► cluster: address, TLS, proxy
                                                 └────► user: credentials (`kubeconfig_user`)
+    a pod without a kubeconfig ─► address from the environment, token and authority from files that the kubelet keeps fresh
 
-The command line calls `connect`; a pod without a kubeconfig ends up in `in_cluster`.
+The command line calls `connect`.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
-from steersman.client import in_cluster
+from steersman.client.auth.credentials import HOLDS_CONTROL, TokenFile, is_header_value
 from steersman.client.auth.exec_plugin import ClusterInfo
-from steersman.client.connection import Connection, environment_proxy, fault_of_address
-from steersman.client.header_values import HOLDS_CONTROL, is_header_value
-from steersman.client.kubeconfig_files import Entry, Merged, read
-from steersman.client.kubeconfig_types import Cluster, Context, User
+from steersman.client.connection import Connection, TlsSettings, environment_proxy, fault_of_address
+from steersman.client.foreign_input import LONGEST_SECRET, read_file
+from steersman.client.kubeconfig_files import (
+    KubeconfigCluster,
+    KubeconfigContext,
+    KubeconfigEntry,
+    KubeconfigUser,
+    MergedKubeconfig,
+    read,
+)
 from steersman.client.kubeconfig_user import credentials_of
-from steersman.client.timing import Timing
-from steersman.client.tls import TlsSettings
+from steersman.client.pacing import Timing
 from steersman.errors import InputError
 from steersman.redaction import hide_passwords
 
@@ -34,11 +40,14 @@ VARIABLE: Final = "KUBECONFIG"
 NO_CLUSTER: Final = "no cluster is configured"
 HOW_TO_CONFIGURE: Final = "use --kubeconfig, --master or the environment variable KUBECONFIG"
 DEFAULT_NAMESPACE: Final = "default"
+SERVICE_HOST: Final = "KUBERNETES_SERVICE_HOST"
+SERVICE_PORT: Final = "KUBERNETES_SERVICE_PORT"
+SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
-    """What a user may say on the command line; "" where nothing was said."""
+class ClusterChoice:
+    """The cluster that a user names on the command line; "" where nothing was said."""
 
     kubeconfig: str = ""
     context: str = ""
@@ -47,48 +56,50 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class ChosenCluster:
     """A connection, and the namespace that the context prefers."""
 
     connection: Connection
     namespace: str = DEFAULT_NAMESPACE
 
 
-def connect(choice: Choice, environment: Mapping[str, str], timing: Timing | None = None) -> Target:
+def connect(choice: ClusterChoice, environment: Mapping[str, str], timing: Timing | None = None) -> ChosenCluster:
     """The kubeconfig that was named, else the cluster around the pod, else the usual files; InputError if none is usable."""
     timing = timing or Timing()
     if choice.kubeconfig:
-        return _target(read([Path(choice.kubeconfig)], must_exist=True), choice, environment, timing)
+        return _chosen_cluster(read([Path(choice.kubeconfig)], must_exist=True), choice, environment, timing)
     if choice.master and not choice.context:
-        return Target(_of_master(choice.master, environment))
-    if not choice.context and in_cluster.is_available(environment):
-        return Target(in_cluster.connection(environment), in_cluster.namespace())
+        return ChosenCluster(_of_master(choice.master, environment))
+    if not choice.context and is_in_cluster(environment):
+        return ChosenCluster(in_cluster_connection(environment), in_cluster_namespace())
     merged = read(usual_files(environment), must_exist=False)
     if not merged.files:
         raise InputError(NO_CLUSTER, hint=HOW_TO_CONFIGURE)
-    return _target(merged, choice, environment, timing)
+    return _chosen_cluster(merged, choice, environment, timing)
 
 
 def usual_files(environment: Mapping[str, str]) -> list[Path]:
-    """Those of KUBECONFIG, else the one in the home directory."""
+    """The files that KUBECONFIG names, else the one in the home directory."""
     named = [Path(part).expanduser() for part in environment.get(VARIABLE, "").split(os.pathsep) if part]
     home = Path(environment.get("HOME") or "~").expanduser()
     return list(dict.fromkeys(named)) or [home / ".kube" / "config"]
 
 
-def _target(merged: Merged, choice: Choice, environment: Mapping[str, str], timing: Timing) -> Target:
+def _chosen_cluster(
+    merged: MergedKubeconfig, choice: ClusterChoice, environment: Mapping[str, str], timing: Timing
+) -> ChosenCluster:
     context = _context(merged, choice.context)
     cluster = _named(merged.clusters, context.value.cluster, context, "cluster")
-    user = Entry(User(), context.file, context.field)
+    user = KubeconfigEntry(KubeconfigUser(), context.file, context.field)
     if context.value.user:
         user = _named(merged.users, context.value.user, context, "user")
     server, tls = _server(cluster, choice.master), _tls(cluster)
     proxy = _proxy(cluster, server, environment)
     credentials = credentials_of(user, ClusterInfo(server, tls, proxy), timing, environment)
-    return Target(Connection(server, tls, credentials, proxy), context.value.namespace or DEFAULT_NAMESPACE)
+    return ChosenCluster(Connection(server, tls, credentials, proxy), context.value.namespace or DEFAULT_NAMESPACE)
 
 
-def _context(merged: Merged, wanted: str) -> Entry[Context]:
+def _context(merged: MergedKubeconfig, wanted: str) -> KubeconfigEntry[KubeconfigContext]:
     name = wanted or merged.current_context
     file = str(merged.files[0])
     choices = f"use one of: {', '.join(sorted(merged.contexts))}" if merged.contexts else "add a context"
@@ -100,14 +111,16 @@ def _context(merged: Merged, wanted: str) -> Entry[Context]:
     return found
 
 
-def _named(entries: Mapping[str, Entry[T]], name: str, context: Entry[Context], part: str) -> Entry[T]:
+def _named(
+    entries: Mapping[str, KubeconfigEntry[T]], name: str, context: KubeconfigEntry[KubeconfigContext], part: str
+) -> KubeconfigEntry[T]:
     found = entries.get(name)
     if found is None:
         raise context.error(f"names a {part} that is not there", part, value=name)
     return found
 
 
-def _server(cluster: Entry[Cluster], master: str) -> str:
+def _server(cluster: KubeconfigEntry[KubeconfigCluster], master: str) -> str:
     """An address without a scheme is one of HTTPS if anything is said about certificates."""
     value, server = cluster.value, master or cluster.value.server
     if not server:
@@ -126,11 +139,11 @@ def _server(cluster: Entry[Cluster], master: str) -> str:
 
 
 def _of_master(master: str, environment: Mapping[str, str]) -> Connection:
-    server = _server(Entry(Cluster(), Path("--master"), "master"), master)
+    server = _server(KubeconfigEntry(KubeconfigCluster(), Path("--master"), "master"), master)
     return Connection(server, proxy=environment_proxy(server, environment))
 
 
-def _tls(cluster: Entry[Cluster]) -> TlsSettings:
+def _tls(cluster: KubeconfigEntry[KubeconfigCluster]) -> TlsSettings:
     value = cluster.value
     authority = cluster.content(value.certificate_authority_data, value.certificate_authority, "certificate-authority")
     if value.insecure_skip_tls_verify and authority:
@@ -142,9 +155,39 @@ def _tls(cluster: Entry[Cluster]) -> TlsSettings:
     return TlsSettings(authority, value.insecure_skip_tls_verify, value.tls_server_name)
 
 
-def _proxy(cluster: Entry[Cluster], server: str, environment: Mapping[str, str]) -> str:
+def _proxy(cluster: KubeconfigEntry[KubeconfigCluster], server: str, environment: Mapping[str, str]) -> str:
     proxy = cluster.value.proxy_url
     if proxy and fault_of_address(proxy):
         shown = hide_passwords(proxy)
         raise cluster.error("is not a proxy that can be used", "proxy-url", value=shown, hint="use an HTTP proxy")
     return proxy or environment_proxy(server, environment)
+
+
+# -- the cluster around a pod ------------------------------------------------------------------------------------------
+
+
+def is_in_cluster(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> bool:
+    """Whether this is a pod with a service account."""
+    return bool(environment.get(SERVICE_HOST) and environment.get(SERVICE_PORT)) and (folder / "token").exists()
+
+
+def in_cluster_connection(environment: Mapping[str, str], folder: Path = SERVICE_ACCOUNT) -> Connection:
+    """The API server of the cluster around this pod. InputError when its authority cannot be read."""
+    host, authority = environment[SERVICE_HOST], folder / "ca.crt"
+    address = f"[{host}]" if ":" in host else host
+    try:
+        settings = TlsSettings(read_file(authority, LONGEST_SECRET))
+    except (OSError, ValueError) as cause:
+        raise InputError(f"the cluster's authority cannot be read: {cause}", file=str(authority)) from cause
+    server = f"https://{address}:{environment[SERVICE_PORT]}"
+    if fault := fault_of_address(server):
+        raise InputError(fault, object="environment", field=f"{SERVICE_HOST}, {SERVICE_PORT}", value=server)
+    return Connection(server, settings, TokenFile(folder / "token"))
+
+
+def in_cluster_namespace(folder: Path = SERVICE_ACCOUNT) -> str:
+    """The namespace of this pod."""
+    try:
+        return (folder / "namespace").read_text("utf-8").strip() or "default"
+    except (OSError, UnicodeDecodeError):
+        return "default"

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kubeconfig files, read and merged: for every name, and for the current context, the first file that has it counts.
 
-`kubeconfig` makes a connection of what comes out; every entry remembers its file, for relative paths and for complaints.
+`kubeconfig` makes a connection of what comes out; every entry remembers its file, for relative paths and for complaints. Only
+what a client without a terminal needs is read; other fields are ignored.
 """
 
 from __future__ import annotations
@@ -12,16 +13,109 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
+import msgspec
+
 from steersman.api import codec, yaml_documents
-from steersman.client.bounded_files import LONGEST_KUBECONFIG, LONGEST_SECRET, read_file
-from steersman.client.kubeconfig_types import Cluster, Context, Kubeconfig, User
+from steersman.client.foreign_input import LONGEST_KUBECONFIG, LONGEST_SECRET, read_file
 from steersman.errors import InputError
 
 T = TypeVar("T")
 
 
+# -- as the file is written --------------------------------------------------------------------------------------------
+
+
+def _kebab(name: str) -> str:
+    return name.replace("_", "-")
+
+
+class KubeconfigCluster(msgspec.Struct, frozen=True, rename=_kebab):
+    server: str = ""
+    tls_server_name: str = ""
+    insecure_skip_tls_verify: bool = False
+    certificate_authority: str = ""
+    certificate_authority_data: str = ""
+    proxy_url: str = ""
+
+
+class ExecEnvironment(msgspec.Struct, frozen=True):
+    name: str = ""
+    value: str = ""
+
+
+class Exec(msgspec.Struct, frozen=True, rename="camel"):
+    """A program that hands out credentials."""
+
+    command: str = ""
+    args: tuple[str, ...] = ()
+    env: tuple[ExecEnvironment, ...] = ()
+    api_version: str = ""
+    install_hint: str = ""
+    provide_cluster_info: bool = False
+    interactive_mode: str = ""
+
+
+class AuthProvider(msgspec.Struct, frozen=True):
+    name: str = ""
+    config: dict[str, str] = {}
+
+
+class _UserFields(msgspec.Struct, frozen=True, rename=_kebab):
+    client_certificate: str = ""
+    client_certificate_data: str = ""
+    client_key: str = ""
+    client_key_data: str = ""
+    token: str = ""
+    username: str = ""
+    password: str = ""
+    as_uid: str = ""
+    as_groups: tuple[str, ...] = ()
+    as_user_extra: dict[str, tuple[str, ...]] = {}
+    auth_provider: AuthProvider | None = None
+    exec: Exec | None = None
+
+
+class KubeconfigUser(_UserFields, frozen=True, rename={"token_file": "tokenFile", "as_user": "as"}):
+    token_file: str = ""
+    as_user: str = ""
+
+
+class KubeconfigContext(msgspec.Struct, frozen=True):
+    cluster: str = ""
+    user: str = ""
+    namespace: str = ""
+
+
+class NamedCluster(msgspec.Struct, frozen=True):
+    name: str = ""
+    cluster: KubeconfigCluster = KubeconfigCluster()
+
+
+class NamedUser(msgspec.Struct, frozen=True):
+    name: str = ""
+    user: KubeconfigUser = KubeconfigUser()
+
+
+class NamedContext(msgspec.Struct, frozen=True):
+    name: str = ""
+    context: KubeconfigContext = KubeconfigContext()
+
+
+class Kubeconfig(msgspec.Struct, frozen=True, rename=_kebab):
+    """One file."""
+
+    kind: str = ""
+    current_context: str = ""
+    clusters: tuple[NamedCluster, ...] = ()
+    users: tuple[NamedUser, ...] = ()
+    contexts: tuple[NamedContext, ...] = ()
+
+
+# -- read and merged ---------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
-class Entry(Generic[T]):
+class KubeconfigEntry(Generic[T]):
     """Something that a file says, and where it says so."""
 
     value: T
@@ -30,11 +124,11 @@ class Entry(Generic[T]):
     field: str
 
     def path(self, text: str) -> Path:
-        """Of a file that the entry names: relative to the kubeconfig."""
+        """The path of a file that the entry names: relative to the kubeconfig."""
         return self.file.parent / Path(text).expanduser()
 
     def content(self, data: str, file: str, part: str) -> bytes:
-        """Of a part that exists as data, which win, and as the name of a file; b"" when neither is given."""
+        """The content of a part that exists as data, which win, and as the name of a file; b"" when neither is given."""
         if data:
             return self.decoded(data, f"{part}-data")
         if not file:
@@ -59,29 +153,29 @@ class Entry(Generic[T]):
 
 
 @dataclass(slots=True)
-class Merged:
+class MergedKubeconfig:
     """All files together."""
 
     files: list[Path] = field(default_factory=list)
     current_context: str = ""
-    clusters: dict[str, Entry[Cluster]] = field(default_factory=dict)
-    users: dict[str, Entry[User]] = field(default_factory=dict)
-    contexts: dict[str, Entry[Context]] = field(default_factory=dict)
+    clusters: dict[str, KubeconfigEntry[KubeconfigCluster]] = field(default_factory=dict)
+    users: dict[str, KubeconfigEntry[KubeconfigUser]] = field(default_factory=dict)
+    contexts: dict[str, KubeconfigEntry[KubeconfigContext]] = field(default_factory=dict)
 
     def add(self, file: Path, content: Kubeconfig) -> None:
         self.files.append(file)
         self.current_context = self.current_context or content.current_context
         for index, cluster in enumerate(content.clusters):
-            self.clusters.setdefault(cluster.name, Entry(cluster.cluster, file, f"clusters[{index}].cluster"))
+            self.clusters.setdefault(cluster.name, KubeconfigEntry(cluster.cluster, file, f"clusters[{index}].cluster"))
         for index, user in enumerate(content.users):
-            self.users.setdefault(user.name, Entry(user.user, file, f"users[{index}].user"))
+            self.users.setdefault(user.name, KubeconfigEntry(user.user, file, f"users[{index}].user"))
         for index, context in enumerate(content.contexts):
-            self.contexts.setdefault(context.name, Entry(context.context, file, f"contexts[{index}].context"))
+            self.contexts.setdefault(context.name, KubeconfigEntry(context.context, file, f"contexts[{index}].context"))
 
 
-def read(files: Iterable[Path], *, must_exist: bool) -> Merged:
+def read(files: Iterable[Path], *, must_exist: bool) -> MergedKubeconfig:
     """InputError for a file that cannot be used, and for a missing one if it must exist."""
-    merged = Merged()
+    merged = MergedKubeconfig()
     for file in files:
         if must_exist or file.exists():
             merged.add(file, _read(file))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from steersman.client.auth.credentials import (
+    HOLDS_CONTROL,
     Anonymous,
     CertificateFiles,
     Combined,
@@ -16,15 +17,14 @@ from steersman.client.auth.credentials import (
     Fixed,
     Headers,
     TokenFile,
+    escaped_header_key,
+    is_header_value,
 )
-from steersman.client.auth.exec_plugin import ClusterInfo, ExecPlugin, Program
+from steersman.client.auth.exec_plugin import ClusterInfo, CredentialProgram, ExecPlugin
 from steersman.client.auth.oidc import OidcProvider, OidcSettings
-from steersman.client.connection import fault_of_address
-from steersman.client.header_values import HOLDS_CONTROL, escaped_header_key, is_header_value
-from steersman.client.kubeconfig_files import Entry
-from steersman.client.kubeconfig_types import AuthProvider, Exec, User
-from steersman.client.timing import Timing
-from steersman.client.tls import TlsSettings
+from steersman.client.connection import TlsSettings, fault_of_address
+from steersman.client.kubeconfig_files import AuthProvider, Exec, KubeconfigEntry, KubeconfigUser
+from steersman.client.pacing import Timing
 from steersman.redaction import hide_passwords
 
 OIDC: Final = "oidc"
@@ -33,7 +33,7 @@ INTERACTIVE_MODES: Final = ("", "Never", "IfAvailable")
 
 
 def credentials_of(
-    user: Entry[User], cluster: ClusterInfo, timing: Timing, environment: Mapping[str, str]
+    user: KubeconfigEntry[KubeconfigUser], cluster: ClusterInfo, timing: Timing, environment: Mapping[str, str]
 ) -> Credentials:
     """InputError for what contradicts itself or cannot be used."""
     value = user.value
@@ -52,7 +52,7 @@ def credentials_of(
     return parts[0] if len(parts) == 1 else Combined(parts)
 
 
-def _certificate(user: Entry[User]) -> list[Credentials]:
+def _certificate(user: KubeconfigEntry[KubeconfigUser]) -> list[Credentials]:
     value = user.value
     certificate = _source(user, value.client_certificate_data, value.client_certificate, "client-certificate")
     key = _source(user, value.client_key_data, value.client_key, "client-key")
@@ -65,7 +65,7 @@ def _certificate(user: Entry[User]) -> list[Credentials]:
     return [CertificateFiles(certificate, key)]
 
 
-def _source(user: Entry[User], data: str, file: str, part: str) -> Path | bytes | None:
+def _source(user: KubeconfigEntry[KubeconfigUser], data: str, file: str, part: str) -> Path | bytes | None:
     """Data win. A file must be there now, and is looked at again later."""
     if data:
         return user.decoded(data, f"{part}-data")
@@ -75,7 +75,7 @@ def _source(user: Entry[User], data: str, file: str, part: str) -> Path | bytes 
     return user.path(file)
 
 
-def _secret(user: Entry[User]) -> list[Credentials]:
+def _secret(user: KubeconfigEntry[KubeconfigUser]) -> list[Credentials]:
     value = user.value
     has_token, has_password = bool(value.token or value.token_file), bool(value.username or value.password)
     if has_token and has_password:
@@ -91,7 +91,7 @@ def _secret(user: Entry[User]) -> list[Credentials]:
     return [Fixed.password(value.username, value.password)] if has_password else []
 
 
-def _program(user: Entry[User], its: Exec) -> Program:
+def _program(user: KubeconfigEntry[KubeconfigUser], its: Exec) -> CredentialProgram:
     if not its.command:
         raise user.error("is missing", "exec.command")
     if its.api_version not in EXEC_VERSIONS:
@@ -102,10 +102,12 @@ def _program(user: Entry[User], its: Exec) -> Program:
         raise user.error("needs a terminal, which there is none of", "exec.interactiveMode", value=its.interactive_mode)
     command = str(user.path(its.command)) if "/" in its.command else its.command
     variables = {variable.name: variable.value for variable in its.env}
-    return Program((command, *its.args), variables, its.api_version, its.install_hint, its.provide_cluster_info)
+    return CredentialProgram(
+        (command, *its.args), variables, its.api_version, its.install_hint, its.provide_cluster_info
+    )
 
 
-def _oidc(user: Entry[User], provider: AuthProvider) -> OidcSettings:
+def _oidc(user: KubeconfigEntry[KubeconfigUser], provider: AuthProvider) -> OidcSettings:
     if provider.name != OIDC:
         raise user.error("is not supported", "auth-provider.name", value=provider.name, hint='use "oidc", or exec')
     config = provider.config
@@ -132,8 +134,9 @@ def _oidc(user: Entry[User], provider: AuthProvider) -> OidcSettings:
     )
 
 
-def _impersonation(user: Entry[User]) -> Headers:
-    """As client-go writes them: keys of `as-user-extra` are escaped, values must be fit for a header as they are."""
+def _impersonation(user: KubeconfigEntry[KubeconfigUser]) -> Headers:
+    """The headers that impersonate another user, as client-go writes them: keys of `as-user-extra` are escaped, values must be
+    fit for a header as they are."""
     value = user.value
     if not value.as_user:
         if value.as_uid or value.as_groups or value.as_user_extra:

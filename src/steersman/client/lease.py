@@ -4,6 +4,7 @@
     acquire ─► lead, renewing ─► lead returns, or is cancelled ─► release
                   └────────────► cannot renew, or another holds it ─► LeaseLost
 
+`Lease` is the object of coordination.k8s.io/v1, `HttpLease` reads and writes it, `LeaderElection` is one candidate.
 Whether a lease has ended is judged by one's own monotonic clock since it last changed; the times in the lease are for people.
 The composition root gives `lead`, the work of a leader; it has ended when the lease is released or `LeaseLost` is raised.
 Until when the leader may write is published in a `fence.WriteFence`, which is shut before anybody else may lead.
@@ -16,16 +17,18 @@ import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, Final
+from typing import Any, ClassVar, Final, Protocol
 
 import msgspec
 
-from steersman.api import timestamps
+from steersman import api
+from steersman.api import Int32, Object, Struct, codec, timestamps
+from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError
 from steersman.client.fence import WriteFence
-from steersman.client.lease_api import LeaseApi
-from steersman.client.lease_types import Lease, LeaseSpec
-from steersman.client.timing import Timing
+from steersman.client.foreign_input import decode_foreign
+from steersman.client.pacing import Timing
+from steersman.client.transport import Transport
 from steersman.errors import InputError, SteersmanError
 
 logger = logging.getLogger(__name__)
@@ -35,13 +38,82 @@ LOST: Final = "leaderelection lost"
 RELEASED_SECONDS: Final = 1
 
 
+class LeaseSpec(Struct, frozen=True):
+    """The spec of a lease. Times have microseconds; a lease that nobody holds has no holder."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: Int32 = 0
+    acquire_time: str | None = None
+    renew_time: str | None = None
+    lease_transitions: Int32 = 0
+    strategy: str | None = None
+    preferred_holder: str | None = None
+
+
+class Lease(Object, frozen=True):
+    """Who may act, and until when."""
+
+    KIND: ClassVar[str] = "Lease"
+    API_VERSION: ClassVar[str] = "coordination.k8s.io/v1"
+    PLURAL: ClassVar[str] = "leases"
+
+    spec: LeaseSpec = LeaseSpec()
+
+
+class LeaseApi(Protocol):
+    """One lease. Everything may raise `ClientError`; a write onto another version than the one that was read does."""
+
+    async def get(self) -> Lease | None:
+        """The lease; None: there is none yet."""
+
+    async def create(self, lease: Lease) -> Lease:
+        """The lease as the server stored it."""
+
+    async def update(self, lease: Lease) -> Lease:
+        """The lease as the server stored it."""
+
+
+class HttpLease:
+    """The lease on an API server. `timeout` is the most that one request may take."""
+
+    def __init__(self, transport: Transport, namespace: str, name: str, timeout: float) -> None:
+        self._transport = transport
+        self._namespace = namespace
+        self._path = paths.item(Lease, name, namespace)
+        self._name = name
+        self._timeout = timeout
+
+    async def get(self) -> Lease | None:
+        try:
+            answer = await self._transport.request("GET", self._path, timeout=self._timeout)
+        except ApiError as refusal:
+            if refusal.is_not_found:
+                return None
+            raise
+        return decode_foreign(answer.body, Lease, "the lease")
+
+    async def create(self, lease: Lease) -> Lease:
+        named = Lease(metadata=api.ObjectMeta(name=self._name, namespace=self._namespace), spec=lease.spec)
+        return await self._write("POST", paths.collection(Lease, self._namespace), named)
+
+    async def update(self, lease: Lease) -> Lease:
+        return await self._write("PUT", self._path, lease)
+
+    async def _write(self, method: str, path: str, lease: Lease) -> Lease:
+        answer = await self._transport.request(method, path, body=codec.encode(lease), timeout=self._timeout)
+        return decode_foreign(answer.body, Lease, "the lease")
+
+
+# -- the election ------------------------------------------------------------------------------------------------------
+
+
 class LeaseLost(SteersmanError):
     """Somebody else may act now."""
 
 
 @dataclass(frozen=True, slots=True)
 class ElectionSettings:
-    """In seconds, with kube-scheduler's defaults. InputError for values that cannot work."""
+    """Times of an election in seconds, with kube-scheduler's defaults. InputError for values that cannot work."""
 
     identity: str
     lease_duration: float = 15.0
@@ -64,7 +136,7 @@ class ElectionSettings:
         return self.renew_deadline / 2
 
 
-class _Outcome(Enum):
+class _AttemptOutcome(Enum):
     HELD = auto()
     HELD_BY_ANOTHER = auto()
     UNKNOWN = auto()
@@ -138,7 +210,7 @@ class LeaderElection:
         await self._release()
 
     async def _acquire(self) -> None:
-        while await self._attempt(self._settings.attempt_seconds) is not _Outcome.HELD:
+        while await self._attempt(self._settings.attempt_seconds) is not _AttemptOutcome.HELD:
             await self._timing.sleep(self._timing.jittered(self._settings.retry_period, JITTER))
 
     async def _lead(self, lead: Callable[[], Coroutine[Any, Any, None]]) -> bool:
@@ -168,13 +240,13 @@ class LeaderElection:
         end = clock.monotonic() + settings.renew_deadline
         while (left := end - clock.monotonic()) > 0:
             outcome = await self._attempt(min(left, settings.attempt_seconds))
-            if outcome is not _Outcome.UNKNOWN:
-                return outcome is _Outcome.HELD
+            if outcome is not _AttemptOutcome.UNKNOWN:
+                return outcome is _AttemptOutcome.HELD
             await self._timing.sleep(min(settings.retry_period, max(end - clock.monotonic(), 0.0)))
         return False
 
     async def _release(self) -> None:
-        """So that others need not wait until the lease ends. If that fails they do."""
+        """Gives the lease back, so that others need not wait until it ends. If that fails they do."""
         try:
             async with asyncio.timeout(self._settings.attempt_seconds):
                 while self.leader == self._settings.identity and not await self._given_back():
@@ -205,17 +277,17 @@ class LeaderElection:
 
     # -- one attempt -------------------------------------------------------------------------------------------------
 
-    async def _attempt(self, seconds: float) -> _Outcome:
+    async def _attempt(self, seconds: float) -> _AttemptOutcome:
         try:
             async with asyncio.timeout(seconds):
                 outcome = await self._take()
         except (SteersmanError, TimeoutError) as failure:
             logger.info("the lease cannot be taken: %s", failure or f"no answer within {seconds:g} seconds")
-            outcome = _Outcome.UNKNOWN
+            outcome = _AttemptOutcome.UNKNOWN
         self._report()
         return outcome
 
-    async def _take(self) -> _Outcome:
+    async def _take(self) -> _AttemptOutcome:
         """First onto the version that is known, if that was one's own; else onto what the server has."""
         if self.is_leading and self._lease is not None:
             try:
@@ -230,10 +302,10 @@ class LeaderElection:
         if self._lease != found:
             self._lease, self._since = found, self._timing.clock.monotonic()
         if found.spec.holder_identity not in ("", self._settings.identity) and self._is_valid():
-            return _Outcome.HELD_BY_ANOTHER
+            return _AttemptOutcome.HELD_BY_ANOTHER
         return await self._write(found)
 
-    async def _write(self, lease: Lease) -> _Outcome:
+    async def _write(self, lease: Lease) -> _AttemptOutcome:
         """The lease counts from before the request: others may see it as soon as it arrives."""
         began = self._timing.clock.monotonic()
         return self._hold(await self._leases.update(msgspec.structs.replace(lease, spec=self._spec(lease.spec))), began)
@@ -254,11 +326,11 @@ class LeaderElection:
             return msgspec.structs.replace(own, acquire_time=old.acquire_time, lease_transitions=old.lease_transitions)
         return msgspec.structs.replace(own, lease_transitions=old.lease_transitions + 1)
 
-    def _hold(self, lease: Lease, since: float) -> _Outcome:
+    def _hold(self, lease: Lease, since: float) -> _AttemptOutcome:
         """The lease is one's own, counted from `since`."""
         self._lease, self._since = lease, since
         self.fence.extend(since + min(self._settings.renew_deadline, lease.spec.lease_duration_seconds))
-        return _Outcome.HELD
+        return _AttemptOutcome.HELD
 
     def _is_valid(self) -> bool:
         if self._lease is None:

@@ -17,13 +17,12 @@ import msgspec
 from steersman import api
 from steersman.api import codec
 from steersman.client import paths
-from steersman.client import unreadable as unreadables
-from steersman.client.api_status import from_status
 from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
-from steersman.client.originals import Originals
-from steersman.client.timing import Timing
+from steersman.client.foreign_input import error_from_status
+from steersman.client.pacing import Timing
+from steersman.client.raw_objects import RawObjects
+from steersman.client.set_aside import Unreadable
 from steersman.client.transport import Transport
-from steersman.client.unreadable import Unreadable
 from steersman.errors import InputError
 
 T = TypeVar("T", bound=api.Object)
@@ -45,13 +44,17 @@ UNREADABLE_AT_ONCE: Final = 16
 """After so many unreadable objects of a list others may run: finding out what is wrong takes a while."""
 
 
-class _ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "next_page": "continue"}):
+class ListMeta(msgspec.Struct, rename={"resource_version": "resourceVersion", "next_page": "continue"}):
+    """The version at which a list was made, and where its next page begins."""
+
     resource_version: str | None = None
     next_page: str | None = None
 
 
-class _Page(msgspec.Struct):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+class ListPage(msgspec.Struct):
+    """A page of a list; its objects have not been decoded."""
+
+    metadata: ListMeta = msgspec.field(default_factory=ListMeta)
     items: list[msgspec.Raw] | None = None
 
 
@@ -70,7 +73,7 @@ class Listing(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Change(Generic[T]):
+class WatchedChange(Generic[T]):
     """One line of a watch: ADDED, MODIFIED, DELETED, or a BOOKMARK, whose object has nothing but a version."""
 
     type: str
@@ -86,10 +89,10 @@ class ListWatch(Generic[T]):
         kind: type[T],
         timing: Timing,
         field_selector: str = "",
-        originals: Originals | None = None,
+        raw_objects: RawObjects | None = None,
     ) -> None:
         self.kind = kind
-        self._originals = originals if originals is not None and originals.keeps(kind) else None
+        self._raw_objects = raw_objects if raw_objects is not None and raw_objects.keeps(kind) else None
         self._transport = transport
         self._timing = timing
         self._path = paths.collection(kind)
@@ -104,8 +107,8 @@ class ListWatch(Generic[T]):
                 raise
             return await self._list(0)
 
-    async def watch(self, resource_version: str) -> AsyncGenerator[Change[T], None]:
-        """What happens after the version. Ends when the server ends it; ApiError also for an ERROR line."""
+    async def watch(self, resource_version: str) -> AsyncGenerator[WatchedChange[T], None]:
+        """The changes after the version. Ends when the server ends it; ApiError also for an ERROR line."""
         seconds = int(self._timing.jittered(WATCH_SECONDS, 1.0))
         query = {
             **self._selection,
@@ -120,8 +123,8 @@ class ListWatch(Generic[T]):
 
     async def _list(self, page: int) -> Listing[T]:
         listing: Listing[T] = Listing()
-        if self._originals is not None:
-            self._originals.forget_all(self.kind)
+        if self._raw_objects is not None:
+            self._raw_objects.forget_all(self.kind)
         query = {**self._selection, "limit": str(page)} if page else dict(self._selection)
         empty_pages = 0
         while True:
@@ -135,9 +138,9 @@ class ListWatch(Generic[T]):
                 raise ConnectionFailed(f"GET {self._path}: {NO_END}", may_have_arrived=True)
             query["continue"] = metadata.next_page
 
-    async def _add_page(self, listing: Listing[T], body: bytes) -> _ListMeta:
+    async def _add_page(self, listing: Listing[T], body: bytes) -> ListMeta:
         try:
-            page = codec.decode(body, _Page)
+            page = codec.decode(body, ListPage)
         except InputError as cause:
             raise ConnectionFailed(
                 f"GET {self._path}: the list cannot be read: {cause}", may_have_arrived=True
@@ -153,25 +156,25 @@ class ListWatch(Generic[T]):
         listing.resource_version = page.metadata.resource_version or ""
         return page.metadata
 
-    def _change(self, line: bytes) -> Change[T]:
+    def _change(self, line: bytes) -> WatchedChange[T]:
         try:
             event = codec.decode(line, _Line)
         except InputError as cause:
             raise UnreadableLine(f"GET {self._path}: a line cannot be read: {cause}", may_have_arrived=True) from cause
         if event.type == ERROR:
-            raise from_status(event.object)
+            raise error_from_status(event.object)
         obj = self._object(event.object, is_named=event.type != BOOKMARK)
-        if event.type == DELETED and self._originals is not None and not isinstance(obj, Unreadable):
-            self._originals.forget(obj)
-        return Change(event.type, obj)
+        if event.type == DELETED and self._raw_objects is not None and not isinstance(obj, Unreadable):
+            self._raw_objects.forget(obj)
+        return WatchedChange(event.type, obj)
 
     def _object(self, raw: msgspec.Raw, is_named: bool = True) -> T | Unreadable:
         try:
             obj = codec.decode(raw, self.kind)
             if is_named and not obj.metadata.name:
                 raise InputError("is missing", field="metadata.name")
-            if self._originals is not None:
-                self._originals.remember(obj, raw)
+            if self._raw_objects is not None:
+                self._raw_objects.remember(obj, raw)
         except InputError as cause:
-            return unreadables.from_text(raw, self.kind, str(cause))
+            return Unreadable.from_text(raw, self.kind, str(cause))
         return obj

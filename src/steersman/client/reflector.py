@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One kind of objects, kept equal to what the API server has: lists, then watches, and lists again when it must.
 
-    list ─► replace ─► watch ─► changed, deleted ─► ear (`ingest`)
+    list ─► replace ─► watch ─► changed, deleted ─► sink (`ingest`)
       ▲                  └─ cut: watch again from the last version
       └──── 410 Gone, errors of the server ──┘
 
 `informers` runs one per kind. Never gives up: what goes wrong is logged, remembered, and tried again after a pause. An object
-that cannot be used, because it cannot be read or because the ear fails, is `set_aside`, and its last good version stays.
+that cannot be used, because it cannot be read or because the sink fails, is `set_aside`, and its last good version stays.
 """
 
 from __future__ import annotations
@@ -17,15 +17,12 @@ from contextlib import aclosing
 from typing import Final, Generic, TypeVar
 
 from steersman import api
-from steersman.client import unreadable as unreadables
 from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
-from steersman.client.list_watch import BOOKMARK, DELETED, UNREADABLE_AT_ONCE, Change, Listing, ListWatch
-from steersman.client.retry import Backoff, Pauses
-from steersman.client.set_aside import SetAside
-from steersman.client.timing import Timing
-from steersman.client.unreadable import Unreadable
+from steersman.client.list_watch import BOOKMARK, DELETED, UNREADABLE_AT_ONCE, Listing, ListWatch, WatchedChange
+from steersman.client.pacing import Backoff, Pauses, Timing
+from steersman.client.set_aside import SetAside, Unreadable, stand_in
 from steersman.errors import SteersmanError
-from steersman.framework.watching import Ear
+from steersman.framework.watching import EventSink
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 
 logger = logging.getLogger(__name__)
@@ -35,7 +32,7 @@ T = TypeVar("T", bound=api.Object)
 OPTIONAL_GROUPS: Final = frozenset({"resource.k8s.io"})
 """API groups that a server need not have. Without any other one, pods would be placed by half of the rules."""
 INGEST: Final = "ingest"
-"""Where an ear fails, for `InternalErrors`."""
+"""Where a sink fails, for `InternalErrors`."""
 ABSENT_SECONDS: Final = 60.0
 """After so long a missing API group is looked for again."""
 SHORT_SECONDS: Final = 1.0
@@ -50,12 +47,12 @@ def may_be_absent(kind: type[api.Object]) -> bool:
 
 
 class Reflector(Generic[T]):
-    """See the module's text."""
+    """Follows the objects of one kind, and tells the sink."""
 
     def __init__(
         self,
         source: ListWatch[T],
-        ear: Ear,
+        sink: EventSink,
         timing: Timing,
         pauses: Pauses | None = None,
         set_aside: SetAside | None = None,
@@ -64,11 +61,11 @@ class Reflector(Generic[T]):
         self._source = source
         self._set_aside = set_aside or SetAside(timing.clock)
         self._internal_errors = internal_errors or InternalErrors()
-        self._ear = ear
+        self._sink = sink
         self._timing = timing
         self._backoff = Backoff(pauses or Pauses(), timing)
         self._synced = asyncio.Event()
-        #: By key, what the ear works with: the last version that could be used.
+        #: By key, what the sink works with: the last version that could be used.
         self.objects: dict[str, T] = {}
         #: Everything up to here is known.
         self.resource_version = ""
@@ -83,14 +80,14 @@ class Reflector(Generic[T]):
 
     @property
     def has_synced(self) -> bool:
-        """The ear has been told of everything that was there at the start."""
+        """The sink has been told of everything that was there at the start."""
         return self._synced.is_set()
 
     async def wait_synced(self) -> None:
         await self._synced.wait()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Lists and watches until it is cancelled."""
         while True:
             try:
                 if await self._listed():
@@ -128,7 +125,7 @@ class Reflector(Generic[T]):
         await self._timing.sleep(self._timing.jittered(ABSENT_SECONDS, 0.5))
 
     async def _replace(self, listing: Listing[T]) -> None:
-        """What the list lacks is gone; what it has in the same version is known."""
+        """Takes a list over: what it lacks is gone; what it has in the same version is known."""
         listed = {api.key(obj): obj for obj in listing.objects}
         unreadable = {one.identity.key: one for one in listing.unreadable}
         self._set_aside.keep_only(self.kind.KIND, listed.keys() | unreadable.keys())
@@ -181,7 +178,7 @@ class Reflector(Generic[T]):
                 self.failure = None
                 self._apply(change)
 
-    def _apply(self, change: Change[T]) -> None:
+    def _apply(self, change: WatchedChange[T]) -> None:
         obj = change.object
         if isinstance(obj, Unreadable):
             self._apply_unreadable(change.type, obj)
@@ -199,7 +196,7 @@ class Reflector(Generic[T]):
             self._put_unreadable(unreadable)
         self.resource_version = unreadable.identity.resource_version or self.resource_version
 
-    # -- telling the ear ---------------------------------------------------------------------------------------------
+    # -- telling the sink --------------------------------------------------------------------------------------------
 
     def _put(self, key: str, obj: T) -> None:
         known = self.objects.get(key)
@@ -218,31 +215,31 @@ class Reflector(Generic[T]):
         if last_good is not None and identity.uid and identity.uid != last_good.metadata.uid:
             self._remove(identity.key)
             last_good = None
-        other = unreadables.stand_in(unreadable, kind, last_good)
+        other = stand_in(unreadable, kind, last_good)
         if other is not None and other is not last_good:
             self._tell(identity.key, other)
         self._set_aside.put(kind.KIND, identity, unreadable.reason, is_in_use=identity.key in self.objects)
 
     def _remove(self, key: str, last: T | None = None) -> None:
-        """The object, of which `last` is the last version, is gone; the ear is told if it has heard of it."""
+        """The object, of which `last` is the last version, is gone; the sink is told if it knows of it."""
         known = self.objects.pop(key, None)
         self._set_aside.discard(self.kind.KIND, key)
         if known is None:
             return
         try:
-            self._ear.deleted(last or known)
+            self._sink.deleted(last or known)
         except Exception as error:
             self._internal_errors.survived(INGEST, f"the deletion of {self.kind.KIND} {key}", error)
 
     def _tell(self, key: str, obj: T) -> Unreadable | None:
-        """None: the ear uses the object."""
+        """Tells the sink of an object; None: it uses it."""
         try:
-            self._ear.changed(obj)
+            self._sink.changed(obj)
         except SteersmanError as refusal:
-            return unreadables.from_object(obj, str(refusal), has_readable_part=True)
+            return Unreadable.from_object(obj, str(refusal), has_readable_part=True)
         except Exception as error:
             self._internal_errors.survived(INGEST, f"{self.kind.KIND} {key}", error)
-            return unreadables.from_object(obj, INTERNAL_ERROR.format(describe(error)), has_readable_part=False)
+            return Unreadable.from_object(obj, INTERNAL_ERROR.format(describe(error)), has_readable_part=False)
         self.objects[key] = obj
         return None
 

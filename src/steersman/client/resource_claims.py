@@ -15,13 +15,13 @@ from steersman import api
 from steersman.api import codec
 from steersman.client import paths
 from steersman.client.errors import ApiError
-from steersman.client.foreign_json import decode_foreign
+from steersman.client.foreign_input import decode_foreign
 from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Response
 
 ATTEMPTS: Final = 5
 PAUSE_SECONDS: Final = 0.01
 
-Change = Callable[[api.ResourceClaim], api.ResourceClaim]
+ClaimChange = Callable[[api.ResourceClaim], api.ResourceClaim]
 
 
 class Send(Protocol):
@@ -39,12 +39,12 @@ class Send(Protocol):
 
 
 class ResourceClaims:
-    """See the module's text."""
+    """Writes ResourceClaims."""
 
     def __init__(self, send: Send) -> None:
         self._send = send
 
-    async def change(self, claim: api.ResourceClaim, change: Change) -> api.ResourceClaim:
+    async def change(self, claim: api.ResourceClaim, change: ClaimChange) -> api.ResourceClaim:
         for _ in range(ATTEMPTS - 1):
             try:
                 return await self._write(claim, change(claim))
@@ -92,7 +92,7 @@ class ResourceClaims:
 
 
 def _difference(old: api.ResourceClaimStatus, new: api.ResourceClaimStatus) -> dict[str, Any]:
-    """As a merge patch. An allocation does not change as long as there is one, but for its time."""
+    """The change of a status as a merge patch. An allocation does not change as long as there is one, but for its time."""
     status: dict[str, Any] = {}
     if old.allocation is None or new.allocation is None:
         if old.allocation is not new.allocation:

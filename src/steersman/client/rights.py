@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from steersman.client.lease_types import Lease
+from steersman.client.lease import Lease
 from steersman.framework.watching import WATCHED_KINDS
 
 _LEASES: Final = Lease.API_VERSION.rpartition("/")[0]

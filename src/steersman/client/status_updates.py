@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Updates of pods' status that nobody waits for: one at a time per pod, and of several that wait, one that says it all.
+"""Updates of pods' status: the patch that sets a condition or the nominated node, and the queue of those nobody waits for.
 
-The dispatcher puts failures in; workers send them. However slow the server is, no more wait than there are pods.
+The patch is a strategic merge of nothing but what differs. The dispatcher puts failures into the queue and its workers send
+them: one at a time per pod, and of several that wait, one that says it all. However slow the server is, no more wait than
+there are pods.
 """
 
 from __future__ import annotations
@@ -9,10 +11,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
 
 from steersman import api
-from steersman.client.status_patch import StatusUpdate
+from steersman.api import timestamps
 from steersman.errors import SteersmanError
 from steersman.internal_errors import InternalErrors
 
@@ -21,11 +26,66 @@ logger = logging.getLogger(__name__)
 WORKERS: Final = 16
 NOT_UPDATED: Final = "the status of pod %s cannot be updated: %s"
 
+
+# -- the patch ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class StatusUpdate:
+    """A change of a pod's status; what is None stays as it is."""
+
+    pod: api.Pod
+    condition: api.Condition | None = None
+    nominated_node_name: str | None = None
+
+    def after(self, earlier: StatusUpdate) -> StatusUpdate:
+        """Both updates in one: what this one leaves open is as the earlier one wanted it."""
+        condition = earlier.condition if self.condition is None else self.condition
+        nominated = earlier.nominated_node_name if self.nominated_node_name is None else self.nominated_node_name
+        return StatusUpdate(self.pod, condition, nominated)
+
+
+def patch_for(update: StatusUpdate, now: float) -> bytes | None:
+    """The patch; None when the pod is already as wanted. Another pod of the same name is not touched: the uid is a
+    precondition."""
+    status: dict[str, Any] = {}
+    condition = update.condition and _differing(update.pod, update.condition, now)
+    if condition:
+        status["conditions"] = [condition]
+    nominated = update.nominated_node_name
+    if nominated is not None and nominated != update.pod.status.nominated_node_name:
+        status["nominatedNodeName"] = nominated or None
+    if not status:
+        return None
+    metadata = {"uid": update.pod.metadata.uid} if update.pod.metadata.uid else {}
+    return msgspec.json.encode({"metadata": metadata, "status": status})
+
+
+def _differing(pod: api.Pod, condition: api.Condition, now: float) -> api.Condition | None:
+    """The condition as it is to be written, None if the pod has it.
+
+    The time of the last transition stays while the status does. A generation alone makes no difference.
+    """
+    old = next((known for known in pod.status.conditions if known.type == condition.type), None)
+    since = timestamps.render(now)
+    if old is not None and old.status == condition.status:
+        if (old.reason, old.message) == (condition.reason, condition.message):
+            return None
+        since = old.last_transition_time or since
+    return msgspec.structs.replace(
+        condition,
+        last_transition_time=since,
+        observed_generation=condition.observed_generation or pod.metadata.generation,
+    )
+
+
+# -- the queue ---------------------------------------------------------------------------------------------------------
+
 Send = Callable[[StatusUpdate], Awaitable[object]]
 
 
 class StatusUpdates:
-    """By uid. Invariant: a uid that waits is in the queue or being sent."""
+    """Updates that wait or are being sent, by the pod's uid. Invariant: a uid that waits is in the queue or being sent."""
 
     def __init__(self, send: Send, internal_errors: InternalErrors | None = None) -> None:
         self._send = send
@@ -56,7 +116,7 @@ class StatusUpdates:
             self._queue.put_nowait(uid)
 
     async def withdraw(self, uid: str) -> None:
-        """What waits is not sent any more; returns when what is being sent has arrived."""
+        """Takes back the update that waits; returns when the one that is being sent has arrived."""
         self._waiting.pop(uid, None)
         in_flight = self._in_flight.get(uid)
         if in_flight is not None:
@@ -75,7 +135,7 @@ class StatusUpdates:
         await self._idle.wait()
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Sends what is put in, until it is cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(WORKERS):
                 group.create_task(self._work())

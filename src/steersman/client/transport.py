@@ -1,17 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests and streams over HTTP: the one seam between everything that speaks to an API server and the network.
 
-In come method, path and body, out come answers, or `ApiError` and `ConnectionFailed`. `rate_limit` wraps a transport,
+In come method, path and body, out come answers, or `ApiError` and `ConnectionFailed`. `pacing` and `fence` wrap a transport,
 `list_watch`, `dispatcher` and `lease` use one; none of them knows aiohttp. Whatever the server sends is bounded: the head and
-the body of an answer (`http_answers`, `bounded_bodies`), a line of a stream (`lines`).
+the body of an answer (`http_answers`, `foreign_input`), a line of a stream (`foreign_input`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import os
-import socket
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
@@ -25,16 +23,12 @@ import aiohttp
 from yarl import URL
 
 from steersman.client import paths
-from steersman.client.api_status import from_status
-from steersman.client.auth.credentials import Credential, Headers
-from steersman.client.bounded_bodies import UNCOMPRESSED, read_body, read_start
-from steersman.client.connection import Connection
+from steersman.client.auth.credentials import HOLDS_CONTROL, ClientCertificate, Credential, Headers, is_header_value
+from steersman.client.connection import Connection, tls_context
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
-from steersman.client.header_values import HOLDS_CONTROL, is_header_value
+from steersman.client.foreign_input import UNCOMPRESSED, LineAssembler, error_from_status, read_body, read_start
 from steersman.client.http_answers import LONGEST_BODY, LONGEST_LIST
-from steersman.client.keep_alive import ChannelPool, NotSent
-from steersman.client.lines import LineAssembler
-from steersman.client.tls import Certificate, context_for
+from steersman.client.keep_alive import ChannelPool, NotSent, probe_when_silent
 from steersman.errors import InputError, SteersmanError
 from steersman.redaction import hide_passwords
 
@@ -49,14 +43,11 @@ CONNECT_SECONDS: Final = 30.0
 REQUEST_SECONDS: Final = 60.0
 IDLE_SECONDS: Final = 150.0
 """A stream that is silent for so long has been lost: bookmarks come every minute."""
-PROBE_SECONDS: Final = 30
-UNANSWERED_SECONDS: Final = 45
-"""The operating system gives a connection up whose other end is silent for so long on its probes."""
 BUFFER_BYTES: Final = 1 << 20
 TOO_LATE: Final = "its time was over before it could be sent"
 CUT_MID_LINE: Final = "the connection was cut in the middle of a line"
 LONGEST_REFUSAL: Final = 1 << 20
-"""Of a refusal more is not read."""
+"""Bytes of a refusal; more is not read."""
 _FIRST_FAILURE: Final = 300
 """API servers do not redirect; whatever does is not one."""
 
@@ -133,11 +124,11 @@ class HttpTransport:
         self._session: aiohttp.ClientSession | None = None
         self._pool: ChannelPool | None = None
         #: The certificate that the connections show.
-        self._shown: Certificate | None = None
+        self._shown: ClientCertificate | None = None
 
     @property
     def server(self) -> str:
-        """Its address, to be shown."""
+        """The server's address, to be shown."""
         return hide_passwords(self._connection.server)
 
     async def request(
@@ -222,7 +213,7 @@ class HttpTransport:
         except OSError as cause:
             raise ConnectionFailed(f"{call}: {cause}", may_have_arrived=True) from cause
         if answer.status >= _FIRST_FAILURE:
-            raise from_status(answer.body, code=answer.status, retry_after=answer.headers.get("retry-after"))
+            raise error_from_status(answer.body, code=answer.status, retry_after=answer.headers.get("retry-after"))
         return Response(answer.status, answer.body, answer.headers.get("date", ""))
 
     def _head(self, call: _Call, shown: Credential) -> bytes:
@@ -313,7 +304,7 @@ class HttpTransport:
 
     def _context(self, credential: Credential) -> ssl.SSLContext:
         try:
-            return context_for(self._connection.tls, credential.certificate)
+            return tls_context(self._connection.tls, credential.certificate)
         except InputError as cause:
             raise ConnectionFailed(str(cause), may_have_arrived=False) from cause
 
@@ -335,11 +326,11 @@ async def _require_success(response: aiohttp.ClientResponse) -> None:
         retry_after = response.headers.get("Retry-After")
         async with asyncio.timeout(REQUEST_SECONDS):
             body = await read_start(response, LONGEST_REFUSAL)
-        raise from_status(body, code=response.status, retry_after=retry_after)
+        raise error_from_status(body, code=response.status, retry_after=retry_after)
 
 
 def _host(url: URL) -> str:
-    """As the header of that name has it: without the name and password that an address may have."""
+    """The header Host of a request: without the name and password that an address may have."""
     host = url.raw_host or ""
     name = f"[{host}]" if ":" in host else host
     return name if url.is_default_port() else f"{name}:{url.port}"
@@ -354,19 +345,7 @@ def _headers(shown: Credential) -> Headers:
 
 
 def _probe_when_silent(response: aiohttp.ClientResponse) -> None:
-    """Lets the operating system notice within a minute that the other end has vanished without a word."""
     connection = response.connection
     channel = connection.transport.get_extra_info("socket") if connection and connection.transport else None
-    if channel is None:
-        return
-    options = {
-        "TCP_KEEPIDLE": PROBE_SECONDS,
-        "TCP_KEEPINTVL": UNANSWERED_SECONDS - PROBE_SECONDS,
-        "TCP_USER_TIMEOUT": UNANSWERED_SECONDS * 1000,
-    }
-    # Not every event loop lets one set options on the socket that it shows; a copy of the descriptor always does.
-    with socket.socket(fileno=os.dup(channel.fileno())) as copy:
-        copy.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        for name, value in options.items():
-            if hasattr(socket, name):
-                copy.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
+    if channel is not None:
+        probe_when_silent(channel.fileno())

@@ -9,6 +9,6 @@ checked is a warning; what would keep `steersman run` from working is a failure.
 
 from steersman.doctor.examination import Report, examine
 from steersman.doctor.finding import Finding, Level
-from steersman.doctor.patient import Patient
+from steersman.doctor.target import Target
 
-__all__ = ["Finding", "Level", "Patient", "Report", "examine"]
+__all__ = ["Finding", "Level", "Report", "Target", "examine"]

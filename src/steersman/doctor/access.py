@@ -13,7 +13,7 @@ import msgspec
 from steersman.client import ApiError, Right, cluster_rights, lease_rights
 from steersman.client.rights import LOOKUP
 from steersman.doctor.finding import Finding, fail, ok, warn
-from steersman.doctor.patient import Patient
+from steersman.doctor.target import Target
 
 CHECK: Final = "access"
 ADVICE: Final = "grant it: deploy/manifests/rbac.yaml has all rights, and no others"
@@ -22,11 +22,11 @@ _API: Final = "/apis/authorization.k8s.io/v1"
 _ACCOUNT: Final = "system:serviceaccount:"
 
 
-async def check_access(patient: Patient) -> list[Finding]:
+async def check_access(target: Target) -> list[Finding]:
     """One finding for all that is granted, one for every purpose that is not."""
-    rights = _rights(patient)
-    refused = await _refused(patient, rights)
-    granted = f"{len(rights) - len(refused)} of {len(rights)} rights are granted{_to(patient)}"
+    rights = _rights(target)
+    refused = await _refused(target, rights)
+    granted = f"{len(rights) - len(refused)} of {len(rights)} rights are granted{_to(target)}"
     if not refused:
         return [ok(CHECK, granted)]
     missing = [right for right in refused if right != LOOKUP]
@@ -36,19 +36,19 @@ async def check_access(patient: Patient) -> list[Finding]:
     return findings
 
 
-async def _refused(patient: Patient, rights: Sequence[Right]) -> list[Right]:
+async def _refused(target: Target, rights: Sequence[Right]) -> list[Right]:
     turns = asyncio.Semaphore(AT_ONCE)
     async with asyncio.TaskGroup() as group:
-        asked = [group.create_task(_is_granted(patient, right, turns)) for right in rights]
+        asked = [group.create_task(_is_granted(target, right, turns)) for right in rights]
     return [right for right, task in zip(rights, asked, strict=True) if not task.result()]
 
 
-def _to(patient: Patient) -> str:
-    return f" to {patient.subject}" if patient.subject else ""
+def _to(target: Target) -> str:
+    return f" to {target.subject}" if target.subject else ""
 
 
-def _rights(patient: Patient) -> Sequence[Right]:
-    election = patient.configuration.leader_election
+def _rights(target: Target) -> Sequence[Right]:
+    election = target.configuration.leader_election
     lease = lease_rights(election.resource_namespace, election.resource_name) if election.leader_elect else ()
     return (*cluster_rights(), *lease, LOOKUP)
 
@@ -58,11 +58,11 @@ def _by_purpose(refused: list[Right]) -> Iterator[str]:
         yield f"{', '.join(map(str, rights))} (for {purpose})"
 
 
-async def _is_granted(patient: Patient, right: Right, turns: asyncio.Semaphore) -> bool:
-    path, document = _review(patient.subject, right)
+async def _is_granted(target: Target, right: Right, turns: asyncio.Semaphore) -> bool:
+    path, document = _review(target.subject, right)
     async with turns:
         try:
-            status = (await patient.review(path, document, _Review)).status
+            status = (await target.review(path, document, _Review)).status
         except ApiError as refusal:
             raise ApiError(refusal.code, refusal.reason, f"cannot review rights: {refusal}") from refusal
     return status.allowed and not status.denied
@@ -100,7 +100,7 @@ def _document(kind: str, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 def groups_of(user: str) -> list[str]:
-    """Those that the API server adds to a user by its name."""
+    """The groups that the API server adds to a user by its name."""
     groups = ["system:authenticated"]
     if user.startswith(_ACCOUNT):
         namespace = user.removeprefix(_ACCOUNT).partition(":")[0]

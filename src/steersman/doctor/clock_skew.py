@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.doctor.finding import Finding, fail, ok, warn
-from steersman.doctor.patient import Patient, server_time
+from steersman.doctor.target import Target, server_time
 
 CHECK: Final = "clock"
 #: The header has whole seconds, and the answer is on its way for a while.
@@ -18,10 +18,10 @@ INTOLERABLE: Final = 60.0
 ADVICE: Final = "synchronise the clocks (NTP)"
 
 
-async def check_clock(patient: Patient) -> list[Finding]:
-    asked = patient.clock.now()
-    answer = await patient.get("/version")
-    answered = patient.clock.now()
+async def check_clock(target: Target) -> list[Finding]:
+    asked = target.clock.now()
+    answer = await target.get("/version")
+    answered = target.clock.now()
     told = server_time(answer)
     if told is None:
         return [warn(CHECK, "the API server does not tell the time", "compare the clocks in another way")]
@@ -29,7 +29,7 @@ async def check_clock(patient: Patient) -> list[Finding]:
 
 
 def skew(told: float, asked: float, answered: float) -> float:
-    """By how many seconds this machine's clock is ahead; 0 when `told`, cut to a second, fits between the two."""
+    """The seconds by which this machine's clock is ahead; 0 when `told`, cut to a second, fits between the two."""
     if told + 1.0 < asked:
         return asked - told - 1.0
     return min(0.0, answered - told)

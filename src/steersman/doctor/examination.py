@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All checks, one after the other. In comes a patient, out goes a report; a check that cannot be made is a finding too."""
+"""All checks, one after the other. In comes a target, out goes a report; a check that cannot be made is a finding too."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from steersman.doctor.access import check_access
 from steersman.doctor.clock_skew import check_clock
 from steersman.doctor.finding import Finding, Level, fail, ok, warn
 from steersman.doctor.leases import check_lease
-from steersman.doctor.patient import Patient
 from steersman.doctor.pods import check_instances, check_pods
+from steersman.doctor.target import Target
 from steersman.doctor.versions import check_versions
 from steersman.errors import SteersmanError
 
-Check = Callable[[Patient], Awaitable[list[Finding]]]
+Check = Callable[[Target], Awaitable[list[Finding]]]
 
 CHECKS: Final[Sequence[tuple[str, Check]]] = (
     ("versions", check_versions),
@@ -52,12 +52,12 @@ class Report(msgspec.Struct, frozen=True):
         yield ", ".join(f"{count} {level}" for level, count in counts.items())
 
 
-async def examine(patient: Patient, server: str, configuration_fault: str = "") -> Report:
-    """`configuration_fault`: why the configuration that was given cannot be used; the patient then has the default one."""
+async def examine(target: Target, server: str, configuration_fault: str = "") -> Report:
+    """`configuration_fault`: why the configuration that was given cannot be used; the target then has the default one."""
     findings = [_configuration(configuration_fault)]
     for name, check in CHECKS:
         try:
-            findings += await check(patient)
+            findings += await check(target)
         except (SteersmanError, ExceptionGroup) as raised:
             failure = _meant_for_users(raised)
             if isinstance(failure, ConnectionFailed):
@@ -86,7 +86,7 @@ def _not_checked(name: str, failure: SteersmanError) -> Finding:
 
 
 def _meant_for_users(failure: Exception) -> SteersmanError:
-    """Of failures at once, the first; a fault of ours goes on as it is."""
+    """The first of failures at once; a fault of ours goes on as it is."""
     first = failure
     while isinstance(first, ExceptionGroup):
         first = first.exceptions[0]

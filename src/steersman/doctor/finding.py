@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a check found: one line, and what to do about it."""
+"""A finding of a check: one line, and what to do about it."""
 
 from __future__ import annotations
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from steersman.api import timestamps
-from steersman.client.lease_types import Lease
+from steersman.client.lease import Lease
 from steersman.config import DEFAULT_SCHEDULER_NAME
 from steersman.doctor.finding import Finding, fail, ok, warn
-from steersman.doctor.patient import Patient, server_time
+from steersman.doctor.target import Target, server_time
 
 CHECK: Final = "lease"
 OTHERS: Final = "schedulers"
@@ -39,23 +39,23 @@ def seen(lease: Lease, now: float) -> SeenLease:
     return SeenLease(key, spec.holder_identity, age, float(spec.lease_duration_seconds))
 
 
-async def check_lease(patient: Patient) -> list[Finding]:
-    election = patient.configuration.leader_election
+async def check_lease(target: Target) -> list[Finding]:
+    election = target.configuration.leader_election
     if not election.leader_elect:
         advice = "run one replica only, or set leaderElection.leaderElect"
         return [warn(CHECK, "leader election is off: two replicas would both schedule", advice)]
     key = f"{election.resource_namespace}/{election.resource_name}"
-    leases = await scheduler_leases(patient)
+    leases = await scheduler_leases(target)
     own = next((lease for lease in leases if lease.key == key), None)
-    return [_own(own, key), *_shared(patient, own, key), *_rivals(patient, leases, key)]
+    return [_own(own, key), *_shared(target, own, key), *_rivals(target, leases, key)]
 
 
-async def scheduler_leases(patient: Patient) -> list[SeenLease]:
+async def scheduler_leases(target: Target) -> list[SeenLease]:
     """The scheduler's own, and all that have "scheduler" in their names."""
-    election = patient.configuration.leader_election
-    answer = await patient.get("/version")
-    now = server_time(answer) or patient.clock.now()
-    found = [seen(lease, now) for lease in await patient.objects(Lease)]
+    election = target.configuration.leader_election
+    answer = await target.get("/version")
+    now = server_time(answer) or target.clock.now()
+    found = [seen(lease, now) for lease in await target.objects(Lease)]
     key = f"{election.resource_namespace}/{election.resource_name}"
     return [lease for lease in found if lease.key == key or "scheduler" in lease.key.partition("/")[2]]
 
@@ -75,22 +75,20 @@ def _own(lease: SeenLease | None, key: str) -> Finding:
     )
 
 
-def _shared(patient: Patient, lease: SeenLease | None, key: str) -> list[Finding]:
+def _shared(target: Target, lease: SeenLease | None, key: str) -> list[Finding]:
     """The lease of kube-scheduler, by a scheduler that is to run beside it."""
-    beside = DEFAULT_SCHEDULER_NAME not in patient.scheduler_names
+    beside = DEFAULT_SCHEDULER_NAME not in target.scheduler_names
     if key != KUBE_SCHEDULER or not beside or lease is None or not lease.is_fresh:
         return []
-    text = (
-        f"{key} is kube-scheduler's lease: as long as it is renewed there, {', '.join(patient.scheduler_names)} waits"
-    )
+    text = f"{key} is kube-scheduler's lease: as long as it is renewed there, {', '.join(target.scheduler_names)} waits"
     return [warn(CHECK, text, "set leaderElection.resourceName to a name of its own")]
 
 
-def _rivals(patient: Patient, leases: list[SeenLease], own: str) -> list[Finding]:
+def _rivals(target: Target, leases: list[SeenLease], own: str) -> list[Finding]:
     fresh = [lease for lease in leases if lease.is_fresh and lease.key != own]
     if not fresh:
         return [ok(OTHERS, "no other scheduler holds a lease")]
-    if DEFAULT_SCHEDULER_NAME in patient.scheduler_names:
+    if DEFAULT_SCHEDULER_NAME in target.scheduler_names:
         rival = next((lease for lease in fresh if lease.key == KUBE_SCHEDULER), None)
         if rival is not None:
             text = f"kube-scheduler ({rival.holder}) is active too: both would place pods of {DEFAULT_SCHEDULER_NAME}"

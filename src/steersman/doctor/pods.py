@@ -13,11 +13,11 @@ from typing import Final
 
 from steersman import api
 from steersman.api import timestamps
-from steersman.client.event_types import Event
+from steersman.client.events import Event
 from steersman.config import DEFAULT_SCHEDULER_NAME
 from steersman.doctor.finding import Finding, fail, ok, warn
 from steersman.doctor.leases import KUBE_SCHEDULER, scheduler_leases
-from steersman.doctor.patient import Patient
+from steersman.doctor.target import Target
 from steersman.errors import SteersmanError
 
 INSTANCES: Final = "schedulers"
@@ -27,9 +27,9 @@ UNASSIGNED: Final = "spec.nodeName="
 MANY_CHANGES: Final = 3
 
 
-async def check_instances(patient: Patient) -> list[Finding]:
-    """Of each scheduler name that is configured."""
-    return [judged(name, await patient.events_of(name)) for name in patient.scheduler_names]
+async def check_instances(target: Target) -> list[Finding]:
+    """A finding about each scheduler name that is configured."""
+    return [judged(name, await target.events_of(name)) for name in target.scheduler_names]
 
 
 def judged(scheduler: str, events: Iterable[Event]) -> Finding:
@@ -59,15 +59,15 @@ def _moment(text: str | None) -> float:
     return timestamps.parse(text) if text else 0.0
 
 
-async def check_pods(patient: Patient) -> list[Finding]:
+async def check_pods(target: Target) -> list[Finding]:
     waiting: dict[str, list[str]] = defaultdict(list)
-    for pod in await patient.objects(api.Pod, UNASSIGNED):
+    for pod in await target.objects(api.Pod, UNASSIGNED):
         if not pod.spec.node_name and pod.metadata.deletion_timestamp is None:
             waiting[pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME].append(api.key(pod))
-    own = sum(len(waiting.get(name, ())) for name in patient.scheduler_names)
-    findings = [ok(PENDING, f"pods that wait for {', '.join(patient.scheduler_names)}: {own}")]
-    for scheduler in sorted(waiting.keys() - set(patient.scheduler_names)):
-        if not await _is_heard(patient, scheduler):
+    own = sum(len(waiting.get(name, ())) for name in target.scheduler_names)
+    findings = [ok(PENDING, f"pods that wait for {', '.join(target.scheduler_names)}: {own}")]
+    for scheduler in sorted(waiting.keys() - set(target.scheduler_names)):
+        if not await _is_heard(target, scheduler):
             findings.append(_unserved(scheduler, waiting[scheduler]))
     return findings
 
@@ -78,14 +78,14 @@ def _unserved(scheduler: str, pods: Sequence[str]) -> Finding:
     return warn(PENDING, text, "start that scheduler, add a profile of that name, or correct spec.schedulerName")
 
 
-async def _is_heard(patient: Patient, scheduler: str) -> bool:
-    """By its events, or, of the default one, by its lease."""
-    if await patient.events_of(scheduler):
+async def _is_heard(target: Target, scheduler: str) -> bool:
+    """Whether a scheduler is at work, by its events, or, the default one, by its lease."""
+    if await target.events_of(scheduler):
         return True
     if scheduler != DEFAULT_SCHEDULER_NAME:
         return False
     try:
-        leases = await scheduler_leases(patient)
+        leases = await scheduler_leases(target)
     except SteersmanError:
         return False
     return any(lease.key == KUBE_SCHEDULER and lease.is_fresh for lease in leases)

@@ -11,10 +11,10 @@ import msgspec
 
 from steersman import api
 from steersman.client import ApiError, may_be_absent
-from steersman.client.event_types import Event
-from steersman.client.lease_types import Lease
+from steersman.client.events import Event
+from steersman.client.lease import Lease
 from steersman.doctor.finding import Finding, fail, ok, warn
-from steersman.doctor.patient import Patient
+from steersman.doctor.target import Target
 from steersman.framework.watching import WATCHED_KINDS
 
 CHECK: Final = "versions"
@@ -26,12 +26,12 @@ _KINDS: Final[tuple[type[api.Object], ...]] = (*WATCHED_KINDS, Event, Lease)
 _SHOWN: Final = 80
 
 
-async def check_versions(patient: Patient) -> list[Finding]:
-    return [await _server(patient), *await _kinds(patient)]
+async def check_versions(target: Target) -> list[Finding]:
+    return [await _server(target), *await _kinds(target)]
 
 
-async def _server(patient: Patient) -> Finding:
-    version = (await patient.document("/version", _Version)).git_version[:_SHOWN]
+async def _server(target: Target) -> Finding:
+    version = (await target.document("/version", _Version)).git_version[:_SHOWN]
     found = re.match(r"v1\.([0-9]{1,4})", version)
     if found is None:
         return warn(CHECK, f"the API server is of version {version}", f"made for Kubernetes 1.{MINOR}")
@@ -41,9 +41,9 @@ async def _server(patient: Patient) -> Finding:
     return warn(CHECK, f"the API server is {version}, Steersman is made for 1.{MINOR}", f"expect that {older}")
 
 
-async def _kinds(patient: Patient) -> list[Finding]:
+async def _kinds(target: Target) -> list[Finding]:
     versions = dict.fromkeys(kind.API_VERSION for kind in _KINDS)
-    served = {version: await _resources(patient, version) for version in versions}
+    served = {version: await _resources(target, version) for version in versions}
     missing = [kind for kind in _KINDS if kind.PLURAL not in served[kind.API_VERSION]]
     findings = [_missing(kind) for kind in missing]
     if len(missing) < len(_KINDS):
@@ -66,9 +66,9 @@ def _groups(served: dict[str, Collection[str]]) -> str:
     return ", ".join(version for version, resources in served.items() if resources)
 
 
-async def _resources(patient: Patient, version: str) -> Collection[str]:
+async def _resources(target: Target, version: str) -> Collection[str]:
     try:
-        document = await patient.document(f"/apis/{version}" if "/" in version else f"/api/{version}", _Resources)
+        document = await target.document(f"/apis/{version}" if "/" in version else f"/api/{version}", _Resources)
     except ApiError as refusal:
         if refusal.is_not_found:
             return ()
@@ -85,6 +85,6 @@ class _Resource(msgspec.Struct, frozen=True):
 
 
 class _Resources(msgspec.Struct, frozen=True):
-    """What a version of a group has."""
+    """The resources that a version of a group has."""
 
     resources: tuple[_Resource, ...] = ()

@@ -9,12 +9,12 @@ from steersman import api
 from steersman.embedded.history import EventType
 from steersman.embedded.store import Store
 from steersman.embedded.subscriptions import Subscription
-from steersman.framework.watching import WATCHED_KINDS, Ear
+from steersman.framework.watching import WATCHED_KINDS, EventSink
 
 
-def feed(store: Store, ear: Ear, kinds: Iterable[type[api.Object]] = WATCHED_KINDS) -> Subscription:
-    """Tells `ear` of all objects, kind after kind, and from then on of every change at once."""
-    changed, deleted = ear.changed, ear.deleted
+def feed(store: Store, sink: EventSink, kinds: Iterable[type[api.Object]] = WATCHED_KINDS) -> Subscription:
+    """Tells `sink` of all objects, kind after kind, and from then on of every change at once."""
+    changed, deleted = sink.changed, sink.deleted
 
     def tell(_: EventType, old: api.Object | None, new: api.Object | None) -> None:
         if new is not None:

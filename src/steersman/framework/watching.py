@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler watches, and who is told: shared by the client of real API servers and the embedded cluster."""
+"""The kinds that the scheduler watches, and the sink of their events: shared by the client of real API servers and the embedded
+cluster."""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ WATCHED_KINDS: Final[tuple[type[api.Object], ...]] = (
 """What the scheduler watches. Pods come last, so that everything they depend on is known by then."""
 
 
-class Ear(Protocol):
-    """Who is told of objects; `steersman.ingest.Ingest` is one."""
+class EventSink(Protocol):
+    """Is told of every change of a watched object; `steersman.ingest.Ingest` is one."""
 
     def changed(self, obj: api.Object) -> None: ...
 

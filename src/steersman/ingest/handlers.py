@@ -42,7 +42,7 @@ RejectWaiting = Callable[[str], bool]
 
 
 class Ingest:
-    """The scheduler's ear. `pods` is the lister: every pod that is not finished, as the API server last showed it."""
+    """The scheduler's event sink. `pods` is the lister: every pod that is not finished, as the API server last showed it."""
 
     def __init__(
         self,

@@ -6,8 +6,8 @@
 Nothing is watched and nothing is written. `app` runs a scheduler on the same cluster, `sim` one without a cluster.
 """
 
-from steersman.live.explaining import explain_pod
-from steersman.live.reading import LiveError, ReadCluster, read
+from steersman.live.cluster_reader import LiveError, ReadCluster, read
+from steersman.live.pod_explanation import explain_pod
 from steersman.live.report import LiveExplanation
 from steersman.live.scheduler import LiveScheduler
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An explanation of a pod of a live cluster, as data and as text. Made by `explaining`, printed by the command."""
+"""An explanation of a pod of a live cluster, as data and as text. Made by `pod_explanation`, printed by the command."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class LiveExplanation(msgspec.Struct, frozen=True, rename="camel"):
         return plain
 
     def text(self, most: int | None = None) -> str:
-        """With `most` rows per table; None: all."""
+        """The explanation as text, with `most` rows per table; None: all."""
         return "\n".join(self._lines(most))
 
     def _lines(self, most: int | None) -> Iterator[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduler that `explaining` asks: the usual assembly, fed once, whose decisions are not carried out."""
+"""The scheduler that `pod_explanation` asks: the usual assembly, fed once, whose decisions are not carried out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from steersman.explain import detail_preemptions
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.status import Status
-from steersman.live.reading import ReadCluster
-from steersman.live.refusing import RefusingWriter, not_started
+from steersman.live.cluster_reader import ReadCluster
+from steersman.live.read_only_writer import ReadOnlyWriter, not_started
 from steersman.rng import SeededRng
 from steersman.runtime.profile import Profile
 
@@ -33,7 +33,7 @@ class LiveScheduler:
     def __init__(self, settings: Effective, cluster: ReadCluster, pod: api.Pod, clock: Clock) -> None:
         options = SchedulerOptions(_looking_at_all_nodes(settings.configuration), settings.gates, settings.registry)
         self._rng = SeededRng(0)
-        self._scheduler = Scheduler(clock, self._rng, RefusingWriter(), not_started, options)
+        self._scheduler = Scheduler(clock, self._rng, ReadOnlyWriter(), not_started, options)
         detail_preemptions(self._scheduler.profiles.values())
         self.profile = self._profile_for(pod)
         unplaced = _unplaced(pod, self.profile.name)
@@ -63,7 +63,7 @@ class LiveScheduler:
         return choice.node, choice.ties
 
     def decide(self) -> Decision:
-        """Of a pod that fits nowhere: the message, and whether making room would help. Nothing is reserved."""
+        """The decision on a pod that fits nowhere: the message, and whether making room would help. Nothing is reserved."""
         return self._scheduler.cycle.schedule_one(self.pod)
 
     def _profile_for(self, pod: api.Pod) -> Profile:

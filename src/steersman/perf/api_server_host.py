@@ -33,7 +33,7 @@ from steersman.client import (
     paths,
 )
 from steersman.client.transport import MERGE_PATCH
-from steersman.framework.watching import Ear
+from steersman.framework.watching import EventSink
 from steersman.observe import MeasuredScheduler
 from steersman.perf.host import BACKOFF_SECONDS, UNSCHEDULABLE_SECONDS, Host, HostTasks, PodListener, T, every, schedule
 from steersman.perf.latencies import FineMetrics
@@ -86,7 +86,7 @@ class _Items(msgspec.Struct):
 class PodWatcher:
     """Stands before the scheduler's ingest: passes everything on to it, and tells listeners what became of pods."""
 
-    def __init__(self, ear: Ear, pods: Mapping[str, api.Pod]) -> None:
+    def __init__(self, ear: EventSink, pods: Mapping[str, api.Pod]) -> None:
         """`pods` are those that the scheduler knows."""
         self._ear = ear
         self.pods = pods

@@ -22,8 +22,7 @@ from steersman import api
 from steersman.api import timestamps
 from steersman.api.persistent_volumes import BIND_COMPLETED, annotated
 from steersman.assembly import Failure, SchedulerOptions
-from steersman.client.event_series import EventSeriesBook
-from steersman.client.event_types import Event
+from steersman.client.events import Event, EventSeriesBook
 from steersman.clock import Clock, RealClock
 from steersman.embedded import EventType, KubeAdmission, NotFound, Pods, ResourceClaimController, Store, feed
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo

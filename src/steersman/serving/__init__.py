@@ -9,16 +9,14 @@ scheduling loop is asked for (`Ask`).
 
 from steersman.serving.access import Access, AccessControl, AccessOptions, AccessReviews, User
 from steersman.serving.api_reviews import ApiReviews
-from steersman.serving.asking import Ask, SchedulingLoopBusy, ask_here
-from steersman.serving.certificates import Certificate, self_signed
 from steersman.serving.client_certificates import CertificateUsers, ClientAuthorities, ProxyHeaders
 from steersman.serving.connections import ConnectionLimits
-from steersman.serving.endpoints import Decisions, Endpoints
+from steersman.serving.endpoints import Ask, Decisions, Endpoints, SchedulingLoopBusy, ask_here
 from steersman.serving.health import HANDLERS_NOT_SYNCED, PING, SHUTTING_DOWN, Check, Health
 from steersman.serving.listener import DEFAULT_PORT, Listen
-from steersman.serving.of_a_scheduler import Listers, beliefs_beside, scheduler_endpoints
+from steersman.serving.scheduler_endpoints import Listers, beliefs_beside, scheduler_endpoints
 from steersman.serving.server import Server
-from steersman.serving.server_tls import ServerTls, TlsOptions
+from steersman.serving.server_tls import Certificate, ServerTls, TlsOptions, self_signed
 
 __all__ = [
     "DEFAULT_PORT",

@@ -91,7 +91,7 @@ class Unauthenticated:
 
 
 @dataclass(frozen=True, slots=True)
-class Forbidden:
+class AccessForbidden:
     user: User
     verb: str
     path: str
@@ -112,11 +112,11 @@ class TooManyReviews:
     retry_after: int = RETRY_SECONDS
 
 
-Verdict = Granted | Unauthenticated | Forbidden | Undecided | TooManyReviews
+Verdict = Granted | Unauthenticated | AccessForbidden | Undecided | TooManyReviews
 
 
 class AccessControl:
-    """See the module's text."""
+    """Decides on every request, by the API server's word."""
 
     def __init__(self, reviews: AccessReviews, clock: Clock, options: AccessOptions | None = None) -> None:
         self._reviews = reviews
@@ -157,7 +157,7 @@ class AccessControl:
             return TooManyReviews()
         except Exception as cause:
             return Undecided(str(cause) or type(cause).__name__)
-        return Granted(user) if access.is_allowed else Forbidden(user, verb, path, access.reason)
+        return Granted(user) if access.is_allowed else AccessForbidden(user, verb, path, access.reason)
 
     async def _user(self, token: str, peer: str) -> User | None:
         key = hashlib.sha256(token.encode()).digest()
@@ -251,7 +251,7 @@ class Kept(Generic[T]):
         self._answers[key] = self.clock.monotonic() + seconds, answer
 
     def _forget(self) -> None:
-        """What is too old; if nothing is, the older half."""
+        """Drops what is too old; if nothing is, the older half."""
         now = self.clock.monotonic()
         left = {key: answer for key, answer in self._answers.items() if now < answer[0]}
         self._answers = left if len(left) < _MOST_KEPT else dict(list(left.items())[_MOST_KEPT // 2 :])

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 
 import msgspec
 
-from steersman.client.foreign_json import decode_foreign
+from steersman.client.foreign_input import decode_foreign
 from steersman.client.transport import Transport
 from steersman.serving.access import Access, User
 

@@ -63,7 +63,7 @@ class CertificateUsers:
         self.replace(authorities or ClientAuthorities())
 
     def replace(self, authorities: ClientAuthorities) -> None:
-        """From now on. InputError for what is no bundle of certificates; everything stays as it was then."""
+        """Believes these authorities from now on. InputError, and all as before, for what is no bundle of certificates."""
         users, proxies = _bundle(authorities.users), _bundle(authorities.proxy.authorities)
         self.authorities, self._users, self._proxies = authorities, users, proxies
         self._known: dict[bytes, _Shown] = {}

@@ -27,7 +27,7 @@ _TOO_LONG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """In seconds, bytes, and numbers of connections."""
+    """Limits in seconds, bytes, and numbers of connections."""
 
     handshake: float = 10.0
     #: From the end of the handshake, or the first byte of a further request, to the end of its head.
@@ -42,7 +42,7 @@ class ConnectionLimits:
 
 
 class Phase(Enum):
-    """What a connection waits for."""
+    """The phases of a connection: what it waits for."""
 
     HANDSHAKE = auto()
     HEAD = auto()
@@ -77,7 +77,7 @@ class Gate(asyncio.Protocol):
         self._enter(Phase.HANDSHAKE)
 
     def abort(self) -> None:
-        """At once, without a farewell that would have to be waited for."""
+        """Cuts the connection at once, without a farewell that would have to be waited for."""
         if self._transport is not None:
             self._transport.abort()
             return
@@ -195,7 +195,7 @@ class ConnectionTable:
         return gate.handler in self._gates
 
     def admit(self, channel: socket, peer: str) -> Gate | None:
-        """None: there are too many, and every one of them is being answered."""
+        """The gate of a new connection; None: there are too many, and every one of them is being answered."""
         if self._of_address[peer] >= self.limits.connections_of_one_address and not self.cut_oldest(peer):
             return None
         if len(self._gates) >= self.limits.connections and not self.cut_oldest():

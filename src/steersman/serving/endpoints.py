@@ -1,32 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the server shows, as the host provides it, and the handlers that turn it into answers. Used by `server`."""
+"""The pages of the server, as the host provides them, and the handlers that turn them into answers. Used by `server`.
+
+Handlers may run beside the loop that schedules and may not touch what belongs to it: they ask (`Ask`). A host with a second
+thread says how (`app.control_thread`), one with a single loop asks at once (`ask_here`).
+"""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Protocol, TypeVar
 
 from aiohttp import web
 
+from steersman.errors import SteersmanError
 from steersman.explain import Explanation
 from steersman.observe import CONTENT_TYPE, DecisionRecord
 from steersman.printable import printable, printable_lines
-from steersman.serving.health import Answer, Health
+from steersman.serving.health import Health, HealthAnswer
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 _RECENT: Final = 100
 _LONGEST_LIST: Final = 10_000
 _LIMIT: Final = re.compile("[0-9]{1,9}")
 BAD_LIMIT: Final = "limit must be a number from 1 to {}\n"
 
 
+# -- questions to the scheduling loop ----------------------------------------------------------------------------------
+
+
+class SchedulingLoopBusy(SteersmanError):
+    """The scheduling loop has not answered in time. The text is shown to whoever asked, with status 503."""
+
+
+class Ask(Protocol):
+    """How a handler asks something of the loop that schedules."""
+
+    async def __call__(self, question: Callable[[], Coroutine[Any, Any, T]], /) -> T:
+        """The answer to the question, asked in the loop that schedules. SchedulingLoopBusy when that takes too long."""
+
+
+async def ask_here(question: Callable[[], Coroutine[Any, Any, T]], /) -> T:
+    """Asks in the running loop, where it is the one that schedules."""
+    return await question()
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Decisions:
-    """Of an `observe.DecisionLog`, asked for."""
+    """An `observe.DecisionLog`, asked from elsewhere."""
 
     recent: Callable[[int], Awaitable[Sequence[DecisionRecord]]]
     of: Callable[[str], Awaitable[Sequence[DecisionRecord]]]
@@ -35,7 +63,8 @@ class Decisions:
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Callables are called in the server's event loop when somebody looks; `SchedulingLoopBusy` is answered with 503."""
+    """All that the server shows. Callables are called in the server's event loop when somebody looks; `SchedulingLoopBusy` is
+    answered with 503."""
 
     metrics: Callable[[], Awaitable[bytes]]
     #: `/metrics/resources`: what pods ask for.
@@ -145,5 +174,5 @@ def _health_routes(health: Health) -> list[web.RouteDef]:
     return [web.get(f"/{health.name}", summary), web.get(f"/{health.name}/{{check}}", single)]
 
 
-def _text(answer: Answer) -> web.Response:
+def _text(answer: HealthAnswer) -> web.Response:
     return web.Response(status=answer.status, text=printable_lines(answer.text))

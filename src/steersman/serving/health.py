@@ -37,7 +37,7 @@ def _ignore(path: str, check: str, failed: bool) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HealthAnswer:
     """An HTTP answer in plain text."""
 
     status: HTTPStatus
@@ -55,26 +55,26 @@ class Health:
         self.checks = tuple(checks) or (PING,)
         self._on_check = on_check
 
-    def summary(self, verbose: bool = False, excluded: Collection[str] = ()) -> Answer:
-        """Of all checks but the excluded ones; a failure is always told with all lines."""
+    def summary(self, verbose: bool = False, excluded: Collection[str] = ()) -> HealthAnswer:
+        """The answer of all checks but the excluded ones; a failure is always told with all lines."""
         failures = {check.name: reason for check in self._asked(excluded) if (reason := self._ask(check))}
         lines = [self._line(check, excluded, failures) for check in self.checks]
         lines += self._unknown(excluded)
         if failures:
             text = "".join((*lines, f"{self.name} check failed\n"))
             told = tuple(f"{name} failed: {reason}" for name, reason in failures.items())
-            return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, text, told)
-        return Answer(HTTPStatus.OK, "".join((*lines, f"{self.name} check passed\n")) if verbose else "ok")
+            return HealthAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, text, told)
+        return HealthAnswer(HTTPStatus.OK, "".join((*lines, f"{self.name} check passed\n")) if verbose else "ok")
 
-    def single(self, name: str) -> Answer | None:
-        """Of one check, with the reason; None when there is no such check."""
+    def single(self, name: str) -> HealthAnswer | None:
+        """The answer of one check, with the reason; None when there is no such check."""
         check = next((check for check in self.checks if check.name == name), None)
         if check is None:
             return None
         reason = check.probe()
         if reason:
-            return Answer(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal server error: {reason}\n")
-        return Answer(HTTPStatus.OK, "ok")
+            return HealthAnswer(HTTPStatus.INTERNAL_SERVER_ERROR, f"internal server error: {reason}\n")
+        return HealthAnswer(HTTPStatus.OK, "ok")
 
     def _ask(self, check: Check) -> str:
         reason = check.probe()

@@ -23,7 +23,7 @@ DEFAULT_PORT: Final = 10259
 BACKLOG: Final = 512
 PAUSE_SECONDS: Final = 0.1
 FAREWELL_SECONDS: Final = 5.0
-"""What a client may take to say goodbye, as TLS wants it."""
+"""Seconds that a client may take to say goodbye, as TLS wants it."""
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 

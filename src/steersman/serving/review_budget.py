@@ -53,7 +53,7 @@ class Bucket:
 
 
 class ReviewBudget:
-    """For one kind of review. Of many clients only the latest are known; who is forgotten begins with a full bucket."""
+    """The budget of one kind of review. Only the latest clients are known; who is forgotten begins with a full bucket."""
 
     def __init__(self, clock: Clock, rates: ReviewRates | None = None) -> None:
         self._clock = clock

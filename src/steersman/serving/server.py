@@ -4,34 +4,37 @@
     connection ─► gate ─► request ─► access control ─► handler ─► answer      401, 403, 429 and 500 as Kubernetes words them
 
 Hosts use it as an async context manager. `listener` accepts, `connections` bounds what clients may hold, aiohttp speaks HTTP.
+Refusals are `Status` objects, for clients that read JSON.
 """
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
-from steersman.serving import refusals
-from steersman.serving.access import AccessControl, Forbidden, Granted, TooManyReviews, Unauthenticated, User
-from steersman.serving.asking import SchedulingLoopBusy
+from steersman.serving.access import AccessControl, AccessForbidden, Granted, TooManyReviews, Unauthenticated, User
 from steersman.serving.client_certificates import CertificateUsers
 from steersman.serving.connections import ConnectionLimits, ConnectionTable
-from steersman.serving.endpoints import Endpoints, routes
+from steersman.serving.endpoints import Endpoints, SchedulingLoopBusy, routes
 from steersman.serving.listener import Listen, Listener
 
 logger = logging.getLogger(__name__)
 
 SHUTDOWN_SECONDS: Final = 5.0
 WRITE_SECONDS: Final = 60.0
-"""What a client may take to read an answer."""
+"""Seconds that a client may take to read an answer."""
 PIECE_BYTES: Final = 1 << 16
+UNAUTHORIZED: Final = "Unauthorized"
+TOO_MANY_REVIEWS: Final = "too many requests that the API server would have to be asked about, please try again later"
 _HEADERS: Final = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
 _BODY_REFUSED: Final = "no request here has a body\n"
+_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
 class Server:
@@ -118,19 +121,19 @@ class Guard:
         return await self._refusal(request) or await _answer(request, handler)
 
     async def _refusal(self, request: web.Request) -> web.Response | None:
-        """None: go on."""
+        """The refusal of a request; None: go on."""
         header, known = request.headers.get("Authorization", ""), _by_certificate(self._users, request)
         verdict = await self._access.decide(request.method, request.path, header, known, request.remote or "")
         if isinstance(verdict, Granted):
             return None
         if isinstance(verdict, Unauthenticated):
-            return web.json_response(refusals.unauthorized(), status=401)
-        if isinstance(verdict, Forbidden):
-            return web.json_response(refusals.forbidden(verdict), status=403)
+            return web.json_response(_unauthorized(), status=401)
+        if isinstance(verdict, AccessForbidden):
+            return web.json_response(_forbidden(verdict), status=403)
         if isinstance(verdict, TooManyReviews):
             headers = {"Retry-After": str(verdict.retry_after)}
-            return web.json_response(refusals.too_many_requests(verdict.retry_after), status=429, headers=headers)
-        return web.Response(status=500, text=refusals.internal_error(request.path, verdict.cause))
+            return web.json_response(_too_many_requests(verdict.retry_after), status=429, headers=headers)
+        return web.Response(status=500, text=_internal_error(request.path, verdict.cause))
 
 
 def _by_certificate(users: CertificateUsers, request: web.Request) -> User | None:
@@ -182,3 +185,43 @@ async def _in_pieces(request: web.Request, response: web.Response, body: bytes) 
         await stream.write(body[start : start + PIECE_BYTES])
     await stream.write_eof()
     return stream
+
+
+# -- refusals, as Kubernetes words them --------------------------------------------------------------------------------
+
+
+def _unauthorized() -> dict[str, Any]:
+    return _status(401, UNAUTHORIZED, UNAUTHORIZED)
+
+
+def _forbidden(refusal: AccessForbidden) -> dict[str, Any]:
+    return _status(403, "Forbidden", f"forbidden: {_who_cannot_what(refusal)}", details={})
+
+
+def _too_many_requests(retry_after: int) -> dict[str, Any]:
+    details = {"retryAfterSeconds": retry_after}
+    return _status(429, "TooManyRequests", TOO_MANY_REVIEWS, details=details)
+
+
+def _internal_error(path: str, cause: str) -> str:
+    """Plain text, as upstream answers when it could not ask."""
+    return f"Internal Server Error: {json.dumps(path)}: {cause}\n".translate(_ESCAPES)
+
+
+def _who_cannot_what(refusal: AccessForbidden) -> str:
+    user, path = json.dumps(refusal.user.name, ensure_ascii=False), json.dumps(refusal.path, ensure_ascii=False)
+    message = f"User {user} cannot {refusal.verb} path {path}".translate(_ESCAPES)
+    return f"{message}: {refusal.reason}" if refusal.reason else message
+
+
+def _status(code: int, reason: str, message: str, **more: Any) -> dict[str, Any]:
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": message,
+        "reason": reason,
+        **more,
+        "code": code,
+    }

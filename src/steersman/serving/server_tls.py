@@ -1,33 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
 """TLS of the server while it runs: its certificate is read again when the files change, trusted authorities may be added.
 
-Made from `TlsOptions`; `server` listens with `context`, which stays the same object.
+Made from `TlsOptions`; `server` listens with `context`, which stays the same object. Versions and cipher suites go by the names
+that Kubernetes' flags have for them. A certificate comes from files, or is a self-signed one that lives as long as the process.
 """
 
 from __future__ import annotations
 
 import asyncio
+import datetime
+import ipaddress
 import logging
 import os
 import ssl
+import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from steersman.errors import InputError
-from steersman.serving.certificates import Certificate, load_certificate, load_files
-from steersman.serving.tls_names import limit_suites, version_named
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 logger = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 10.0
 #: What tells one state of a file from another.
 Stamp = tuple[int, int, int]
+VERSIONS: Final = {
+    "VersionTLS10": ssl.TLSVersion.TLSv1,
+    "VersionTLS11": ssl.TLSVersion.TLSv1_1,
+    "VersionTLS12": ssl.TLSVersion.TLSv1_2,
+    "VersionTLS13": ssl.TLSVersion.TLSv1_3,
+}
+#: Suites of TLS 1.3 are not chosen: neither Go nor the ssl module lets one. Naming them is no mistake.
+ALWAYS_ON: Final = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
+SUITES: Final = {
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256": "ECDHE-ECDSA-AES128-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256": "ECDHE-ECDSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA": "ECDHE-ECDSA-AES256-SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384": "ECDHE-ECDSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-ECDSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA": "ECDHE-RSA-AES128-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256": "ECDHE-RSA-AES128-SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256": "ECDHE-RSA-AES128-GCM-SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA": "ECDHE-RSA-AES256-SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384": "ECDHE-RSA-AES256-GCM-SHA384",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305": "ECDHE-RSA-CHACHA20-POLY1305",
+    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256": "ECDHE-RSA-CHACHA20-POLY1305",
+    "TLS_RSA_WITH_AES_128_CBC_SHA": "AES128-SHA",
+    "TLS_RSA_WITH_AES_128_CBC_SHA256": "AES128-SHA256",
+    "TLS_RSA_WITH_AES_128_GCM_SHA256": "AES128-GCM-SHA256",
+    "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
+    "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
+}
+VERSION_FLAG: Final = "--tls-min-version"
+SUITES_FLAG: Final = "--tls-cipher-suites"
+VALID_DAYS: Final = 365
+_CLOCK_SKEW: Final = datetime.timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
 class TlsOptions:
-    """As upstream's flags have them."""
+    """TLS of the server, by upstream's flags."""
 
     #: --tls-cert-file and --tls-private-key-file, both or neither.
     certificate_file: str = ""
@@ -39,7 +78,7 @@ class TlsOptions:
 
 
 class ServerTls:
-    """See the module's text. `own` makes the certificate of a server without files."""
+    """The TLS context of the server, kept up to date. `own` makes the certificate of a server without files."""
 
     def __init__(self, options: TlsOptions, own: Callable[[], Certificate]) -> None:
         self._options = options
@@ -77,7 +116,7 @@ class ServerTls:
         return True
 
     async def keep_fresh(self, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep) -> None:
-        """Until it is cancelled."""
+        """Looks at the files again and again, until it is cancelled."""
         while True:
             await sleep(LOOK_SECONDS)
             self.reload()
@@ -88,9 +127,103 @@ class ServerTls:
 
 
 def _stamp(file: str) -> Stamp | None:
-    """None: it cannot be read just now."""
+    """The state of a file; None: it cannot be read just now."""
     try:
         found = os.stat(file)
     except OSError:
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+# -- versions and cipher suites ----------------------------------------------------------------------------------------
+
+
+def version_named(name: str) -> ssl.TLSVersion:
+    """The version of TLS that a flag names; TLS 1.2 without a name."""
+    if not name:
+        return ssl.TLSVersion.TLSv1_2
+    if name not in VERSIONS:
+        raise InputError("there is no such version", field=VERSION_FLAG, value=name, hint=f"use {', '.join(VERSIONS)}")
+    return VERSIONS[name]
+
+
+def limit_suites(context: ssl.SSLContext, names: Sequence[str]) -> None:
+    """Only these may be used below TLS 1.3; none named: those of the ssl module."""
+    known = [name for name in names if name not in ALWAYS_ON]
+    for name in known:
+        if name not in SUITES:
+            choices = f"use names such as {next(iter(SUITES))}"
+            raise InputError("there is no such cipher suite", field=SUITES_FLAG, value=name, hint=choices)
+    if not known:
+        return
+    try:
+        context.set_ciphers(":".join(SUITES[name] for name in known))
+    except ssl.SSLError as cause:
+        raise InputError(f"cannot be used: {cause}", field=SUITES_FLAG, value=",".join(known)) from cause
+
+
+# -- certificates ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A chain and its key, both PEM."""
+
+    chain: bytes
+    key: bytes
+
+
+def load_files(context: ssl.SSLContext, certificate_file: str, key_file: str) -> None:
+    """--tls-cert-file and --tls-private-key-file. InputError, and everything as before, when they cannot be used."""
+    try:
+        # A context that was half changed would show one certificate and sign with the key of another.
+        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate_file, key_file)
+        context.load_cert_chain(certificate_file, key_file)
+    except (OSError, ssl.SSLError) as cause:
+        raise InputError(
+            f"cannot be used as certificate and key: {cause}", file=certificate_file, value=key_file
+        ) from cause
+
+
+def load_certificate(context: ssl.SSLContext, certificate: Certificate) -> None:
+    """The ssl module reads certificates from files only; they pass through files that nobody else can read."""
+    with tempfile.TemporaryDirectory() as folder:
+        chain, key = Path(folder, "chain"), Path(folder, "key")
+        chain.write_bytes(certificate.chain)
+        key.write_bytes(certificate.key)
+        context.load_cert_chain(chain, key)
+
+
+def self_signed(names: Sequence[str], now: datetime.datetime) -> Certificate:
+    """A certificate for these host names and addresses, valid for a year from now."""
+    # The library costs start-up time that a server with a certificate of its own need not spend.
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, f"{names[0]}@{int(now.timestamp())}"[:64])])
+    signed = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(subject)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _CLOCK_SKEW)
+        .not_valid_after(now + datetime.timedelta(days=VALID_DAYS))
+        .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    plain, unencrypted = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return Certificate(signed.public_bytes(pem), key.private_bytes(pem, plain, unencrypted))
+
+
+def _general_name(name: str) -> x509.GeneralName:
+    from cryptography import x509
+
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)

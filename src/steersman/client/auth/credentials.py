@@ -8,34 +8,44 @@ long-running programs are replaced under their feet.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from steersman.client.bounded_files import LONGEST_SECRET, read_file
-from steersman.client.header_values import HOLDS_CONTROL, is_header_value
-from steersman.client.tls import Certificate
+from steersman.client.foreign_input import LONGEST_SECRET, read_file
 from steersman.errors import InputError
 
 AUTHORIZATION: Final = "Authorization"
+HOLDS_CONTROL: Final = "holds a line end or another control character, and cannot be sent in a header"
 Headers = tuple[tuple[str, str], ...]
 """Names and values; a name may come more than once."""
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+_TOKEN_BYTES: Final = frozenset(b"!#$&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    """A client certificate with its key, PEM."""
+
+    certificate: bytes
+    key: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Credential:
-    """What goes along with a request."""
+    """Headers and a certificate that go along with a request."""
 
     headers: Headers = field(default=(), repr=False)
-    certificate: Certificate | None = None
+    certificate: ClientCertificate | None = None
 
 
 class Credentials(Protocol):
     """Where credentials come from."""
 
     async def current(self) -> Credential:
-        """What to show now. Raises SteersmanError when there is nothing to show."""
+        """The credential to show now. Raises SteersmanError when there is none."""
 
     async def refused(self, shown: Credential) -> bool:
         """The server did not accept what was shown to it; True when there is something else to show by now."""
@@ -50,7 +60,7 @@ class Anonymous:
 
 
 class Fixed:
-    """The same forever: a token, name and password, whom to impersonate."""
+    """Credentials that never change: a token, name and password, whom to impersonate."""
 
     def __init__(self, credential: Credential) -> None:
         self._credential = credential
@@ -103,7 +113,7 @@ class CertificateFiles:
 
     async def current(self) -> Credential:
         try:
-            self._last = Credential(certificate=Certificate(self._certificate.read(), self._key.read()))
+            self._last = Credential(certificate=ClientCertificate(self._certificate.read(), self._key.read()))
         except (OSError, ValueError) as cause:
             if self._last is None:
                 raise InputError(f"the client certificate cannot be read: {cause}") from cause
@@ -123,7 +133,7 @@ class Combined:
 
     async def current(self) -> Credential:
         headers: Headers = ()
-        certificate: Certificate | None = None
+        certificate: ClientCertificate | None = None
         for part in self._parts:
             credential = await part.current()
             given = {name for name, _ in headers}
@@ -182,3 +192,21 @@ def _token(content: bytes) -> str:
 
 def _source(content: Path | bytes) -> WatchedFile | _Data:
     return _Data(content) if isinstance(content, bytes) else WatchedFile(content)
+
+
+# -- what may stand in a header ----------------------------------------------------------------------------------------
+
+
+def is_header_value(value: str) -> bool:
+    """Whether a header may have the value, by the rules of Go's HTTP client: nothing that could begin another header.
+
+    Tabs are allowed, other control characters are not; the rest is sent as UTF-8. Kubeconfigs and token files are written by
+    others: whoever reads them refuses such a value, naming file and field, and `transport` looks again at what it sends.
+    """
+    return _CONTROL.search(value) is None
+
+
+def escaped_header_key(key: str) -> str:
+    """Part of a header's name, as client-go writes the keys of `as-user-extra`: bytes that a name must not have, and the
+    percent sign, as `%2F`."""
+    return "".join(chr(byte) if byte in _TOKEN_BYTES else f"%{byte:02X}" for byte in key.encode("utf-8", "replace"))

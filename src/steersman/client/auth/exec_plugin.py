@@ -15,12 +15,11 @@ from typing import Any, Final
 import msgspec
 
 from steersman.api import timestamps
-from steersman.client.auth.credentials import Credential, bearer
+from steersman.client.auth.credentials import HOLDS_CONTROL, ClientCertificate, Credential, bearer, is_header_value
+from steersman.client.connection import TlsSettings
 from steersman.client.errors import ClientError, UnreadableAnswer
-from steersman.client.foreign_json import decode_foreign
-from steersman.client.header_values import HOLDS_CONTROL, is_header_value
-from steersman.client.timing import Timing
-from steersman.client.tls import Certificate, TlsSettings
+from steersman.client.foreign_input import decode_foreign
+from steersman.client.pacing import Timing
 from steersman.errors import InputError
 
 EXEC_INFO: Final = "KUBERNETES_EXEC_INFO"
@@ -34,8 +33,8 @@ class CredentialError(ClientError):
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
-    """What is run; `variables` are added to the environment."""
+class CredentialProgram:
+    """A program that hands out credentials; `variables` are added to its environment."""
 
     command: tuple[str, ...]
     variables: Mapping[str, str]
@@ -47,7 +46,7 @@ class Program:
 
 @dataclass(frozen=True, slots=True)
 class ClusterInfo:
-    """What a program may want to know of the cluster."""
+    """The cluster, as far as a program may want to know of it."""
 
     server: str
     tls: TlsSettings
@@ -82,7 +81,9 @@ class _ExecCredential(msgspec.Struct, frozen=True, rename="camel"):
 class ExecPlugin:
     """One program. Runs once for everybody who waits for it."""
 
-    def __init__(self, program: Program, cluster: ClusterInfo, timing: Timing, environment: Mapping[str, str]) -> None:
+    def __init__(
+        self, program: CredentialProgram, cluster: ClusterInfo, timing: Timing, environment: Mapping[str, str]
+    ) -> None:
         self._program = program
         self._clock = timing.clock
         self._environment = {**environment, **program.variables, EXEC_INFO: _exec_info(program, cluster)}
@@ -110,7 +111,7 @@ class ExecPlugin:
         self._expires = self._expiry(granted)
         certificate = None
         if granted.client_certificate_data:
-            certificate = Certificate(granted.client_certificate_data.encode(), granted.client_key_data.encode())
+            certificate = ClientCertificate(granted.client_certificate_data.encode(), granted.client_key_data.encode())
         headers = bearer(granted.token).headers if granted.token else ()
         return Credential(headers, certificate)
 
@@ -193,7 +194,7 @@ def _is_part(mine: Credential, shown: Credential) -> bool:
     return set(mine.headers) <= set(shown.headers) and mine.certificate in (None, shown.certificate)
 
 
-def _exec_info(program: Program, cluster: ClusterInfo) -> str:
+def _exec_info(program: CredentialProgram, cluster: ClusterInfo) -> str:
     spec: dict[str, Any] = {"interactive": False}
     if program.wants_cluster:
         spec["cluster"] = cluster.document()

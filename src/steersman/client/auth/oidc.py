@@ -15,14 +15,12 @@ from urllib.parse import urlencode
 import msgspec
 from yarl import URL
 
-from steersman.client.auth.credentials import Credential, Credentials, Fixed, bearer
+from steersman.client.auth.credentials import HOLDS_CONTROL, Credential, Credentials, Fixed, bearer, is_header_value
 from steersman.client.auth.exec_plugin import CredentialError
-from steersman.client.connection import Connection, fault_of_address
+from steersman.client.connection import Connection, TlsSettings, fault_of_address
 from steersman.client.errors import ClientError, UnreadableAnswer
-from steersman.client.foreign_json import decode_foreign
-from steersman.client.header_values import HOLDS_CONTROL, is_header_value
-from steersman.client.timing import Timing
-from steersman.client.tls import TlsSettings
+from steersman.client.foreign_input import decode_foreign
+from steersman.client.pacing import Timing
 from steersman.client.transport import http_transport
 from steersman.redaction import hide_passwords
 
@@ -115,7 +113,7 @@ class OidcProvider:
 
 
 def _expiry(token: str) -> float:
-    """Of a JSON web token, in seconds since the epoch; 0 when it does not say."""
+    """When a JSON web token expires, in seconds since the epoch; 0 when it does not say."""
     try:
         part = token.split(".")[1]
         payload = base64.urlsafe_b64decode(part + "=" * (-len(part) % 4))

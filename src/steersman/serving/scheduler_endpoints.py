@@ -27,8 +27,7 @@ from steersman.observe import (
     pod_resources,
     queue_text,
 )
-from steersman.serving.asking import Ask, ask_here
-from steersman.serving.endpoints import Decisions, Endpoints
+from steersman.serving.endpoints import Ask, Decisions, Endpoints, ask_here
 from steersman.serving.health import Check, Health
 
 CLEAN = "The cache agrees with the listers.\n"
@@ -36,7 +35,7 @@ CLEAN = "The cache agrees with the listers.\n"
 
 @dataclass(frozen=True, slots=True)
 class Listers:
-    """What the API server last showed, apart from the scheduler's cache."""
+    """Objects as the API server last showed them, apart from the scheduler's cache."""
 
     nodes: Callable[[], Iterable[api.Node]]
     pods: Callable[[], Iterable[api.Pod]]
@@ -45,7 +44,7 @@ class Listers:
 
 
 def beliefs_beside(listers: Listers, scheduler: Scheduler) -> Beliefs:
-    """To be compared: what the scheduler believes, and the listers have."""
+    """Both sides of a comparison: what the scheduler believes, and the listers have."""
     return beliefs(listers.nodes(), listers.pods(), scheduler.cache, scheduler.queue, scheduler.profiles)
 
 
@@ -77,7 +76,7 @@ def scheduler_endpoints(
 
 @dataclass(frozen=True, slots=True)
 class _Pages:
-    """What is shown of one scheduler. Nested functions run in the loop that schedules."""
+    """The pages of one scheduler. Nested functions run in the loop that schedules."""
 
     scheduler: Scheduler
     exposition: Exposition

@@ -10,7 +10,7 @@ import pytest
 
 from steersman import api, config
 from steersman.api import codec
-from steersman.client import Originals
+from steersman.client import RawObjects
 
 POD = {
     "apiVersion": "v1",
@@ -27,41 +27,41 @@ def decoded(document: dict[str, Any]) -> tuple[api.Pod, bytes]:
 
 
 def test_a_pod_is_shown_with_all_its_fields_but_those_of_its_managers() -> None:
-    originals = Originals([FILTER])
+    raw_objects = RawObjects([FILTER])
     pod, text = decoded(POD)
-    originals.remember(pod, text)
+    raw_objects.remember(pod, text)
 
-    shown = json.loads(bytes(originals.shown(pod)))
+    shown = json.loads(bytes(raw_objects.shown(pod)))
 
     assert shown["spec"] == POD["spec"]
     assert shown["metadata"] == {"name": "web", "namespace": "default", "uid": "u1"}
 
 
-def test_a_pod_of_which_no_original_is_known_is_shown_as_far_as_it_is_known() -> None:
+def test_a_pod_that_was_never_seen_raw_is_shown_as_far_as_it_is_known() -> None:
     pod, _ = decoded(POD)
 
-    shown = json.loads(bytes(Originals().shown(pod)))
+    shown = json.loads(bytes(RawObjects().shown(pod)))
 
     assert shown["metadata"]["name"] == "web"
     assert "env" not in shown["spec"]["containers"][0]
 
 
 def test_a_pod_that_has_a_node_is_not_kept() -> None:
-    originals = Originals([FILTER])
+    raw_objects = RawObjects([FILTER])
     pod, text = decoded(POD)
-    originals.remember(pod, text)
+    raw_objects.remember(pod, text)
     bound, bound_text = decoded({**POD, "spec": {**POD["spec"], "nodeName": "n1"}})  # type: ignore[dict-item]
-    originals.remember(bound, bound_text)
+    raw_objects.remember(bound, bound_text)
 
-    assert "env" not in json.loads(bytes(originals.shown(bound)))["spec"]["containers"][0]
+    assert "env" not in json.loads(bytes(raw_objects.shown(bound)))["spec"]["containers"][0]
 
 
 def test_a_pod_that_has_a_node_is_kept_for_extenders_that_see_victims_whole() -> None:
-    originals = Originals([config.Extender(url_prefix="http://extender", preempt_verb="preempt")])
+    raw_objects = RawObjects([config.Extender(url_prefix="http://extender", preempt_verb="preempt")])
     bound, text = decoded({**POD, "spec": {**POD["spec"], "nodeName": "n1"}})  # type: ignore[dict-item]
-    originals.remember(bound, text)
+    raw_objects.remember(bound, text)
 
-    assert json.loads(bytes(originals.shown(bound)))["spec"]["serviceAccountName"] == "robot"
+    assert json.loads(bytes(raw_objects.shown(bound)))["spec"]["serviceAccountName"] == "robot"
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,6 @@ def test_a_pod_that_has_a_node_is_kept_for_extenders_that_see_victims_whole() ->
     ],
 )
 def test_only_what_is_shown_is_kept(extender: config.Extender, kinds: set[type[api.Object]]) -> None:
-    originals = Originals([extender])
+    raw_objects = RawObjects([extender])
 
-    assert {kind for kind in (api.Pod, api.Node) if originals.keeps(kind)} == kinds
+    assert {kind for kind in (api.Pod, api.Node) if raw_objects.keeps(kind)} == kinds

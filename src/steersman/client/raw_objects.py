@@ -15,8 +15,8 @@ from steersman import api, config
 from steersman.api import codec
 
 
-class Originals:
-    """By kind and uid, without managed fields, which are most of the text, and without the kind, which is known."""
+class RawObjects:
+    """Texts of the API server by kind and uid: without managed fields, which are most of the text, and without the kind."""
 
     def __init__(self, extenders: Sequence[config.Extender] = ()) -> None:
         shown_pods = [e for e in extenders if e.filter_verb or e.prioritize_verb or e.preempt_verb]
@@ -45,7 +45,7 @@ class Originals:
         self._texts[kind].clear()
 
     def shown(self, obj: api.Object) -> msgspec.Raw:
-        """The original, or as much of it as is known."""
+        """The object as the API server wrote it, or as much of it as is known."""
         text = self._texts.get(type(obj), {}).get(obj.metadata.uid)
         return msgspec.Raw(codec.encode(obj)) if text is None else text
 

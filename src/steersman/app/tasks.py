@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bindings in flight, and other tasks that the scheduler hands to its host: at shutdown they finish or are undone.
+"""Tasks of a running scheduler that end in order: bindings in flight, and waiting for one of two things.
 
-A task that breaks ends alone: the others, and the scheduler, go on.
+`Bindings` holds what the scheduler hands to its host: at shutdown it finishes or is undone. A task that breaks ends alone: the
+others, and the scheduler, go on.
 """
 
 from __future__ import annotations
@@ -17,6 +18,18 @@ from steersman.internal_errors import InternalErrors
 TASK: Final = "task"
 
 logger = logging.getLogger(__name__)
+
+
+async def ended_before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Runs the work until it ends (True) or, cancelling it, until `stop` is set (False). The work has ended either way."""
+    async with asyncio.TaskGroup() as group:
+        working = group.create_task(work)
+        stopping = group.create_task(stop.wait())
+        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
+        ended = working.done()
+        working.cancel()
+        stopping.cancel()
+    return ended
 
 
 class Bindings:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is examined: a cluster, as one user sees it, and the configuration that a scheduler would run with there."""
+"""The target of an examination: a cluster, as one user sees it, and the configuration that a scheduler would run with there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import msgspec
 
 from steersman import api
 from steersman.client import Response, Transport, decode_foreign, paths
-from steersman.client.event_types import Event
+from steersman.client.events import Event
+from steersman.client.list_watch import ListPage
 from steersman.clock import Clock
 from steersman.config import SchedulerConfiguration
 
@@ -24,8 +25,8 @@ _PAGE = "500"
 
 
 @dataclass(frozen=True, slots=True)
-class Patient:
-    """`subject` is the user whose rights matter, "" for the one who asks."""
+class Target:
+    """A cluster that is examined. `subject` is the user whose rights matter, "" for the one who asks."""
 
     transport: Transport
     configuration: SchedulerConfiguration
@@ -41,7 +42,7 @@ class Patient:
         return await self.transport.request("GET", path, query, timeout=SECONDS)
 
     async def document(self, path: str, kind: type[DocumentT]) -> DocumentT:
-        """What is to be read at a path. UnreadableAnswer when it is something else."""
+        """The document at a path. UnreadableAnswer when it is something else."""
         return decode_foreign((await self.get(path)).body, kind, path)
 
     async def review(self, path: str, document: dict[str, Any], kind: type[DocumentT]) -> DocumentT:
@@ -56,14 +57,14 @@ class Patient:
         found: list[T] = []
         while True:
             path = paths.collection(kind)
-            page = decode_foreign((await self.get(path, **query)).body, _Page, path)
+            page = decode_foreign((await self.get(path, **query)).body, ListPage, path)
             found += (decode_foreign(raw, kind, f"{kind.KIND} in {path}") for raw in page.items or ())
             if not page.metadata.next_page:
                 return found
             query["continue"] = page.metadata.next_page
 
     async def events_of(self, scheduler: str) -> Sequence[Event]:
-        """Those that a scheduler of that name has reported and the server still keeps: an hour's, usually."""
+        """The events that a scheduler of that name has reported and the server still keeps: an hour's, usually."""
         found = await self.objects(Event, f"reportingController={scheduler}")
         return [event for event in found if event.reporting_controller == scheduler]
 
@@ -74,12 +75,3 @@ def server_time(answer: Response) -> float | None:
         return parsedate_to_datetime(answer.date).timestamp()
     except (ValueError, OverflowError):
         return None
-
-
-class _ListMeta(msgspec.Struct, rename={"next_page": "continue"}):
-    next_page: str | None = None
-
-
-class _Page(msgspec.Struct):
-    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
-    items: list[msgspec.Raw] | None = None

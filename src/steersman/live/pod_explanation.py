@@ -20,7 +20,7 @@ from steersman.cycle.decision import Decision, Unschedulable
 from steersman.explain import Explanation, Outcome, decided, explain, wakers, without_cycle
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.status import CycleAborted, Status
-from steersman.live.reading import LiveError, ReadCluster, read, read_pod, resource_name
+from steersman.live.cluster_reader import LiveError, ReadCluster, read, read_pod, resource_name
 from steersman.live.report import LiveExplanation
 from steersman.live.scheduler import LiveScheduler
 from steersman.redaction import hide_passwords
@@ -36,7 +36,7 @@ MISSING: Final = "the API server does not have {}; none are assumed"
 async def explain_pod(
     transport: Transport, settings: Effective, server: str, namespace: str, name: str
 ) -> LiveExplanation:
-    """Of the pod as the API server shows it now. LiveError when that cannot be."""
+    """An explanation of the pod as the API server shows it now. LiveError when that cannot be."""
     timing = Timing()
     cluster = await read(transport, timing, server)
     pod = cluster.pods.get(f"{namespace}/{name}")
@@ -70,7 +70,7 @@ def _explained(scheduler: LiveScheduler, settings: Effective, cluster: ReadClust
 
 
 def _explanation(scheduler: LiveScheduler, preferred: str) -> tuple[Explanation, Collection[str]]:
-    """With the plugins that reject the pod. Among equally good nodes the preferred one is shown as the choice."""
+    """The explanation, with the plugins that reject the pod. Among equally good nodes the preferred one is the choice."""
     pod, profile = scheduler.pod, scheduler.profile
     try:
         evaluation = scheduler.evaluate()

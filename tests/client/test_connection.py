@@ -10,9 +10,8 @@ from aiohttp import web
 from tests.client.serving import KeyPair, run, self_signed, serve, server_tls
 
 from steersman.client.auth import CertificateFiles
-from steersman.client.connection import Connection
+from steersman.client.connection import Connection, TlsSettings
 from steersman.client.errors import ConnectionFailed
-from steersman.client.tls import TlsSettings
 from steersman.client.transport import http_transport
 
 

@@ -12,8 +12,8 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 
 
-class RefusingWriter:
-    """An `assembly.ApiWriter`."""
+class ReadOnlyWriter:
+    """An `assembly.ApiWriter` that refuses every write."""
 
     binds_at_once = False
 
@@ -62,7 +62,7 @@ class RefusingWriter:
 
 
 def not_started(work: Coroutine[Any, Any, None]) -> None:
-    """For `Scheduler.spawn`: what a decision would set in motion, evictions above all, never begins."""
+    """`Scheduler.spawn` where nothing may happen: what a decision would set in motion, evictions above all, never begins."""
     work.close()
 
 

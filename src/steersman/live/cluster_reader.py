@@ -42,7 +42,7 @@ class LiveError(SteersmanError):
 
 @dataclass(frozen=True, slots=True)
 class ReadCluster:
-    """What the API server showed: pods that have not ended, and everything else that scheduling looks at."""
+    """A cluster as the API server showed it: pods that have not ended, and everything else that scheduling looks at."""
 
     objects: Sequence[api.Object]
     pods: dict[str, api.Pod]
@@ -90,7 +90,7 @@ async def granted(request: Awaitable[T], server: str, verb: str, resource: str) 
 
 
 async def _list(transport: Transport, timing: Timing, server: str, kind: type[Any]) -> list[Any] | None:
-    """None: the server does not know the kind."""
+    """The objects of a kind; None: the server does not know it."""
     source: ListWatch[Any] = ListWatch(transport, kind, timing, UNFINISHED if kind is api.Pod else "")
     try:
         listing = await granted(source.list(), server, "list", resource_name(kind))
