@@ -23,9 +23,10 @@ from benchmarks.populations import make_nodes
 from steersman import api
 from steersman.app.control_thread import ControlThread, SchedulingLoopPort
 from steersman.app.process import new_event_loop
+from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.client import Connection, http_transport
 from steersman.clock import RealClock
-from steersman.observe import DecisionLog, Exposition, MeasuredScheduler, Metrics
+from steersman.observe import DecisionLog, Exposition, Measuring, Metrics
 from steersman.rng import SeededRng
 from steersman.serving import (
     AccessControl,
@@ -48,7 +49,7 @@ HANDSHAKES_A_SECOND = 200
 
 @dataclass
 class Cluster:
-    scheduler: MeasuredScheduler
+    scheduler: Scheduler
     exposition: Exposition
     decisions: DecisionLog
     listers: Listers
@@ -59,14 +60,17 @@ class Cluster:
 
 def make_cluster() -> Cluster:
     metrics = Metrics()
-    scheduler = MeasuredScheduler(metrics, RealClock(), SeededRng(1), AcceptingWriter(), no_task)
+    clock = RealClock()
+    measuring = Measuring(metrics, clock)
+    options = SchedulerOptions(instruments=measuring)
+    scheduler = Scheduler(clock, SeededRng(1), AcceptingWriter(), no_task, options)
     nodes = make_nodes(NODES)
     pods = [_bound(index) for index in range(PODS)]
     pods += [make_pod(f"waits-{index}").req(cpu="1000").obj() for index in range(PENDING)]
     for obj in (*nodes, *pods):
         scheduler.ingest.changed(obj)
     listers = Listers(lambda: nodes, lambda: pods)
-    return Cluster(scheduler, Exposition(metrics, scheduler), DecisionLog(scheduler), listers)
+    return Cluster(scheduler, Exposition(metrics, measuring, scheduler), DecisionLog(scheduler), listers)
 
 
 def _bound(index: int) -> api.Pod:

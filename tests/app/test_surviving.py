@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The loops of a running scheduler go on, whatever one pod, one flush, one witness or one task does."""
+"""The loops of a running scheduler go on, whatever one pod, one flush or one task does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.client.serving import run
 
 from steersman.app.scheduling_loop import SchedulingLoop
 from steersman.app.tasks import Bindings
-from steersman.assembly import Scheduler
+from steersman.assembly import AttemptObserver, Scheduler
 from steersman.binding.guarded import Guarded
 from steersman.client import Timing
 from steersman.clock import RealClock
@@ -30,7 +30,7 @@ async def _a_moment(_: float) -> None:
     await asyncio.sleep(0.001)
 
 
-class Looping:
+class Looping(AttemptObserver):
     """A scheduling loop whose pauses are short."""
 
     def __init__(self) -> None:
@@ -38,28 +38,15 @@ class Looping:
         self.decisions: list[Decision] = []
         harness = Harness(nodes=[make_node("n1").capacity(cpu="8", pods="10")])
         self.scheduler: Scheduler = harness.scheduler
+        self.scheduler.observe(self)
         self.add = harness.add
 
     def loop(self) -> SchedulingLoop:
         timing = Timing(RealClock(), SeededRng(1), _a_moment)
-        return SchedulingLoop(self.scheduler, (self._torn_witness, self.decisions.append), timing, self.errors)
+        return SchedulingLoop(self.scheduler, timing, self.errors)
 
-    def _torn_witness(self, decision: Decision) -> None:
-        if decision.pod.name == "a":
-            raise Torn
-
-
-def test_a_witness_that_breaks_keeps_neither_others_nor_the_next_pod() -> None:
-    async def scenario() -> None:
-        looping = Looping()
-        looping.add(make_pod("a").req(cpu="1"))
-        async with running(looping.loop().run()):
-            await until(lambda: len(looping.decisions) == 1)
-            looping.add(make_pod("b").req(cpu="1"))
-            await until(lambda: len(looping.decisions) == 2)
-        assert looping.errors.counts["decision record"] == 1
-
-    run(scenario())
+    def carried_out(self, decision: Decision) -> None:
+        self.decisions.append(decision)
 
 
 def test_an_error_that_no_pod_answers_for_is_followed_by_a_pause_and_the_next_pod(

@@ -102,11 +102,7 @@ def _breaks_binding(patch: pytest.MonkeyPatch, survivor: Survivor) -> None:
     )
 
 
-def _breaks_observation(patch: pytest.MonkeyPatch, survivor: Survivor) -> None:
-    patch.setattr(survivor.scheduler, "observer", _torn_for_broken(lambda *given: None))
-
-
-@pytest.mark.parametrize("breaks", [_breaks_evaluation, _breaks_assume, _breaks_binding, _breaks_observation])
+@pytest.mark.parametrize("breaks", [_breaks_evaluation, _breaks_assume, _breaks_binding])
 def test_an_attempt_that_breaks_off_fails_the_pod_alone(breaks: Breaking, monkeypatch: pytest.MonkeyPatch) -> None:
     survivor = Survivor()
     with monkeypatch.context() as patch:

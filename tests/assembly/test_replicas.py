@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from steersman import api
-from steersman.assembly import Scheduler
+from steersman.assembly import EvaluationObserver, Scheduler
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision, Scheduled
 from steersman.embedded import Pods, Store, feed
@@ -102,7 +102,7 @@ def test_while_a_pod_waits_for_others_to_be_bound_each_goes_alone(world: World) 
 
 def test_whoever_observes_evaluations_sees_each_of_them(world: World) -> None:
     seen: list[str] = []
-    world.scheduler.observer = lambda pod, evaluation: seen.append(pod.name)
+    world.scheduler.observe(EvaluationObserver(lambda pod, evaluation: seen.append(pod.name)))
     world.add("a", "b")
     assert world.some() + world.some() == ["a", "b"] == seen
 

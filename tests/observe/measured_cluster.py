@@ -6,12 +6,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from steersman import api, config
-from steersman.assembly import SchedulerOptions, default_registry
+from steersman.assembly import Scheduler, SchedulerOptions, default_registry
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision
 from steersman.embedded import Store, feed
 from steersman.framework.plugin import Plugin
-from steersman.observe import Exposition, MeasuredScheduler, Metrics
+from steersman.observe import Exposition, Measuring, Metrics
 from steersman.rng import SeededRng
 from steersman.sim.extensions import with_enabled
 from steersman.sim.tasks import Tasks
@@ -33,10 +33,11 @@ class MeasuredCluster:
         for plugin in chosen:
             registry.add(plugin.name, plugin, "test")
         enabled = with_enabled(config.default_configuration(), [plugin.name for plugin in chosen])
-        options = SchedulerOptions(configuration=enabled, registry=registry)
+        self.measuring = Measuring(self.metrics, self.clock)
+        options = SchedulerOptions(configuration=enabled, registry=registry, instruments=self.measuring)
         writer = EmbeddedWriter(self.store, self.clock)
-        self.scheduler = MeasuredScheduler(self.metrics, self.clock, SeededRng(1), writer, self.tasks.spawn, options)
-        self.exposition = Exposition(self.metrics, self.scheduler)
+        self.scheduler = Scheduler(self.clock, SeededRng(1), writer, self.tasks.spawn, options)
+        self.exposition = Exposition(self.metrics, self.measuring, self.scheduler)
         feed(self.store, self.scheduler.ingest)
         self.store.create(make_node("n1").capacity(cpu="4", memory="8Gi", pods=20).obj())
 

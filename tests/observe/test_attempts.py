@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from tests.observe.measured_cluster import MeasuredCluster
 
 from steersman import api
-from steersman.assembly import Scheduler
+from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Failed, Scheduled, Unschedulable
 from steersman.embedded import Store, feed
@@ -16,7 +14,7 @@ from steersman.framework import ReservePlugin, Status
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import error
-from steersman.observe import MeasuredScheduler, Metrics
+from steersman.observe import Measuring, Metrics
 from steersman.observe.measuring import attempts_label
 from steersman.rng import SeededRng
 from steersman.sim.tasks import Tasks
@@ -85,7 +83,7 @@ def test_nothing_is_kept_of_attempts_that_have_ended(cluster: MeasuredCluster) -
     for number in range(6):
         cluster.add_pod(f"web-{number}")
     cluster.run()
-    assert cluster.scheduler.measuring.open_attempts == 0
+    assert cluster.measuring.open_attempts == 0
     assert cluster.value("goroutines", operation="binding") == 0
 
 
@@ -95,7 +93,7 @@ def test_a_pod_that_is_dropped_is_no_attempt(cluster: MeasuredCluster) -> None:
     info = cluster.scheduler.cache.shapes.info(pod)
     cluster.scheduler.cache.assume(info, "n1")
     cluster.run()
-    assert cluster.scheduler.measuring.open_attempts == 0
+    assert cluster.measuring.open_attempts == 0
     assert cluster.value("scheduling_algorithm_duration_seconds_count") == 0
 
 
@@ -104,18 +102,19 @@ def test_a_cycle_that_was_cancelled_is_an_error(cluster: MeasuredCluster) -> Non
     queued = cluster.scheduler.queue.pop_nowait()
     assert queued is not None
     info = cluster.scheduler.cache.shapes.info(queued.pod)
-    cluster.scheduler.measuring.cycle_begins()
-    cluster.scheduler.measuring.failed(queued, Failed(info, PROFILE, error("cancelled")))
+    cluster.measuring.begins()
+    cluster.measuring.failed(queued, Failed(info, PROFILE, error("cancelled")))
     assert cluster.value("schedule_attempts_total", result="error", profile=PROFILE) == 1
-    assert cluster.scheduler.measuring.open_attempts == 0
+    assert cluster.measuring.open_attempts == 0
 
 
 def test_a_measured_scheduler_decides_as_the_plain_one_does() -> None:
     placements = []
-    for kind in (Scheduler, partial(MeasuredScheduler, Metrics())):
+    for instruments in (None, Measuring(Metrics(), ManualClock())):
         store, clock = Store(ManualClock()), ManualClock()
         tasks = Tasks(clock)
-        scheduler = kind(clock, SeededRng(3), EmbeddedWriter(store, clock), tasks.spawn)
+        options = SchedulerOptions(instruments=instruments)
+        scheduler = Scheduler(clock, SeededRng(3), EmbeddedWriter(store, clock), tasks.spawn, options)
         feed(store, scheduler.ingest)
         for number in range(5):
             store.create(make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods=20).obj())

@@ -13,7 +13,7 @@ from steersman.testing import make_node
 def recorded(cluster: MeasuredCluster, capacity: int = 10) -> DecisionLog:
     log = DecisionLog(cluster.scheduler, capacity)
     for decision in cluster.run():
-        log.record(decision)
+        log.carried_out(decision)
     return log
 
 

@@ -28,7 +28,7 @@ def cluster() -> Iterator[MeasuredCluster]:
 def endpoints(cluster: MeasuredCluster, *more_nodes: api.Node) -> Endpoints:
     decisions = DecisionLog(cluster.scheduler)
     for decision in cluster.run():
-        decisions.record(decision)
+        decisions.carried_out(decision)
     listers = Listers(
         nodes=lambda: [*cluster.store.objects(api.Node).values(), *more_nodes],
         pods=lambda: cluster.store.objects(api.Pod).values(),

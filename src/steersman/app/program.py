@@ -29,7 +29,7 @@ from steersman.app.settings import Effective, ServingOptions
 from steersman.app.supervision import Heartbeat, Watchdog, kept_going
 from steersman.app.tasks import Bindings, ended_before
 from steersman.app.transports import ControlTransports, Transports
-from steersman.assembly import SchedulerOptions
+from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.client import (
     Dispatcher,
     ElectionSettings,
@@ -47,7 +47,7 @@ from steersman.observe import (
     DecisionLog,
     Exposition,
     Log,
-    MeasuredScheduler,
+    Measuring,
     Metrics,
     TimedIngest,
     cache_text,
@@ -111,11 +111,14 @@ class Program:
         self._internal_errors = internal_errors
         metrics.show_gates(settings.gates)
         self._dispatcher = self._make_dispatcher(outside.channels)
+        self._measuring = Measuring(metrics, timing.clock)
         self._scheduler = self._make_scheduler(settings, outside.extenders)
         self._informers = self._make_informers(outside)
         self._listers = endpoints.listers_of(self._informers)
         self._decisions = DecisionLog(self._scheduler)
-        self._loop = self._make_loop(DecisionLines(log))
+        for observer in (self._decisions, DecisionLines(log, self._scheduler.cache.nodes)):
+            self._scheduler.observe(observer)
+        self._loop = SchedulingLoop(self._scheduler, timing, internal_errors)
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._election = self._make_election() if self._configuration.leader_election.leader_elect else None
         self._heartbeat = Heartbeat(timing, metrics)
@@ -235,7 +238,9 @@ class Program:
         stopping = endpoints.shutdown_check(self._control.stop.is_set)
         readyz = (*healthz, stopping, *self._synced_checks())
         livez = (PING, self._watchdog.check())
-        exposition = Exposition(self._metrics, self._scheduler, (self._show_process, self._show_faults))
+        exposition = Exposition(
+            self._metrics, self._measuring, self._scheduler, (self._show_process, self._show_faults)
+        )
         return scheduler_endpoints(
             self._scheduler, exposition, self._decisions, self._listers, healthz, readyz, livez, port.ask
         )
@@ -270,7 +275,7 @@ class Program:
         events = EventRecorder(channels.events, timing, socket.gethostname(), internal_errors=errors)
         return Dispatcher(channels.cluster, events, timing, internal_errors=errors)
 
-    def _make_scheduler(self, settings: Effective, extenders: Sequence[Extender]) -> MeasuredScheduler:
+    def _make_scheduler(self, settings: Effective, extenders: Sequence[Extender]) -> Scheduler:
         options = SchedulerOptions(
             settings.configuration,
             settings.gates,
@@ -279,11 +284,10 @@ class Program:
             settings.max_in_unschedulable,
             internal_errors=self._internal_errors,
             postpones=True,
+            instruments=self._measuring,
         )
         rng = SeededRng(secrets.randbits(64))
-        return MeasuredScheduler(
-            self._metrics, self._timing.clock, rng, self._dispatcher, self._bindings.spawn, options
-        )
+        return Scheduler(self._timing.clock, rng, self._dispatcher, self._bindings.spawn, options)
 
     def _make_informers(self, outside: Outside) -> Informers:
         return Informers(
@@ -293,12 +297,6 @@ class Program:
             raw_objects=outside.raw_objects,
             internal_errors=self._internal_errors,
         )
-
-    def _make_loop(self, lines: DecisionLines) -> SchedulingLoop:
-        """Decisions are remembered and logged; so are bindings, if anybody wants to read of them."""
-        self._scheduler.on_bound = lines.bound if lines.wants_bindings else None
-        told = (self._decisions.record, lines.tell)
-        return SchedulingLoop(self._scheduler, told, self._timing, self._internal_errors)
 
     def _make_election(self) -> LeaderElection:
         chosen = self._configuration.leader_election

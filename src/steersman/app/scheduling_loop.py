@@ -2,13 +2,13 @@
 """Drives the scheduler: pod after pod while the queue has any, and the queue's timers.
 
 Woken by `queue.on_ready`. Between two pods everybody else (watches, bindings, requests) may run. Nothing that goes wrong with
-one pod, one flush or one witness ends the loop.
+one pod or one flush ends the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final
 
 from steersman.assembly import Scheduler
@@ -24,18 +24,10 @@ PAUSE_SECONDS: Final = 1.0
 
 
 class SchedulingLoop:
-    """Of one scheduler."""
+    """Drives one scheduler."""
 
-    def __init__(
-        self,
-        scheduler: Scheduler,
-        witnesses: Sequence[Callable[[Decision], None]],
-        timing: Timing,
-        internal_errors: InternalErrors | None = None,
-    ) -> None:
+    def __init__(self, scheduler: Scheduler, timing: Timing, internal_errors: InternalErrors | None = None) -> None:
         self._scheduler = scheduler
-        #: Each is told every decision.
-        self._witnesses = witnesses
         self._timing = timing
         self._internal_errors = internal_errors or InternalErrors()
         #: How many internal errors there were when lost pods were last looked for.
@@ -62,19 +54,11 @@ class SchedulingLoop:
     async def _schedule_next(self) -> bool:
         """False: there is no pod to be scheduled."""
         try:
-            decision = await self._next()
+            return await self._next() is not None
         except Exception as error:
             self._internal_errors.survived(LOOP, "the next pod", error)
             await self._timing.sleep(PAUSE_SECONDS)
             return True
-        if decision is None:
-            return False
-        for tell in self._witnesses:
-            try:
-                tell(decision)
-            except Exception as error:
-                self._internal_errors.survived("decision record", f"Pod {decision.pod.key}", error)
-        return True
 
     async def _next(self) -> Decision | None:
         if self._scheduler.options.extenders:

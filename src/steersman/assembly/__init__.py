@@ -6,7 +6,17 @@
 """
 
 from steersman.assembly.api_writer import ApiWriter, Failure
+from steersman.assembly.observing import AttemptObserver, EvaluationObserver, Instruments
 from steersman.assembly.registry import default_registry
 from steersman.assembly.scheduler import Scheduler, SchedulerOptions
 
-__all__ = ["ApiWriter", "Failure", "Scheduler", "SchedulerOptions", "default_registry"]
+__all__ = [
+    "ApiWriter",
+    "AttemptObserver",
+    "EvaluationObserver",
+    "Failure",
+    "Instruments",
+    "Scheduler",
+    "SchedulerOptions",
+    "default_registry",
+]

@@ -20,6 +20,7 @@ from steersman import api, config
 from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure
 from steersman.assembly.extended import ExtendedCycle
 from steersman.assembly.nominations import NominatedPods
+from steersman.assembly.observing import AttemptObserver, Instruments, Observers
 from steersman.assembly.pod_access import SchedulerPods
 from steersman.assembly.postponed import PostponedAttempts
 from steersman.assembly.registry import default_registry
@@ -27,7 +28,7 @@ from steersman.binding import BindingCycle, BindingParts
 from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
-from steersman.cycle.schedule_one import Observer, SchedulingCycle
+from steersman.cycle.schedule_one import SchedulingCycle
 from steersman.framework.events import ASSIGNED_POD_ADD, ClusterEvent
 from steersman.framework.extender import EXTENDER_PLUGIN, Extender
 from steersman.framework.plugin import TellsReleasedPods
@@ -38,7 +39,6 @@ from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 from steersman.queue import (
     PodAlreadyQueuedError,
     QueuedPodInfo,
-    QueueMetrics,
     QueueProfile,
     QueueSettings,
     SchedulingQueue,
@@ -84,6 +84,8 @@ class SchedulerOptions:
     internal_errors: InternalErrors | None = None
     #: Cycles that would take too long are postponed; the host runs `Scheduler.postponed`. Else they take their time.
     postpones: bool = False
+    #: Counts and times what happens; None: nobody measures.
+    instruments: Instruments | None = None
     #: Use the plain engine: slow, for comparisons.
     scalar: bool = False
 
@@ -107,6 +109,8 @@ class Scheduler:
         #: Every pod that is not finished, by namespace/name, as the API server last showed it.
         self.pods: dict[str, api.Pod] = {}
         self._infos = PendingInfos(self.cache.shapes, self.pods)
+        #: Told what happens to every pod.
+        self._observers = Observers(options.internal_errors)
         self._pod_access = SchedulerPods(self.pods, self.waiting_pods, self.pods_in_pre_bind, writer)
         self.profiles = self._build_profiles()
         self.queue = self._pod_access.queue = self._build_queue()
@@ -122,8 +126,13 @@ class Scheduler:
         self.postponed = PostponedAttempts(
             clock, self._still_waits, self.queue.done, self._attempt_failed, lambda: self.queue.on_ready()
         )
-        #: Sees every evaluation before anything is assumed.
-        self.observer: Observer | None = None
+        if options.instruments is not None:
+            self.observe(options.instruments.observer)
+
+    def observe(self, observer: AttemptObserver) -> None:
+        """From now on the observer is told what happens, after those that came before it."""
+        self._observers.add(observer)
+        self.binding.on_bound = self._observers.bound
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -131,14 +140,19 @@ class Scheduler:
         """Takes the next pod and carries its decision as far as possible; None when there is nothing to pop."""
         if self.options.extenders:
             raise RuntimeError("extenders have to be waited for: schedule_one_async() does that")
+        observers = self._observers
+        if observers.all:
+            observers.begins()
         queued = self._next_pod() if self.postponed.ready else self.queue.pop_nowait()
         if queued is None:
             return None
         try:
-            decision = self.cycle.schedule_one(self._infos.take(queued.pod), self.observer)
+            decision = self.cycle.schedule_one(self._infos.take(queued.pod), observers.on_evaluated)
             self._carry_out(queued, decision)
         except Exception as cause:
-            return self._broken(queued, cause)
+            decision = self._broken(queued, cause)
+        if observers.all:
+            observers.carried_out(decision)
         return decision
 
     def schedule_some(self, most: int) -> Sequence[Decision]:
@@ -164,7 +178,7 @@ class Scheduler:
         """The next pods of the queue, as long as they are of one template, can be bound at once, and nothing could happen
         between two of them: nobody observes them, and no pod waits for one of them to be bound."""
         queue = self.queue
-        if self.options.extenders or self.observer is not None or queue.waits_for(BOUND):
+        if self.options.extenders or self._observers.all or queue.waits_for(BOUND):
             return ()
         pods: list[PodInfo] = []
         for queued in queue.leading(most):
@@ -179,6 +193,7 @@ class Scheduler:
 
     async def schedule_one_async(self) -> Decision | None:
         """The same, with the extenders that are interested in the pod. One at a time: the next pod waits for this one."""
+        self._observers.begins()
         queued = self._next_pod()
         if queued is None:
             return None
@@ -187,15 +202,16 @@ class Scheduler:
             self._carry_out(queued, decision)
         except Exception as cause:
             decision = self._broken(queued, cause)
+        self._observers.carried_out(decision)
         return decision
 
     async def _decide(self, queued: QueuedPodInfo) -> Decision:
         pod = self._infos.take(queued.pod)
         extenders = self._extended.interested_in(pod)
         if not extenders:
-            return self.cycle.schedule_one(pod, self.observer)
+            return self.cycle.schedule_one(pod, self._observers.on_evaluated)
         try:
-            return await self._extended.schedule_one(pod, extenders, self.observer)
+            return await self._extended.schedule_one(pod, extenders, self._observers.on_evaluated)
         except asyncio.CancelledError:
             self._attempt_failed(queued, Failed(pod, pod.scheduler_name, error(CANCELLED), is_reported=False))
             raise
@@ -216,6 +232,8 @@ class Scheduler:
         return current is not None and current.metadata.uid == queued.uid and not current.spec.node_name
 
     def _carry_out(self, queued: QueuedPodInfo, decision: Decision) -> None:
+        if self._observers.all:
+            self._observers.decided(queued, decision)
         if isinstance(decision, Postponed):
             self.postponed.add(queued, decision)
             return
@@ -242,6 +260,7 @@ class Scheduler:
 
     def _attempt_failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
         """Back to the queue unless the pod has gone, or got a node, meanwhile; and the world is told why."""
+        self._observers.failed(queued, decision)
         if isinstance(decision, Unschedulable):
             plugins, pending = decision.diagnosis.unschedulable_plugins, decision.diagnosis.pending_plugins
             reason, nomination = REASON_UNSCHEDULABLE, decision.nomination
@@ -310,7 +329,10 @@ class Scheduler:
     def _build_profiles(self) -> dict[str, Profile]:
         options = self.options
         built = config.build(options.configuration, capabilities_of(options.registry), options.gates)
-        return build_profiles(built.profiles, options.registry, self._handle)
+        profiles = build_profiles(built.profiles, options.registry, self._handle)
+        if options.instruments is None:
+            return profiles
+        return {name: options.instruments.instrumented(profile) for name, profile in profiles.items()}
 
     def _build_queue(self) -> SchedulingQueue:
         first = next(iter(self.profiles.values()))
@@ -325,13 +347,9 @@ class Scheduler:
                 self.options.max_in_unschedulable,
             ),
             pod_lookup=self.pods.get,
-            metrics=self._queue_metrics(),
+            metrics=None if self.options.instruments is None else self.options.instruments.queue_metrics,
             internal_errors=self.options.internal_errors,
         )
-
-    def _queue_metrics(self) -> QueueMetrics | None:
-        """None: the queue keeps its own counts."""
-        return None
 
     def _binding_parts(self) -> BindingParts:
         return BindingParts(

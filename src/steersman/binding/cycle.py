@@ -100,6 +100,8 @@ class BindingCycle:
         self._nominates = parts.nominates
         self._binders = [extender for extender in parts.extenders if extender.is_binder]
         self._internal_errors = parts.internal_errors
+        #: Told of every pod that is bound.
+        self.on_bound: Callable[[Scheduled], None] | None = None
         self._on_failure = on_failure
         self._spawn = spawn
         self._turns = asyncio.Semaphore(BINDINGS_AT_ONCE)
@@ -264,6 +266,8 @@ class BindingCycle:
                 call.run(decision.state, pod, node)
             if decision.state.entries:
                 self._activate(decision.state)
+            if self.on_bound is not None:
+                self.on_bound(decision)
         except Exception as cause:
             self._broken(decision, profile, cause)  # the pod is bound nevertheless
 

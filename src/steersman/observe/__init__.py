@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What operators see of a running scheduler: metrics, logs, decision records, dumps.
 
-`MeasuredScheduler` is `assembly.Scheduler` with `Metrics`, `MeasuredTransport` a `client.Transport` with `ClientMetrics`;
+`Measuring` observes a scheduler for `Metrics`, `MeasuredTransport` is a `client.Transport` with `ClientMetrics`;
 `Exposition` renders them. `HealthMetrics` and `pod_resources` stand for themselves. `DecisionLog` keeps the last decisions.
 `debugger` shows cache and queue and compares them with the listers; `logs` sets up logging. `serving` puts all of it on
 HTTPS.
@@ -13,8 +13,8 @@ from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
 from steersman.observe.exposition import CONTENT_TYPE, Exposition
 from steersman.observe.health_metrics import HealthMetrics
 from steersman.observe.logs import Format, Log, ObjectRef, set_up
-from steersman.observe.measured_scheduler import MeasuredScheduler
 from steersman.observe.measured_transport import MeasuredTransport
+from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
 from steersman.observe.pod_resources import pod_resources
 from steersman.observe.slices import beside_scheduling, in_slices
@@ -32,8 +32,8 @@ __all__ = [
     "Format",
     "HealthMetrics",
     "Log",
-    "MeasuredScheduler",
     "MeasuredTransport",
+    "Measuring",
     "Metrics",
     "Mismatch",
     "ObjectRef",

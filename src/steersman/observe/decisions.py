@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The last decisions of a scheduler: a bounded ring of short records, and explanations made when somebody asks.
 
-The host hands in what `schedule_one` returned; `/debug/decisions` shows it. A record costs a small object and keeps no
+Observes a scheduler; `/debug/decisions` shows it. A record costs a small object and keeps no
 reference to pods, states or evaluations. An explanation says what every node and plugin say *now*.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 import msgspec
 
 from steersman import api
-from steersman.assembly import Scheduler
+from steersman.assembly import AttemptObserver, Scheduler
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.engine.scalar import ScalarEvaluation
 from steersman.explain import Explanation, Outcome, explain
@@ -49,7 +49,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
         return plain
 
 
-class DecisionLog:
+class DecisionLog(AttemptObserver):
     """Of one scheduler; `capacity` records are kept."""
 
     def __init__(self, scheduler: Scheduler, capacity: int = DEFAULT_CAPACITY) -> None:
@@ -59,7 +59,7 @@ class DecisionLog:
     def __len__(self) -> int:
         return len(self._ring)
 
-    def record(self, decision: Decision) -> None:
+    def carried_out(self, decision: Decision) -> None:
         if isinstance(decision, Postponed):
             return
         self._ring.append(record_of(decision, self._scheduler.clock.now()))

@@ -14,8 +14,9 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.registry import Collector
 
+from steersman.assembly import Scheduler
 from steersman.observe.children import CountedUp
-from steersman.observe.measured_scheduler import MeasuredScheduler
+from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
 from steersman.queue import CountingQueueMetrics, QueuedPodInfo, RecordedEvent
 
@@ -29,10 +30,15 @@ class Exposition:
     """Renders one scheduler's metrics."""
 
     def __init__(
-        self, metrics: Metrics, scheduler: MeasuredScheduler, refreshers: Sequence[Callable[[], None]] = ()
+        self,
+        metrics: Metrics,
+        measuring: Measuring,
+        scheduler: Scheduler,
+        refreshers: Sequence[Callable[[], None]] = (),
     ) -> None:
         """`refreshers` set what the host knows, whenever somebody looks."""
         self._metrics = metrics
+        self._measuring = measuring
         self._scheduler = scheduler
         self._refreshers = refreshers
         self._incoming = CountedUp(metrics.incoming_pods)
@@ -51,8 +57,8 @@ class Exposition:
         self._refresh_in_flight()
         self._refresh_cache()
         scheduler = self._scheduler
-        scheduler.measuring.evaluations.export(self._metrics, scheduler.profiles, scheduler.cache.nodes.node_count)
-        self._metrics.tasks[("binding",)].set(scheduler.measuring.open_attempts)
+        self._measuring.evaluations.export(self._metrics, scheduler.profiles, scheduler.cache.nodes.node_count)
+        self._metrics.tasks[("binding",)].set(self._measuring.open_attempts)
 
     def _refresh_queue(self) -> None:
         pending, sizes = self._metrics.pending_pods, self._scheduler.queue.statistics()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Turns what happens to a pod into metrics: when an attempt began, what its phases took, and how it ended.
 
-`MeasuredScheduler` tells it; `plugin_timing` tells it of plugins. Everything about an attempt that is under way is kept by the
-pod's uid, because bindings of many pods overlap.
+An observer of the scheduler; `plugin_timing` tells it of plugins. Everything about an attempt that is under way is kept by
+the pod's uid, because bindings of many pods overlap.
 """
 
 from __future__ import annotations
@@ -10,16 +10,20 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Final
 
+from steersman.assembly.observing import AttemptObserver
+from steersman.clock import Clock
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.engine.evaluation import Evaluation
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code
 from steersman.observe.evaluations import Evaluations
 from steersman.observe.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
-from steersman.observe.plugin_timing import SUCCESS
+from steersman.observe.plugin_timing import SUCCESS, timed
+from steersman.observe.queue_counts import MeasuredQueueMetrics
 from steersman.preemption import DefaultPreemption
 from steersman.preemption.report import PreemptionReport
 from steersman.queue import MICROSECONDS, NEVER, QueuedPodInfo
+from steersman.runtime.profile import Profile
 
 #: Of so many calls of a plugin at an extension point, one is recorded.
 SAMPLE_EVERY: Final = 10
@@ -36,12 +40,10 @@ _AFTER_PERMIT: Final = ("PreBind", "Bind", "PostBind")
 class Attempt:
     """One attempt at a pod that has not ended."""
 
-    __slots__ = ("feasible_nodes", "points", "queued", "started", "waits_since")
+    __slots__ = ("points", "queued", "started", "waits_since")
 
     def __init__(self) -> None:
         self.started = 0.0
-        #: How many nodes the pod fitted on; 0 unless one was chosen.
-        self.feasible_nodes = 0
         self.queued: QueuedPodInfo | None = None
         #: Since when the pod has been waiting for permission; None: it does not wait.
         self.waits_since: float | None = None
@@ -54,16 +56,28 @@ class Attempt:
         return sum(self.points[point][0] for point in points if point in self.points)
 
 
-class Measuring:
-    """See the module's text. One scheduling cycle at a time, as the scheduler does it."""
+class Measuring(AttemptObserver):
+    """The `Instruments` of one scheduler, which makes one scheduling cycle at a time."""
 
-    def __init__(self, metrics: Metrics) -> None:
+    def __init__(self, metrics: Metrics, clock: Clock) -> None:
         self._metrics = metrics
+        self._clock = clock
+        self.queue_metrics = MeasuredQueueMetrics(metrics)
         self.evaluations = Evaluations()
         self._open: dict[str, Attempt] = {}
         self._calls: dict[tuple[str, str], int] = {}
         self._began = 0.0
         self._evaluated: float | None = None
+
+    @property
+    def observer(self) -> AttemptObserver:
+        return self
+
+    def instrumented(self, profile: Profile) -> Profile:
+        preemption = profile.plugins.get(DefaultPreemption.name)
+        if isinstance(preemption, DefaultPreemption):
+            preemption.executor.on_end = self.preempted
+        return timed(profile, self)
 
     @property
     def open_attempts(self) -> int:
@@ -72,18 +86,16 @@ class Measuring:
 
     # -- the scheduling cycle ----------------------------------------------------------------------------------------
 
-    def cycle_begins(self) -> None:
+    def begins(self) -> None:
         self._began = perf_counter()
         self._evaluated = None
 
     def evaluated(self, pod: PodInfo, evaluation: Evaluation) -> None:
-        """An observer of the scheduling cycle: PreFilter and Filter have ended. Looks at as little as possible, because an
-        evaluation works out what it is asked for."""
+        """Looks at as little as possible, because an evaluation works out what it is asked for."""
         self._evaluated = perf_counter()
         self.evaluations.count(pod, evaluation)
 
     def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
-        """The cycle has ended; unless the pod was dropped, `bound` or `failed` follows."""
         if isinstance(decision, Dropped | Postponed):
             self._open.pop(queued.uid, None)
             if isinstance(decision, Postponed):
@@ -93,7 +105,6 @@ class Measuring:
         attempt = self._attempt(queued.uid)
         attempt.queued, attempt.started = queued, self._began
         if isinstance(decision, Scheduled):
-            attempt.feasible_nodes = decision.feasible_nodes
             attempt.waits_since = now if decision.waits else None
         elif isinstance(decision, Unschedulable):
             self._count_preemption(decision)
@@ -140,21 +151,20 @@ class Measuring:
 
     # -- the end of an attempt ---------------------------------------------------------------------------------------
 
-    def bound(self, pod: PodInfo, now: float) -> int:
-        """`now` is the monotonic time of the scheduler's clock. How many nodes the pod fitted on."""
+    def bound(self, decision: Scheduled) -> None:
+        pod = decision.pod
         attempt = self._open.get(pod.uid)
         if attempt is None or attempt.queued is None:
-            return 0
+            return
         queued, metrics = attempt.queued, self._metrics
         self._end_wait(attempt, perf_counter(), SUCCESS)
         self._end(pod.uid, attempt, SCHEDULED, pod.scheduler_name)
         metrics.pod_attempts.observe(queued.attempts)
         if queued.initial_attempt != NEVER:
-            waited = max(0.0, now - queued.initial_attempt / MICROSECONDS)
+            waited = max(0.0, self._clock.monotonic() - queued.initial_attempt / MICROSECONDS)
             metrics.pod_seconds[(attempts_label(queued.attempts),)].observe(waited)
         if queued.was_flushed:
             metrics.scheduled_after_flush.inc()
-        return attempt.feasible_nodes
 
     def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
         attempt = self._attempt(queued.uid)

@@ -10,6 +10,7 @@ Objects are sent as their templates have them, because the server wants fields t
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,7 +20,7 @@ import msgspec
 
 from steersman import api
 from steersman.api import codec
-from steersman.assembly import SchedulerOptions
+from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.client import (
     ApiError,
     Connection,
@@ -34,7 +35,7 @@ from steersman.client import (
 )
 from steersman.client.transport import MERGE_PATCH
 from steersman.framework.watching import EventSink
-from steersman.observe import MeasuredScheduler
+from steersman.observe import Measuring
 from steersman.perf.host import BACKOFF_SECONDS, UNSCHEDULABLE_SECONDS, Host, HostTasks, PodListener, T, every, schedule
 from steersman.perf.latencies import FineMetrics
 from steersman.perf.templates import Draft
@@ -55,7 +56,8 @@ async def api_server_host(options: SchedulerOptions, seed: int, connection: Conn
     ):
         tasks = HostTasks(group)
         dispatcher = Dispatcher(objects, EventRecorder(events, timing, socket.gethostname()), timing)
-        scheduler = MeasuredScheduler(metrics, timing.clock, SeededRng(seed), dispatcher, tasks.spawn, options)
+        measured = dataclasses.replace(options, instruments=Measuring(metrics, timing.clock))
+        scheduler = Scheduler(timing.clock, SeededRng(seed), dispatcher, tasks.spawn, measured)
         watcher = PodWatcher(scheduler.ingest, scheduler.pods)
         informers = Informers(objects, watcher, timing)
         cluster = ApiServerCluster(own, watcher)

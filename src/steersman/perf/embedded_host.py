@@ -11,6 +11,7 @@ claims that only the volume knows of. Claims for devices are made from templates
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
@@ -21,12 +22,12 @@ import msgspec
 from steersman import api
 from steersman.api import timestamps
 from steersman.api.persistent_volumes import BIND_COMPLETED, annotated
-from steersman.assembly import Failure, SchedulerOptions
+from steersman.assembly import Failure, Scheduler, SchedulerOptions
 from steersman.client.events import Event, EventSeriesBook
 from steersman.clock import Clock, RealClock
 from steersman.embedded import EventType, KubeAdmission, NotFound, Pods, ResourceClaimController, Store, feed
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
-from steersman.observe import MeasuredScheduler
+from steersman.observe import Measuring
 from steersman.perf.host import (
     BACKOFF_SECONDS,
     SLICE,
@@ -56,7 +57,8 @@ async def embedded_host(options: SchedulerOptions, seed: int) -> AsyncIterator[H
     metrics, writer = FineMetrics(), StoreWriter(store, clock)
     async with asyncio.TaskGroup() as group:
         tasks = HostTasks(group)
-        scheduler = MeasuredScheduler(metrics, clock, SeededRng(seed), writer, tasks.spawn, options)
+        measured = dataclasses.replace(options, instruments=Measuring(metrics, clock))
+        scheduler = Scheduler(clock, SeededRng(seed), writer, tasks.spawn, measured)
         feed(store, scheduler.ingest)
         store.subscribe(_ClaimBinder(store).on_volume, (api.PersistentVolume,))
         ResourceClaimController(store)

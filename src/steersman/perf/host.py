@@ -18,7 +18,6 @@ from typing import Any, Final, Protocol, TypeAlias, TypeVar
 from steersman import api
 from steersman.assembly import Scheduler
 from steersman.errors import SteersmanError
-from steersman.observe import MeasuredScheduler
 from steersman.perf.latencies import FineMetrics
 from steersman.perf.templates import Draft
 
@@ -72,7 +71,7 @@ class Host:
     """A cluster, the scheduler that works on it, and the metrics that this scheduler writes."""
 
     cluster: BenchCluster
-    scheduler: MeasuredScheduler
+    scheduler: Scheduler
     metrics: FineMetrics
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from steersman.assembly import Scheduler
+from steersman.assembly import EvaluationObserver, Scheduler
 from steersman.conformance.scenarios import evaluation_document
 from steersman.cycle.schedule_one import SchedulingCycle
 from steersman.engine.evaluation import Evaluation
@@ -33,11 +33,10 @@ class UncachedCheck:
         self._seen = 0
         #: How many evaluations were compared.
         self.compared = 0
-        self._inner = scheduler.observer
         self._plain = SchedulingCycle(
             scheduler.cache, scheduler.profiles, scheduler.nominations, SeededRng(0), scalar=True
         )
-        scheduler.observer = self._observe
+        scheduler.observe(EvaluationObserver(self._observe))
 
     def finish(self) -> tuple[str, ...]:
         """Recomputes everything that the columns hold from nodes and pods, and says what was compared."""
@@ -48,8 +47,6 @@ class UncachedCheck:
         return (f"{self.compared} evaluations are the same when nothing is kept",)
 
     def _observe(self, pod: PodInfo, evaluation: Evaluation) -> None:
-        if self._inner is not None:
-            self._inner(pod, evaluation)
         self._seen += 1
         if self._seen % self._every == 0:
             self._compare(pod, evaluation)

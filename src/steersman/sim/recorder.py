@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from steersman import api
+from steersman.assembly import EvaluationObserver
 from steersman.cycle.decision import Decision
 from steersman.engine.evaluation import Evaluation
 from steersman.engine.scalar import ScalarEvaluation
@@ -46,9 +47,10 @@ class Recorder:
 
     def watch(self, pods: Iterable[str]) -> None:
         """From now on, also the cycles of these pods."""
+        was_watching = self.is_watching
         self._names.update(pods)
-        if self._names:
-            self._driver.scheduler.observer = self._observe
+        if self.is_watching and not was_watching:
+            self._driver.scheduler.observe(EvaluationObserver(self._observe))
             detail_preemptions(self._driver.scheduler.profiles.values())
 
     def _observe(self, pod: PodInfo, evaluation: Evaluation) -> None:
