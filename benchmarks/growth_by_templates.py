@@ -30,8 +30,8 @@ from steersman import api
 from steersman.assembly import Failure, Scheduler
 from steersman.clock import ManualClock
 from steersman.cycle.commit import assigned
+from steersman.host.memory import keep_freed_memory
 from steersman.rng import SeededRng
-from steersman.state.allocator import keep_freed_memory
 from steersman.testing import make_pod
 
 SAMPLES: Final = 40

@@ -19,8 +19,8 @@ from steersman.assembly import Failure, Scheduler
 from steersman.clock import ManualClock
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
+from steersman.host.memory import keep_freed_memory
 from steersman.rng import SeededRng
-from steersman.state.allocator import keep_freed_memory
 
 NODE_COUNTS = (1000, 5000, 15000)
 WARM_UP = 200

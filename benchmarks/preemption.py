@@ -20,9 +20,9 @@ from steersman import Simulation, api, config
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Scheduled, Unschedulable
+from steersman.host.memory import keep_freed_memory
 from steersman.preemption import DefaultPreemption, FullSearch
 from steersman.rng import SeededRng
-from steersman.state.allocator import keep_freed_memory
 from steersman.testing import PodBuilder, make_node, make_pod
 
 #: Nodes, and what the prototype took to choose the victims (ms).

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The process of a running scheduler: its event loop, how many files it may open, the garbage collector, and signals.
+"""The process of a running scheduler: its event loop, how many files it may open, and signals.
 
 `run` sets all of it up; `Control` is what may be asked of a running program from outside, by signals or by whoever runs it in
 their own process.
@@ -8,7 +8,6 @@ their own process.
 from __future__ import annotations
 
 import asyncio
-import gc
 import importlib
 import logging
 import signal
@@ -52,25 +51,6 @@ def raise_open_files() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     except (ImportError, OSError, ValueError) as failure:
         logger.info("the number of open files stays limited: %s", failure)
-
-
-# -- garbage collector -------------------------------------------------------------------------------------------------
-
-
-def leave_out_of_collections() -> None:
-    """Lets the garbage collector pass over all objects there are, once the cluster is known.
-
-    A full collection holds both threads; with 50,000 pods it takes some 90 ms. Objects of the API are frozen and refer to
-    nothing that refers to them, so that they go without it.
-    """
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
-
-
-def take_back_into_collections() -> None:
-    """Undoes `leave_out_of_collections` at the end of a run: the process may have other plans."""
-    gc.unfreeze()
 
 
 # -- control from outside ----------------------------------------------------------------------------------------------

@@ -23,8 +23,7 @@ from typing import Any, Final
 from steersman.app import endpoints
 from steersman.app.control_thread import ControlThread, Leadership, SchedulingLoopPort
 from steersman.app.decision_lines import DecisionLines
-from steersman.app.process import Control, leave_out_of_collections, take_back_into_collections
-from steersman.app.scheduling_loop import SchedulingLoop
+from steersman.app.process import Control
 from steersman.app.settings import Effective, ServingOptions
 from steersman.app.supervision import Heartbeat, Watchdog, kept_going
 from steersman.app.tasks import Bindings, ended_before
@@ -42,6 +41,7 @@ from steersman.client import (
     WriteFence,
 )
 from steersman.framework.extender import Extender
+from steersman.host import SchedulingLoop, freeze_heap, unfreeze_heap
 from steersman.internal_errors import InternalErrors
 from steersman.observe import (
     DecisionLog,
@@ -140,7 +140,7 @@ class Program:
                 code = await self._serve_a_term()
             for task in background:
                 task.cancel()
-        take_back_into_collections()
+        unfreeze_heap()
         return code
 
     # -- phases ------------------------------------------------------------------------------------------------------
@@ -163,7 +163,7 @@ class Program:
         self._may_follow.set()
         if not await ended_before(self._control.stop, self._informers.wait_synced()):
             return False
-        leave_out_of_collections()
+        freeze_heap()
         return True
 
     async def _lead(self) -> None:

@@ -23,6 +23,7 @@ from steersman.app.transports import ControlConnections, control_transports, tra
 from steersman.client import ClusterChoice, Connection, RawObjects, Timing, WriteFence, connect, http_extenders
 from steersman.config import dump_public_yaml
 from steersman.errors import InputError, SteersmanError
+from steersman.host import keep_freed_memory
 from steersman.internal_errors import InternalErrors
 from steersman.observe import ClientMetrics, Log, Metrics, set_up
 from steersman.observe.logs import SILENCE, Silence
@@ -37,6 +38,7 @@ def main(options: RunOptions) -> int:
     second signal came."""
     log = set_up(options.verbosity, options.log_format)
     raise_open_files()
+    keep_freed_memory()
     with asyncio.Runner(loop_factory=new_event_loop) as runner:
         return runner.run(until_signalled(options, log))
 

@@ -35,12 +35,12 @@ from steersman.client import (
 )
 from steersman.client.transport import MERGE_PATCH
 from steersman.framework.watching import EventSink
+from steersman.host import SchedulingLoop, keep_freed_memory
 from steersman.observe import Measuring
-from steersman.perf.host import BACKOFF_SECONDS, UNSCHEDULABLE_SECONDS, Host, HostTasks, PodListener, T, every, schedule
+from steersman.perf.host import SLICE, Host, HostTasks, PodListener, T
 from steersman.perf.latencies import FineMetrics
 from steersman.perf.templates import Draft
 from steersman.rng import SeededRng
-from steersman.state.allocator import keep_freed_memory
 
 
 @asynccontextmanager
@@ -63,11 +63,9 @@ async def api_server_host(options: SchedulerOptions, seed: int, connection: Conn
         cluster = ApiServerCluster(own, watcher)
         tasks.spawn(dispatcher.run())
         tasks.spawn(informers.run())
-        tasks.spawn(every(BACKOFF_SECONDS, scheduler.queue.flush_backoff))
-        tasks.spawn(every(UNSCHEDULABLE_SECONDS, scheduler.queue.flush_unschedulable))
         try:
             await informers.wait_synced()
-            tasks.spawn(schedule(scheduler))
+            tasks.spawn(SchedulingLoop(scheduler, timing, pods_at_a_time=SLICE).run())
             yield Host(cluster, scheduler, metrics)
         finally:
             tasks.cancel()

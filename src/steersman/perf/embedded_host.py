@@ -23,27 +23,25 @@ from steersman import api
 from steersman.api import timestamps
 from steersman.api.persistent_volumes import BIND_COMPLETED, annotated
 from steersman.assembly import Failure, Scheduler, SchedulerOptions
+from steersman.client import Timing
 from steersman.client.events import Event, EventSeriesBook
 from steersman.clock import Clock, RealClock
 from steersman.embedded import EventType, KubeAdmission, NotFound, Pods, ResourceClaimController, Store, feed
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
+from steersman.host import SchedulingLoop, keep_freed_memory
 from steersman.observe import Measuring
 from steersman.perf.host import (
-    BACKOFF_SECONDS,
     SLICE,
-    UNSCHEDULABLE_SECONDS,
     Host,
     HostTasks,
     PodListener,
     T,
     every,
-    schedule,
 )
 from steersman.perf.latencies import FineMetrics
 from steersman.perf.templates import Draft
 from steersman.rng import SeededRng
 from steersman.sim import EmbeddedWriter
-from steersman.state.allocator import keep_freed_memory
 
 _replace = msgspec.structs.replace
 
@@ -62,10 +60,8 @@ async def embedded_host(options: SchedulerOptions, seed: int) -> AsyncIterator[H
         feed(store, scheduler.ingest)
         store.subscribe(_ClaimBinder(store).on_volume, (api.PersistentVolume,))
         ResourceClaimController(store)
-        tasks.spawn(every(BACKOFF_SECONDS, scheduler.queue.flush_backoff))
-        tasks.spawn(every(UNSCHEDULABLE_SECONDS, scheduler.queue.flush_unschedulable))
         tasks.spawn(every(SETTLE_SECONDS, writer.settle))
-        tasks.spawn(schedule(scheduler))
+        tasks.spawn(SchedulingLoop(scheduler, Timing(clock), pods_at_a_time=SLICE).run())
         try:
             yield Host(EmbeddedCluster(store), scheduler, metrics)
         finally:

@@ -23,8 +23,6 @@ from steersman.perf.templates import Draft
 
 SLICE: Final = 30
 """Pods decided before others have their turn: as many as upstream's harness creates at a time."""
-BACKOFF_SECONDS: Final = 1.0
-UNSCHEDULABLE_SECONDS: Final = 30.0
 
 T = TypeVar("T", bound=api.Object)
 PodListener: TypeAlias = Callable[[api.Pod | None, api.Pod | None], None]
@@ -91,29 +89,6 @@ class HostTasks:
     def cancel(self) -> None:
         for task in self._running:
             task.cancel()
-
-
-async def schedule(scheduler: Scheduler) -> None:
-    """Schedules pods whenever some are ready, until it is cancelled."""
-    ready = asyncio.Event()
-    scheduler.queue.on_ready = ready.set
-    while True:
-        ready.clear()
-        await (asyncio.sleep(0) if await _slice(scheduler) else ready.wait())
-
-
-async def _slice(scheduler: Scheduler) -> bool:
-    """Decides up to `SLICE` pods; returns whether there may be more."""
-    left = SLICE
-    while left > 0:
-        if scheduler.options.extenders:
-            decided = int(await scheduler.schedule_one_async() is not None)
-        else:
-            decided = len(scheduler.schedule_some(left))
-        if not decided:
-            return False
-        left -= decided
-    return True
 
 
 async def every(seconds: float, act: Callable[[], object]) -> None:

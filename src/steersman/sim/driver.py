@@ -11,20 +11,18 @@ and deserves another try.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision
 from steersman.embedded import EphemeralClaims, Kubelets, ResourceClaimController, Store, VolumeController, feed
+from steersman.host import UNSCHEDULABLE_SECONDS, frozen_heap, keep_freed_memory
 from steersman.rng import SeededRng
 from steersman.sim.tasks import SimulationError, Tasks
 from steersman.sim.timers import TimerHeap
 from steersman.sim.writer import EmbeddedWriter
-from steersman.state.allocator import keep_freed_memory
 
 MOST_ERRORS: Final = 3
 """A pod that fails with errors is tried so often before the simulation may end without it."""
@@ -32,8 +30,6 @@ MOST_ATTEMPTS: Final = 1000
 """Without a deadline, a pod that is tried more often ends the simulation: pods keep waking each other."""
 MOST_TOGETHER: Final = 64
 """So many replicas are placed at a time, at most."""
-FLUSH_SECONDS: Final = 30.0
-"""How often overdue pods that could not be moved are looked at again, as in kube-scheduler."""
 
 OnDecision = Callable[[Decision], None]
 
@@ -72,7 +68,8 @@ class Driver:
     def run(self, until: float | None = None, on_decision: OnDecision | None = None) -> None:
         """To the end, or until so many seconds after the start."""
         deadline = None if until is None else self._start + until
-        with _frozen_heap():
+        keep_freed_memory()
+        with frozen_heap():
             self._decide_all(deadline, on_decision)
             while not self._is_over(deadline):
                 self._pass_time(self._next_moment(deadline))
@@ -124,7 +121,7 @@ class Driver:
     def _next_flush(self) -> float | None:
         """When the queue wants to be flushed; a gated pod that is overdue stays so, and is looked at from time to time."""
         wakeup, now = self.scheduler.queue.next_wakeup(), self._clock.monotonic()
-        return now + FLUSH_SECONDS if wakeup is not None and wakeup <= now else wakeup
+        return now + UNSCHEDULABLE_SECONDS if wakeup is not None and wakeup <= now else wakeup
 
     def _has_retries(self) -> bool:
         """Whether a pod whose attempts ended with errors has not had all of its tries."""
@@ -148,14 +145,3 @@ def _restless(pod: str, attempts: int) -> str:
         f"the simulation does not come to rest: pod {pod} was tried {attempts} times; limit the virtual time, for "
         "example with --until 10m"
     )
-
-
-@contextmanager
-def _frozen_heap() -> Iterator[None]:
-    """The loaded cluster is not garbage: the collector need not look at it again and again."""
-    gc.freeze()
-    keep_freed_memory()
-    try:
-        yield
-    finally:
-        gc.unfreeze()

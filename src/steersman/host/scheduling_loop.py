@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drives the scheduler: pod after pod while the queue has any, and the queue's timers.
 
-Woken by `queue.on_ready`. Between two pods everybody else (watches, bindings, requests) may run. Nothing that goes wrong with
-one pod or one flush ends the loop.
+Woken by `queue.on_ready`. Between two slices of pods everybody else (watches, bindings, requests) may run. Where errors
+are survived, nothing that goes wrong with one pod or one flush ends the loop.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from steersman.cycle.decision import Decision
 from steersman.internal_errors import InternalErrors
 
 BACKOFF_SECONDS: Final = 1.0
+"""How often pods are looked at whose backoff may be over, as in kube-scheduler."""
 UNSCHEDULABLE_SECONDS: Final = 30.0
+"""How often pods are looked at that may have waited for too long, as in kube-scheduler."""
 LOOP: Final = "scheduling loop"
 PAUSE_SECONDS: Final = 1.0
 """After an error that no pod answers for: it might come at once again."""
@@ -26,10 +28,20 @@ PAUSE_SECONDS: Final = 1.0
 class SchedulingLoop:
     """Drives one scheduler."""
 
-    def __init__(self, scheduler: Scheduler, timing: Timing, internal_errors: InternalErrors | None = None) -> None:
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        timing: Timing,
+        internal_errors: InternalErrors | None = None,
+        *,
+        pods_at_a_time: int = 1,
+    ) -> None:
+        """`internal_errors`: where errors are survived; None: they end the loop. `pods_at_a_time` are decided before others
+        have their turn: going round the event loop costs as much as a decision."""
         self._scheduler = scheduler
+        self._pods_at_a_time = pods_at_a_time
         self._timing = timing
-        self._internal_errors = internal_errors or InternalErrors()
+        self._internal_errors = internal_errors
         #: How many internal errors there were when lost pods were last looked for.
         self._errors_seen = 0
         self._ready = asyncio.Event()
@@ -47,18 +59,20 @@ class SchedulingLoop:
     async def _schedule(self) -> None:
         while True:
             self._ready.clear()
-            while await self._schedule_next():
+            while await self._schedule_slice():
                 await asyncio.sleep(0)
             await self._ready.wait()
 
-    async def _schedule_next(self) -> bool:
+    async def _schedule_slice(self) -> bool:
         """False: there is no pod to be scheduled."""
         try:
-            return await self._next() is not None
+            for _ in range(self._pods_at_a_time):
+                if await self._next() is None:
+                    return False
         except Exception as error:
-            self._internal_errors.survived(LOOP, "the next pod", error)
+            self._survive(LOOP, "the next pod", error)
             await self._timing.sleep(PAUSE_SECONDS)
-            return True
+        return True
 
     async def _next(self) -> Decision | None:
         if self._scheduler.options.extenders:
@@ -67,7 +81,7 @@ class SchedulingLoop:
 
     def _flush_unschedulable(self) -> None:
         self._scheduler.queue.flush_unschedulable()
-        errors = self._internal_errors.counts.total()
+        errors = 0 if self._internal_errors is None else self._internal_errors.counts.total()
         if errors != self._errors_seen:
             self._scheduler.adopt_lost_pods()
             self._errors_seen = errors
@@ -78,4 +92,9 @@ class SchedulingLoop:
             try:
                 act()
             except Exception as error:
-                self._internal_errors.survived("queue", "a flush", error)
+                self._survive("queue", "a flush", error)
+
+    def _survive(self, where: str, what: str, error: Exception) -> None:
+        if self._internal_errors is None:
+            raise error
+        self._internal_errors.survived(where, what, error)

@@ -9,13 +9,13 @@ import pytest
 from tests.client.following import running, until
 from tests.client.serving import run
 
-from steersman.app.scheduling_loop import SchedulingLoop
 from steersman.app.tasks import Bindings
 from steersman.assembly import AttemptObserver, Scheduler
 from steersman.binding.guarded import Guarded
 from steersman.client import Timing
 from steersman.clock import RealClock
 from steersman.cycle.decision import Decision
+from steersman.host.scheduling_loop import SchedulingLoop
 from steersman.internal_errors import InternalErrors, describe
 from steersman.queue import SchedulingQueue
 from steersman.rng import SeededRng

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every host of a scheduler needs: a loop that drives it in real time, the queue's timers, and the tuning of memory.
+
+`steersman run` and `steersman bench` drive a scheduler by `SchedulingLoop`. Simulations and the test harness, whose time is
+virtual, have `sim.driver`, which flushes the queue at the same intervals. All of them tune memory here.
+"""
+
+from steersman.host.memory import freeze_heap, frozen_heap, keep_freed_memory, unfreeze_heap
+from steersman.host.scheduling_loop import BACKOFF_SECONDS, UNSCHEDULABLE_SECONDS, SchedulingLoop
+
+__all__ = [
+    "BACKOFF_SECONDS",
+    "UNSCHEDULABLE_SECONDS",
+    "SchedulingLoop",
+    "freeze_heap",
+    "frozen_heap",
+    "keep_freed_memory",
+    "unfreeze_heap",
+]
