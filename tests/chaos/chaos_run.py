@@ -22,7 +22,7 @@ from tests.chaos.fault_injection import FaultInjector, FaultRecord
 from tests.chaos.fault_schedule import FaultSchedule, PlannedFault
 from tests.chaos.final_state import FinalState, wait_for_final_state
 from tests.chaos.hostile_objects import prepare
-from tests.chaos.kubelets import Kubelets
+from tests.chaos.kubelets import Kubelets, Overcommitment
 from tests.chaos.node_operator import NodeOperator
 from tests.chaos.persistence import HarnessThread, Persistent
 from tests.chaos.pod_templates import PRIORITIES
@@ -76,8 +76,7 @@ class RunRecord:
     #: Of those that were asked to end after the judgement.
     last_exit_codes: dict[str, int | str] = field(default_factory=dict)
     orphans: int = 0
-    #: Nodes that had more CPU given away than they have, at the moment of a binding; with both amounts.
-    overcommitted: list[str] = field(default_factory=list)
+    overcommitted: list[Overcommitment] = field(default_factory=list)
 
 
 @contextmanager

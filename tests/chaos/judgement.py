@@ -20,6 +20,7 @@ from typing import Any, Final
 
 from tests.chaos.chaos_run import RunRecord
 from tests.chaos.fault_schedule import LEADER, LEASE_SECONDS
+from tests.chaos.kubelets import Overcommitment
 from tests.chaos.lease_history import LeaseTerm, UnfencedWrite, leaderless_seconds, lease_terms, unfenced_writes
 from tests.chaos.replicas import ProcessLife
 from tests.chaos.run_measures import (
@@ -138,8 +139,24 @@ def judge_latency(record: RunRecord) -> Verdict:
 def judge_room(record: RunRecord) -> Verdict:
     """Rule 6: at the moment of every binding for CPU, and at the end for everything."""
     at_the_end = overcommitted(record.final.pods, record.final.nodes)
-    found = [*record.overcommitted, *at_the_end]
+    found = [*(_told(one, record) for one in record.overcommitted), *at_the_end]
     return Verdict("no node overcommitted", not found, "; ".join(found[:5]) or "none")
+
+
+def _told(found: Overcommitment, record: RunRecord) -> str:
+    """With who bound its last pods, and when: what went wrong is between those two."""
+    bindings = {
+        f"{request.namespace}/{request.name}": request
+        for request in record.requests
+        if request.resource == "pods/binding" and request.granted
+    }
+    latest = [(pod, bindings[pod]) for pod in found.pods[-2:] if pod in bindings]
+    who = (
+        f"{pod} by {request.sender.replica}{request.sender.number} at {request.received - record.began:.2f} s"
+        for pod, request in latest
+        if request.sender is not None
+    )
+    return f"{found}, at {found.at - record.began:.1f} s ({', '.join(who)})"
 
 
 def judge_ends(record: RunRecord) -> Verdict:

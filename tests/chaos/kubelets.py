@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import http.client
+import time
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from tests.chaos.node_operator import NodeOperator, cpu_of
 from tests.chaos.persistence import Persistent
@@ -17,6 +18,21 @@ _WATCH_SECONDS: Final = 1.0
 _LOSSES: Final = (OSError, http.client.HTTPException, ApiError)
 
 
+class Overcommitment(NamedTuple):
+    """A node that had more CPU given away than it has, at the moment of a binding; in thousandths."""
+
+    #: Seconds since the epoch when the harness saw it.
+    at: float
+    node: str
+    given: int
+    has: int
+    #: The pods on it by namespace/name, the last one to come at the end.
+    pods: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.node}: {self.given}m of {self.has}m CPU"
+
+
 class Kubelets:
     """Follows all pods with a watch, whatever happens to the server."""
 
@@ -26,7 +42,7 @@ class Kubelets:
         self._nodes = nodes
         #: Node and CPU request (in thousandths) of every pod that has a node, by namespace and name.
         self._bound: dict[tuple[str, str], tuple[str, int]] = {}
-        self.overcommitted: list[str] = []
+        self.overcommitted: list[Overcommitment] = []
         self._ending: set[tuple[str, str]] = set()
         self.orphans = 0
 
@@ -70,9 +86,11 @@ class Kubelets:
 
     def _weigh(self, node: str) -> None:
         """What a kubelet would reject as OutOfcpu. A watch has the server's order: nothing that has gone is counted."""
-        given = sum(cpu for place, cpu in self._bound.values() if place == node)
+        here = {key: cpu for key, (place, cpu) in self._bound.items() if place == node}
+        given = sum(here.values())
         if given > cpu_of(node):
-            self.overcommitted.append(f"{node}: {given}m of {cpu_of(node)}m CPU")
+            pods = tuple("/".join(key) for key in here)
+            self.overcommitted.append(Overcommitment(time.time(), node, given, cpu_of(node), pods))
 
     def _collect_orphans(self) -> None:
         for key, (node, _) in list(self._bound.items()):

@@ -13,6 +13,7 @@ from tests.chaos.fault_injection import FaultRecord
 from tests.chaos.fault_schedule import plan_faults
 from tests.chaos.final_state import FinalState
 from tests.chaos.judgement import judge
+from tests.chaos.kubelets import Overcommitment
 from tests.chaos.replicas import STEERSMAN, ProcessLife
 from tests.chaos.run_measures import stalls
 
@@ -123,8 +124,10 @@ def test_a_node_with_more_than_it_has_fails(record: RunRecord) -> None:
 
 
 def test_a_node_that_had_more_than_it_has_for_a_while_fails(record: RunRecord) -> None:
-    record.overcommitted.append("n0: 2001m of 2000m CPU")
-    assert failing(record) == ["no node overcommitted"]
+    record.overcommitted.append(Overcommitment(31.0, "n0", 2001, 2000, ("probes/early", "probes/probe-30")))
+    (verdict,) = (verdict for verdict in judge(record).verdicts if not verdict.holds)
+    assert verdict.rule == "no node overcommitted"
+    assert verdict.text == "n0: 2001m of 2000m CPU, at 31.0 s (probes/probe-30 by a1 at 30.52 s)"
 
 
 @pytest.mark.parametrize(("code", "signal"), [(2, ""), (3, ""), (0, ""), (-11, "SIGKILL"), (2, "SIGTERM")])
