@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from tests.binding.cluster import Cluster, ClusterPlugin
 
-from steersman.assembly.api_writer import REASON_ERROR
 from steersman.framework import SKIP, BindPlugin, PostBindPlugin, Status
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import REASON_ERROR
 from steersman.framework.status import error
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from tests.binding.cluster import Cluster, ClusterPlugin
 
-from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE
 from steersman.framework import Code, PermitPlugin, PermitResult, Status
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import REASON_ERROR, REASON_UNSCHEDULABLE
 
 
 class Patient(ClusterPlugin, PermitPlugin):

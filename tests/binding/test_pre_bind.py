@@ -7,9 +7,9 @@ import asyncio
 
 from tests.binding.cluster import Cluster, ClusterPlugin
 
-from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE
 from steersman.framework import SKIP, PreBindPlugin, ReservePlugin, Status, unschedulable
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import REASON_ERROR, REASON_UNSCHEDULABLE
 from steersman.framework.status import error
 
 

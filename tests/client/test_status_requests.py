@@ -13,8 +13,8 @@ from steersman import api
 from steersman.assembly import Failure
 from steersman.client.errors import ApiError
 from steersman.client.status_updates import StatusUpdate, patch_for
-from steersman.cycle.decision import CLEARED, Nomination
 from steersman.framework.pod_info import PodShapes
+from steersman.framework.ports import CLEARED, Nomination
 from steersman.testing import make_pod
 
 READY = api.Condition(type="Ready", status="False")

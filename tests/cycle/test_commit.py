@@ -7,8 +7,9 @@ import pytest
 from tests.cycle.scheduling import Cycles
 
 from steersman.cycle.commit import MAX_WAIT_SECONDS
-from steersman.cycle.decision import CLEARED, Decision, Failed, Scheduled, Unschedulable
+from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
 from steersman.framework.plugin import PermitPlugin, PermitResult, Plugin, ReservePlugin
+from steersman.framework.ports import CLEARED
 from steersman.framework.status import Code, Status, error, unschedulable
 from steersman.testing import make_pod
 

@@ -6,11 +6,12 @@ from __future__ import annotations
 from tests.cycle.scheduling import Cycles, profile_of
 
 from steersman.cycle import post_filter
-from steersman.cycle.decision import CLEARED, Nomination, Unschedulable
+from steersman.cycle.decision import Unschedulable
 from steersman.cycle.post_filter import PostFilterOutcome
 from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.plugin import FilterPlugin, PostFilterPlugin, PostFilterResult
+from steersman.framework.ports import CLEARED, Nomination
 from steersman.framework.status import Code, Status, error, unresolvable, unschedulable
 from steersman.testing import make_pod
 

@@ -8,12 +8,13 @@ from collections import Counter
 import pytest
 from tests.cycle.scheduling import Cycles
 
-from steersman.cycle.decision import CLEARED, Dropped, Failed, Scheduled, Unschedulable
+from steersman.cycle.decision import Dropped, Failed, Scheduled, Unschedulable
 from steersman.cycle.diagnosis import NO_NODES_MESSAGE
 from steersman.engine.evaluation import Evaluation, ScoreTable
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import FilterPlugin, ScorePlugin
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import CLEARED
 from steersman.rng import SeededRng
 from steersman.testing import make_pod
 

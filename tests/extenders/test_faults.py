@@ -9,8 +9,8 @@ import pytest
 from aiohttp import web
 from tests.extenders.server import Answer, Json, serve, world
 
-from steersman.assembly.api_writer import REASON_ERROR
 from steersman.config import Duration, Extender
+from steersman.framework.ports import REASON_ERROR
 from steersman.testing import make_pod
 
 ABSENT = "http://127.0.0.1:9"

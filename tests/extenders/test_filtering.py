@@ -9,9 +9,9 @@ import pytest
 from tests.extenders.server import Json, Requests, serve, world
 
 from steersman import api
-from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE
 from steersman.config import Extender, ExtenderManagedResource
 from steersman.embedded import Pods
+from steersman.framework.ports import REASON_ERROR, REASON_UNSCHEDULABLE
 from steersman.testing import make_node, make_pod
 
 

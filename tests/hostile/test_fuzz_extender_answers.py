@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests.extenders.server import serve, world
 from tests.hostile.json_values import DEEP, LONG, TEXTS, VALUES, damaged, nearly
 
-from steersman.assembly.api_writer import REASON_ERROR
 from steersman.client import extender_wire as wire
 from steersman.config import Extender
 from steersman.framework.extender import ExtenderError
+from steersman.framework.ports import REASON_ERROR
 from steersman.testing import make_pod
 
 NODES = st.lists(st.sampled_from(["n1", "n2", "nowhere", ""]), max_size=3)

@@ -8,9 +8,10 @@ from typing import TypeVar
 
 from steersman import api
 from steersman.clock import Clock, ManualClock
-from steersman.framework.handle import Binder, Gates, Nodes, Objects
+from steersman.framework.handle import Gates, Nodes, Objects
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import Binder
 from steersman.framework.status import Status
 
 K = TypeVar("K")

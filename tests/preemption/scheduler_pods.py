@@ -46,7 +46,7 @@ class FakePods:
     def activate(self, pods: Iterable[api.Pod]) -> None:
         self.story += [f"activate {pod.metadata.name}" for pod in pods]
 
-    async def patch_status(
+    async def patch_pod_status(
         self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
     ) -> bool:
         key, name = api.key(pod), pod.metadata.name
@@ -59,7 +59,7 @@ class FakePods:
             self.conditions[name] = condition
         return key in self.pods
 
-    async def delete(self, pod: api.Pod) -> bool:
+    async def delete_pod(self, pod: api.Pod) -> bool:
         key = api.key(pod)
         if self.gate is not None:
             await self.gate.wait()

@@ -5,10 +5,10 @@
 `ApiWriter`, and calls `schedule_one` while there is something to do.
 """
 
-from steersman.assembly.api_writer import ApiWriter, Failure
 from steersman.assembly.observing import AttemptObserver, EvaluationObserver, Instruments
 from steersman.assembly.registry import default_registry
 from steersman.assembly.scheduler import Scheduler, SchedulerOptions
+from steersman.framework.ports import ApiWriter, Failure
 
 __all__ = [
     "ApiWriter",

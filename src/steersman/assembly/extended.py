@@ -18,13 +18,14 @@ import msgspec
 
 from steersman import api
 from steersman.cycle import post_filter
-from steersman.cycle.decision import CLEARED, Decision, Failed, Postponed, Unschedulable
+from steersman.cycle.decision import Decision, Failed, Postponed, Unschedulable
 from steersman.cycle.diagnosis import diagnose
 from steersman.cycle.schedule_one import Observer, SchedulingCycle, post_filtered
 from steersman.engine.evaluation import Choice, Evaluation, NodeStatuses, ScoreTable
 from steersman.framework.extender import EXTENDER_PLUGIN, MAX_EXTENDER_PRIORITY, Extender, ExtenderError
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.framework.pod_info import PodInfo, PodShapes
+from steersman.framework.ports import CLEARED
 from steersman.framework.postponement import CyclePostponed
 from steersman.framework.status import Status, error, unresolvable, unschedulable
 from steersman.runtime.faults import CycleAborted

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from steersman import api
-from steersman.assembly.api_writer import ApiWriter
 from steersman.framework.handle import PodInPreBind, WaitingPod
+from steersman.framework.ports import ApiWriter
 from steersman.queue import SchedulingQueue
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
 from steersman.runtime.waiting_pods import WaitingPods
@@ -49,12 +49,12 @@ class SchedulerPods:
         if self.queue is not None:
             self.queue.activate(pods)
 
-    async def patch_status(
+    async def patch_pod_status(
         self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
     ) -> bool:
         return await self._writer.patch_pod_status(pod, condition=condition, nominated_node_name=nominated_node_name)
 
-    async def delete(self, pod: api.Pod) -> bool:
+    async def delete_pod(self, pod: api.Pod) -> bool:
         return await self._writer.delete_pod(pod)
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:

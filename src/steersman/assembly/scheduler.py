@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from steersman import api, config
-from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure
 from steersman.assembly.extended import ExtendedCycle
 from steersman.assembly.nominations import NominatedPods
 from steersman.assembly.observing import AttemptObserver, Instruments, Observers
@@ -27,12 +25,13 @@ from steersman.assembly.registry import default_registry
 from steersman.binding import BindingCycle, BindingParts
 from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
-from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
+from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.schedule_one import SchedulingCycle
 from steersman.framework.events import ASSIGNED_POD_ADD, ClusterEvent
 from steersman.framework.extender import EXTENDER_PLUGIN, Extender
 from steersman.framework.plugin import TellsReleasedPods
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo, PodShapes
+from steersman.framework.ports import CLEARED, REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure, Spawn
 from steersman.framework.status import Status, error
 from steersman.ingest import Ingest
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
@@ -58,8 +57,6 @@ from steersman.state.nominations import Nominations
 from steersman.state.objects import ObjectStore
 
 logger = logging.getLogger(__name__)
-
-Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 #: What the others hear of when a pod is bound.
 BOUND = ASSIGNED_POD_ADD

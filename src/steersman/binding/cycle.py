@@ -12,22 +12,21 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
 
-from steersman import api
 from steersman.binding import plugin_calls
 from steersman.binding.guarded import Guarded
 from steersman.binding.permission import Permission
 from steersman.cycle import commit
-from steersman.cycle.decision import CLEARED, Failed, Scheduled, Unschedulable
+from steersman.cycle.decision import Failed, Scheduled, Unschedulable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ASSIGNED_POD_DELETE
 from steersman.framework.extender import Extender, ExtenderError
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.pods_to_activate import take_pods_to_activate
+from steersman.framework.ports import CLEARED, ApiWriter, Spawn
 from steersman.framework.status import Status, error, unschedulable
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 from steersman.queue import QueuedPodInfo, SchedulingQueue
@@ -50,26 +49,10 @@ BINDING = "binding"
 
 Failure = Unschedulable | Failed
 OnFailure = Callable[[QueuedPodInfo, Failure], None]
-Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class BindingUnanswered(Exception):
     """Nobody knows whether the pod is bound."""
-
-
-class Writer(Protocol):
-    """The part of `assembly.ApiWriter` that binding needs."""
-
-    @property
-    def binds_at_once(self) -> bool: ...
-
-    def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None: ...
-
-    async def patch_pod_status(
-        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
-    ) -> bool: ...
-
-    def report_scheduled(self, pod: PodInfo, node_name: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +63,7 @@ class BindingParts:
     queue: SchedulingQueue
     waiting_pods: WaitingPods
     pods_in_pre_bind: PodsInPreBind
-    writer: Writer
+    writer: ApiWriter
     #: Tells the API server where the pod will run when that takes time (gate NominatedNodeNameForExpectation).
     nominates: bool
     extenders: Sequence[Extender] = ()

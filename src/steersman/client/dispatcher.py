@@ -25,8 +25,8 @@ from steersman.client.pacing import RetryPolicy, Timing, retrying
 from steersman.client.resource_claims import ClaimChange, ResourceClaims
 from steersman.client.status_updates import StatusUpdate, StatusUpdates, patch_for
 from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Response, Transport
-from steersman.cycle.decision import Nomination
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
+from steersman.framework.ports import Nomination
 from steersman.framework.status import Status
 from steersman.internal_errors import InternalErrors
 

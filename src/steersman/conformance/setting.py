@@ -60,12 +60,12 @@ class NoApi:
     def activate(self, pods: Iterable[api.Pod]) -> None:
         """There is no queue."""
 
-    async def patch_status(
+    async def patch_pod_status(
         self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
     ) -> bool:
         return False
 
-    async def delete(self, pod: api.Pod) -> bool:
+    async def delete_pod(self, pod: api.Pod) -> bool:
         return False
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:

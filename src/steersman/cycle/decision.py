@@ -10,6 +10,7 @@ from steersman.cycle.post_filter import PostFilterOutcome
 from steersman.engine.evaluation import Choice
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import Nomination
 from steersman.framework.postponement import SlicedWork
 from steersman.framework.status import Status
 
@@ -28,16 +29,6 @@ class Scheduled(msgspec.Struct, frozen=True):
     @property
     def node(self) -> str:
         return self.choice.node
-
-
-class Nomination(msgspec.Struct, frozen=True):
-    """What becomes of the pod's nomination: a node name, or "" for none."""
-
-    node: str
-
-
-#: The pod is no longer nominated to any node.
-CLEARED = Nomination("")
 
 
 class Unschedulable(msgspec.Struct, frozen=True):

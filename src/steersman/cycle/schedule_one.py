@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import msgspec
 
 from steersman.cycle import commit, post_filter
-from steersman.cycle.decision import CLEARED, Decision, Dropped, Failed, Nomination, Postponed, Scheduled, Unschedulable
+from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.diagnosis import NO_NODES_MESSAGE, Diagnosis, diagnose
 from steersman.cycle.post_filter import PostFilterOutcome
 from steersman.cycle.replicas import place_replicas
@@ -24,6 +24,7 @@ from steersman.engine.plan import make_plan
 from steersman.engine.sampling import Sampling, SearchStart
 from steersman.engine.scalar import ScalarEvaluation
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import CLEARED, Nomination
 from steersman.framework.postponement import CyclePostponed
 from steersman.framework.status import Status, unresolvable
 from steersman.rng import Rng

@@ -7,7 +7,7 @@ argument struct of an in-tree plugin, or the mapping that the configuration hold
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from steersman import api
@@ -15,6 +15,7 @@ from steersman.clock import Clock
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import Binder, PodWriter, ResourceClaimWriter, VolumeWriter
 from steersman.framework.status import Status
 from steersman.rng import Rng
 
@@ -62,13 +63,6 @@ class Gates(Protocol):
     """Feature gates."""
 
     def enabled(self, name: str) -> bool: ...
-
-
-class Binder(Protocol):
-    """Tells the API server on which node a pod is to run."""
-
-    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
-        """Returns when the API server has answered; a refusal is a Status with code ERROR."""
 
 
 class Handle(Protocol):
@@ -138,11 +132,8 @@ class PodInPreBind(Protocol):
         """Stops that work; the pod is tried again. False when it is too late: the pod is being bound."""
 
 
-class PodAccess(Protocol):
-    """Other pods, as the scheduler knows them and as the API server keeps them.
-
-    The coroutines return when the API server has answered: False when there is no such pod any more. A refusal raises.
-    """
+class PodAccess(PodWriter, Protocol):
+    """Other pods, as the scheduler knows them and as the API server keeps them."""
 
     def get(self, key: str) -> api.Pod | None:
         """The pod with that ``namespace/name`` as the API server last showed it, if it is not finished."""
@@ -158,18 +149,15 @@ class PodAccess(Protocol):
     def activate(self, pods: Iterable[api.Pod]) -> None:
         """Pending pods are tried again at once, whatever they wait for."""
 
-    async def patch_status(
-        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
-    ) -> bool: ...
 
-    async def delete(self, pod: api.Pod) -> bool:
-        """Gracefully, with the pod's own period."""
+class Spawner(Protocol):
+    """Starts work beside the cycle."""
 
-    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
-        """Records an event on the victim."""
+    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
+        """Runs the work off the cycle, which does not wait for it."""
 
 
-class PostFilterHandle(Handle, Protocol):
+class PostFilterHandle(Handle, Spawner, Protocol):
     """What PostFilter plugins get besides: they ask what would help, and set it in motion."""
 
     @property
@@ -179,23 +167,12 @@ class PostFilterHandle(Handle, Protocol):
     @property
     def pods(self) -> PodAccess: ...
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
-        """Runs the work off the cycle, which does not wait for it."""
-
 
 class PermitHandle(Handle, Protocol):
     """What Permit plugins get besides: they settle the fate of pods that wait for them."""
 
     @property
     def pods(self) -> PodAccess: ...
-
-
-class VolumeWriter(Protocol):
-    """Writes claims and volumes. Each call returns the object as the API server stored it; a refusal raises."""
-
-    async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume: ...
-
-    async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim: ...
 
 
 class PodLister(Protocol):
@@ -216,25 +193,7 @@ class PreBindHandle(Handle, Protocol):
         """Waits, on the scheduler's clock."""
 
 
-class ResourceClaimWriter(Protocol):
-    """Writes ResourceClaims. Each call returns when the API server has answered; a refusal raises."""
-
-    async def change_resource_claim(
-        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
-    ) -> api.ResourceClaim:
-        """Writes the finalizers and the status that `change` makes of the claim, or of a newer version of it if somebody
-        else has written meanwhile. What `change` raises ends it. The claim as the server stored it."""
-
-    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
-        """Under a name made from `metadata.generateName`."""
-
-    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None: ...
-
-    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
-        """Tells in the pod's status which claim has the devices behind its extended resources."""
-
-
-class DevicesHandle(PreBindHandle, Protocol):
+class DevicesHandle(PreBindHandle, Spawner, Protocol):
     """What the plugin that allocates devices gets besides."""
 
     @property
@@ -245,6 +204,3 @@ class DevicesHandle(PreBindHandle, Protocol):
     @property
     def postpones(self) -> bool:
         """Whether a cycle that takes too long may end with `CyclePostponed`."""
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> object:
-        """Runs the work off the cycle, which does not wait for it."""

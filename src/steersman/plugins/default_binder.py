@@ -8,9 +8,10 @@ embedded cluster) is the business of the `Binder` that the handle offers.
 from __future__ import annotations
 
 from steersman.framework.cycle_state import CycleState
-from steersman.framework.handle import Binder, Handle
+from steersman.framework.handle import Handle
 from steersman.framework.plugin import BindPlugin
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import Binder
 from steersman.framework.status import Status
 
 __all__ = ["Binder", "DefaultBinder"]

@@ -129,7 +129,7 @@ class Executor:
             if not pod.pod.status.nominated_node_name:
                 continue
             try:
-                await self._handle.pods.patch_status(pod.pod, nominated_node_name="")
+                await self._handle.pods.patch_pod_status(pod.pod, nominated_node_name="")
             except Exception as cause:
                 cleared = False
                 logger.error("cannot clear the nomination of pod %s to node %s: %s", pod.key, node, _reason(cause))
@@ -170,10 +170,10 @@ class Executor:
             message=CONDITION_MESSAGE.format(scheduler=preemptor.scheduler_name),
             observed_generation=victim.metadata.generation,
         )
-        if not await self._handle.pods.patch_status(victim, condition=condition):
+        if not await self._handle.pods.patch_pod_status(victim, condition=condition):
             logger.info("victim %s of %s is already deleted", key(victim), preemptor.key)
             return False
-        return await self._handle.pods.delete(victim)
+        return await self._handle.pods.delete_pod(victim)
 
 
 def outranked(nominated: Iterable[PodInfo], preemptor: PodInfo) -> list[PodInfo]:

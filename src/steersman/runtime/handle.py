@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from steersman.clock import Clock
-from steersman.framework.handle import Binder, Gates, PodAccess, ResourceClaimWriter, VolumeWriter, WhatIf
+from steersman.framework.handle import Gates, PodAccess, WhatIf
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import Binder, ResourceClaimWriter, VolumeWriter
 from steersman.rng import Rng
 from steersman.state.node_table import NodeTable
 from steersman.state.objects import ObjectStore

@@ -13,8 +13,8 @@ import msgspec
 
 from steersman import api
 from steersman.assembly import Scheduler
-from steersman.assembly.api_writer import REASON_ERROR, REASON_UNSCHEDULABLE
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
+from steersman.framework.ports import REASON_ERROR, REASON_UNSCHEDULABLE
 from steersman.framework.status import Code
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.sim.writer import EmbeddedWriter
