@@ -83,8 +83,14 @@ def test_a_series_is_written_at_its_end_and_now_and_then() -> None:
 
 def test_a_single_event_is_forgotten_without_another_word() -> None:
     book = EventSeriesBook()
-    book.observe(Event(reason="Scheduled"), 0.0)
+    book.observe(Event(reason="FailedScheduling"), 0.0)
     assert book.settle(FINISHED_SECONDS) == []
+    assert len(book) == 0
+
+
+def test_an_event_that_a_pod_has_once_in_its_life_is_not_remembered() -> None:
+    book, bound = EventSeriesBook(), Event(reason="Scheduled")
+    assert book.observe(bound, 0.0) is bound
     assert len(book) == 0
 
 

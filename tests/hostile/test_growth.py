@@ -17,6 +17,8 @@ import pytest
 from benchmarks.changing_templates import KINDS
 from benchmarks.growth_by_templates import ChangingCluster
 
+from steersman.framework.pod_info import PodShape
+
 NODES = 60
 WAVE = 60
 
@@ -89,6 +91,23 @@ def test_memory_does_not_grow_with_the_number_of_templates(cluster: ChangingClus
         assert (_traced() - before) / (2 * WAVE) < LEFT_BEHIND
     finally:
         tracemalloc.stop()
+
+
+def test_shapes_go_with_their_pods() -> None:
+    """What is remembered of a shape, its charges say, does not keep it: a signature may, and there are few of these."""
+    few = {
+        name: bound
+        for name, bound in SMALL_BOUNDS.items()
+        if name.startswith(("steersman.engine", "steersman.framework"))
+    }
+    with ExitStack() as stack:
+        for name, bound in few.items():
+            stack.enter_context(patch(name, bound, create=True))
+        cluster = ChangingCluster(NODES)
+        for wave in range(3):
+            cluster.wave(KINDS["required-anti-affinity"], wave * WAVE, WAVE)
+        gc.collect()
+        assert sum(isinstance(found, PodShape) for found in gc.get_objects()) < WAVE
 
 
 def _traced() -> int:

@@ -33,6 +33,8 @@ logger = logging.getLogger(__name__)
 FINISHED_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
 MOST_SINGLE: Final = 4096
+_ONCE: Final = frozenset({"Scheduled"})
+"""Reasons of events that a pod has once in its life: there is no series to be expected, and nothing to be remembered."""
 """Events that came once, as many as client-go remembers of events of the old kind."""
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
@@ -115,6 +117,8 @@ class EventSeriesBook:
 
     def observe(self, event: Event, monotonic: float) -> Event | None:
         """The event that is to be written because of this one; None: nothing."""
+        if event.reason in _ONCE:
+            return event
         key = _key(event)
         seen = self._series.get(key)
         if seen is not None:

@@ -80,10 +80,13 @@ class PodShape:
         "required_affinity",
         "required_anti_affinity",
         "spec",
+        "token",
     )
 
     def __init__(self, pod: Pod, fingerprint: int = 0) -> None:
         self.spec: PodSpec = pod.spec
+        #: Stands for the shape in tables that must not keep it alive.
+        self.token = object()
         #: Equal for equal shapes, also for one that has gone and one that has come back.
         self.fingerprint = fingerprint
         self.requests: dict[str, int] = pod_requests(pod)

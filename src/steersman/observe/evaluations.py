@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from steersman.engine.evaluation import Evaluation
-from steersman.framework.pod_info import PodInfo, PodShape
+from steersman.framework.pod_info import PodInfo
 from steersman.observe.metrics import Metrics
 from steersman.runtime.profile import Profile
 
@@ -37,12 +37,12 @@ class Evaluations:
     """Of one scheduler. What it holds is bounded, even if nobody ever looks."""
 
     def __init__(self) -> None:
-        self._by_shape: dict[PodShape, Tally] = {}
+        self._by_shape: dict[object, Tally] = {}
         #: Attempts of templates that are not counted by themselves any more, by profile and skipped plugins.
         self._others: Counter[tuple[str, frozenset[str]]] = Counter()
 
     def count(self, pod: PodInfo, evaluation: Evaluation) -> None:
-        tally = self._by_shape.get(pod.shape)
+        tally = self._by_shape.get(pod.shape.token)
         if tally is None or tally.attempts >= LOOK_AGAIN:
             tally = self._look(pod, evaluation)
         tally.attempts += 1
@@ -51,10 +51,10 @@ class Evaluations:
         if len(self._by_shape) >= MOST_TEMPLATES:
             self._merge(self._by_shape.values())
             self._by_shape.clear()
-        known = self._by_shape.get(pod.shape)
+        known = self._by_shape.get(pod.shape.token)
         if known is not None:
             self._merge([known])
-        tally = self._by_shape[pod.shape] = Tally(pod.scheduler_name, frozenset(evaluation.pre_filter.skipped))
+        tally = self._by_shape[pod.shape.token] = Tally(pod.scheduler_name, frozenset(evaluation.pre_filter.skipped))
         return tally
 
     def _merge(self, tallies: Iterable[Tally]) -> None:

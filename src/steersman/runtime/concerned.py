@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 from steersman.bounded_table import RecentTable
-from steersman.framework.pod_info import PodInfo, PodShape
+from steersman.framework.pod_info import PodInfo
 
 
 class Call(Protocol):
@@ -25,7 +25,7 @@ class ConcernedCalls(Generic[CallT]):
 
     def __init__(self, calls: Iterable[CallT]) -> None:
         self._calls = tuple(calls)
-        self._by_shape: RecentTable[PodShape, tuple[CallT, ...]] = RecentTable(_MOST_SHAPES)
+        self._by_shape: RecentTable[object, tuple[CallT, ...]] = RecentTable(_MOST_SHAPES)
         self._young = self._by_shape.young
 
     def __iter__(self) -> Iterator[CallT]:
@@ -36,14 +36,14 @@ class ConcernedCalls(Generic[CallT]):
 
     def of(self, pod: PodInfo) -> tuple[CallT, ...]:
         """In configured order."""
-        known = self._young.get(pod.shape)
+        known = self._young.get(pod.shape.token)
         return self._find(pod) if known is None else known
 
     def _find(self, pod: PodInfo) -> tuple[CallT, ...]:
-        known = self._by_shape.get(pod.shape)
+        known = self._by_shape.get(pod.shape.token)
         if known is None:
             known = tuple(c for c in self._calls if concerns(c.plugin, pod))
-            self._by_shape.put(pod.shape, known)
+            self._by_shape.put(pod.shape.token, known)
         return known
 
 

@@ -30,13 +30,13 @@ class Charges:
         self._requested = requested
         self._nonzero = nonzero
         self._pod_count = pod_count
-        self._coming: RecentTable[PodShape, ShapeCharges] = RecentTable(_MOST_SHAPES)
-        self._going: RecentTable[PodShape, ShapeCharges] = RecentTable(_MOST_SHAPES)
+        self._coming: RecentTable[object, ShapeCharges] = RecentTable(_MOST_SHAPES)
+        self._going: RecentTable[object, ShapeCharges] = RecentTable(_MOST_SHAPES)
 
     def charge(self, shape: PodShape, row: int, sign: int) -> None:
         """A pod of the shape comes to the row (1) or leaves it (-1)."""
         known = self._coming if sign > 0 else self._going
-        charges = known.young.get(shape) or known.get(shape) or self._learn(shape, sign)
+        charges = known.young.get(shape.token) or known.get(shape.token) or self._learn(shape, sign)
         for cell, amount in charges:
             try:
                 cell[row] += amount
@@ -53,5 +53,5 @@ class Charges:
         columns.append((self._nonzero["memory"], shape.nonzero_memory))
         columns.append((self._pod_count, 1))
         charges = tuple((column.cell, sign * amount) for column, amount in columns if amount)
-        (self._coming if sign > 0 else self._going).put(shape, charges)
+        (self._coming if sign > 0 else self._going).put(shape.token, charges)
         return charges

@@ -24,7 +24,7 @@ from steersman.framework.nodes_view import (
     NodesView,
     ReasonColumn,
 )
-from steersman.framework.pod_info import PodInfo, PodShape
+from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.plugins.node_volume_limits.attachable import AttachableVolumes, may_attach
 from steersman.plugins.node_volume_limits.attachments import Attachments, volume_limits
@@ -51,7 +51,7 @@ class RowVolumes:
         #: Rows with a volume that may turn out to be a fault: those made for a pod, and in-tree disks.
         self._doubtful: BoolColumn = np.zeros(view.capacity, np.bool_)
         #: By shape of a pod: the number of its volumes, and whether one is doubtful.
-        self._by_shape: RecentTable[PodShape, tuple[int, bool]] = RecentTable(_MOST_SHAPES)
+        self._by_shape: RecentTable[object, tuple[int, bool]] = RecentTable(_MOST_SHAPES)
         self._limits: dict[str, IntColumn] = {}
         self._limited: BoolColumn = self._doubtful
         self._attached: IntColumn = self._uses
@@ -81,10 +81,10 @@ class RowVolumes:
     def _of_row(self, row: int) -> tuple[int, bool]:
         uses, doubtful = 0, False
         for pod in self.view.info(row).pods:
-            known = self._by_shape.get(pod.shape)
+            known = self._by_shape.get(pod.shape.token)
             if known is None:
                 known = _volumes_of(pod.pod)
-                self._by_shape.put(pod.shape, known)
+                self._by_shape.put(pod.shape.token, known)
             uses += known[0]
             doubtful = doubtful or known[1]
         return uses, doubtful
