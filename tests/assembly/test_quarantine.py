@@ -9,6 +9,7 @@ import pytest
 
 from steersman import api
 from steersman.assembly import SchedulerOptions
+from steersman.assembly.registry import register, with_enabled
 from steersman.clock import ManualClock
 from steersman.config import default_configuration
 from steersman.cycle.decision import Decision, Failed, Scheduled
@@ -18,7 +19,6 @@ from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
 from steersman.internal_errors import InternalErrors
 from steersman.queue.backoff import BackoffQueue
-from steersman.sim import extensions
 from steersman.sim.driver import Driver
 from steersman.state.cache import Cache
 from steersman.testing import PodBuilder, make_node, make_pod
@@ -42,11 +42,11 @@ class Survivor:
 
     def __init__(self, plugins: Sequence[type[Plugin]] = (), *, survives: bool = True) -> None:
         self.errors = InternalErrors()
-        registry, names = extensions.register(plugins)
+        registry, names = register(plugins)
         clock = ManualClock()
         self.store = Store(clock, admission=KubeAdmission())
         options = SchedulerOptions(
-            extensions.with_enabled(default_configuration(), names),
+            with_enabled(default_configuration(), names),
             registry=registry,
             internal_errors=self.errors if survives else None,
         )

@@ -16,6 +16,7 @@ import msgspec
 
 from steersman import api, config
 from steersman.assembly import Failure, Scheduler, SchedulerOptions, default_registry
+from steersman.assembly.registry import with_enabled
 from steersman.clock import ManualClock
 from steersman.config import SchedulerConfiguration
 from steersman.embedded import ApiError, Conflict, NotFound, Pods, Store, feed
@@ -24,7 +25,6 @@ from steersman.framework.extender import Extender
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import error
 from steersman.rng import SeededRng
-from steersman.sim.extensions import with_enabled
 from steersman.sim.tasks import Tasks
 from steersman.testing import make_node, make_pod
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 
 from steersman import api, config
 from steersman.assembly import Scheduler, SchedulerOptions, default_registry
+from steersman.assembly.registry import with_enabled
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision
 from steersman.embedded import Store, feed
 from steersman.framework.plugin import Plugin
 from steersman.observe import Exposition, Measuring, Metrics
 from steersman.rng import SeededRng
-from steersman.sim.extensions import with_enabled
 from steersman.sim.tasks import Tasks
 from steersman.sim.writer import EmbeddedWriter
 from steersman.testing import make_node, make_pod

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.plugins.handles import FakeHandle
 
+from steersman.assembly import default_registry
 from steersman.config import ExtensionPoint
 from steersman.framework.plugin import FilterPlugin, ScorePlugin
 from steersman.plugins.registry import IN_TREE
@@ -61,57 +62,57 @@ def entry_point(name: str, value: str) -> EntryPoint:
 
 class TestNames:
     def test_the_plugins_of_the_tree_are_there(self) -> None:
-        registry = Registry()
-        assert set(registry) == set(IN_TREE)
+        registry = default_registry()
+        assert set(registry) == {*IN_TREE, "DefaultPreemption"}
         assert "NodeResourcesFit" in registry
         assert "Cheap" not in registry
 
     def test_a_name_is_taken_once(self) -> None:
-        registry = Registry()
+        registry = default_registry()
         registry.add("Plain", Plain, "mine.py")
         with pytest.raises(PluginError, match=r'^other\.py: plugin name "Plain" is taken by mine\.py$'):
             registry.add("Plain", Plain, "other.py")
 
     def test_a_plugin_of_the_tree_cannot_be_replaced(self) -> None:
         with pytest.raises(PluginError, match='plugin name "NodePorts" is taken by steersman'):
-            Registry().add("NodePorts", Plain, "mine.py")
+            default_registry().add("NodePorts", Plain, "mine.py")
 
     def test_a_plugin_without_a_name_is_refused(self) -> None:
         with pytest.raises(
             PluginError, match=r"mine\.py: plugin class Plain has no name; set the class attribute `name`"
         ):
-            Registry().add("", Plain, "mine.py")
+            default_registry().add("", Plain, "mine.py")
 
 
 class TestFiles:
     def test_a_file_brings_every_plugin_class_that_it_defines(self, tmp_path: Path) -> None:
-        registry = Registry()
+        registry = default_registry()
         assert registry.add_file(file(tmp_path, CHEAP)) == ["Cheap", "Near"]
         assert "Cheap" in registry
         assert registry.points_of("Near") == {"filter", "score"}
 
     def test_imported_classes_are_not_taken_for_plugins_of_the_file(self, tmp_path: Path) -> None:
         with pytest.raises(PluginError, match="no plugin found; expected a class that derives from"):
-            Registry().add_file(file(tmp_path, "from steersman.framework.plugin import ScorePlugin"))
+            default_registry().add_file(file(tmp_path, "from steersman.framework.plugin import ScorePlugin"))
 
     def test_a_file_that_does_not_exist(self, tmp_path: Path) -> None:
         with pytest.raises(PluginError, match=r"missing\.py: not a Python file that can be read"):
-            Registry().add_file(tmp_path / "missing.py")
+            default_registry().add_file(tmp_path / "missing.py")
 
     def test_a_file_that_is_not_python(self, tmp_path: Path) -> None:
         with pytest.raises(PluginError, match="not a Python file"):
-            Registry().add_file(file(tmp_path, CHEAP, "plugins.txt"))
+            default_registry().add_file(file(tmp_path, CHEAP, "plugins.txt"))
 
     def test_a_file_with_a_syntax_error(self, tmp_path: Path) -> None:
         with pytest.raises(PluginError, match=r"plugins\.py: SyntaxError: "):
-            Registry().add_file(file(tmp_path, "class Cheap(:"))
+            default_registry().add_file(file(tmp_path, "class Cheap(:"))
 
     def test_a_file_that_raises_when_it_is_run(self, tmp_path: Path) -> None:
         with pytest.raises(PluginError, match=r"plugins\.py: ZeroDivisionError: division by zero"):
-            Registry().add_file(file(tmp_path, "1 / 0"))
+            default_registry().add_file(file(tmp_path, "1 / 0"))
 
     def test_two_files_with_one_plugin_name(self, tmp_path: Path) -> None:
-        registry = Registry()
+        registry = default_registry()
         first = file(tmp_path, CHEAP, "first.py")
         registry.add_file(first)
         with pytest.raises(PluginError, match=f'second.py: plugin name "Cheap" is taken by {first}'):
@@ -120,7 +121,7 @@ class TestFiles:
     def test_files_of_one_name_in_different_folders_do_not_mix(self, tmp_path: Path) -> None:
         (tmp_path / "a").mkdir()
         (tmp_path / "b").mkdir()
-        registry = Registry()
+        registry = default_registry()
         registry.add_file(file(tmp_path / "a", CHEAP))
         registry.add_file(file(tmp_path / "b", CHEAP.replace("Cheap", "Dear").replace("Near", "Far")))
         assert {"Cheap", "Near", "Dear", "Far"} <= set(registry)
@@ -128,12 +129,12 @@ class TestFiles:
 
 class TestEntryPoints:
     def test_the_name_of_the_entry_point_is_the_name_of_the_plugin(self) -> None:
-        registry = Registry()
+        registry = default_registry()
         registry.add_entry_points([entry_point("Renamed", "tests.runtime.test_registry:Plain")])
         assert type(registry.make("Renamed", None, FakeHandle())).__name__ == "Plain"
 
     def test_one_that_cannot_be_loaded_is_named_when_somebody_wants_it(self) -> None:
-        registry = Registry()
+        registry = default_registry()
         registry.add_entry_points([entry_point("Lost", "no.such.module:Plugin")])
         assert "Lost" in registry
         with pytest.raises(PluginError, match=r"entry point Lost = no\.such\.module:Plugin: ModuleNotFoundError"):
@@ -142,7 +143,7 @@ class TestEntryPoints:
     def test_what_nobody_names_is_not_imported(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.syspath_prepend(str(tmp_path))
         file(tmp_path, "raise SystemExit('imported')", "unwanted_package.py")
-        registry = Registry()
+        registry = default_registry()
         registry.add_entry_points(
             [
                 entry_point("Unwanted", "unwanted_package:Plugin"),
@@ -155,25 +156,25 @@ class TestEntryPoints:
         assert "unwanted_package" not in sys.modules
 
     def test_one_cannot_take_the_place_of_a_plugin_of_the_tree(self, caplog: pytest.LogCaptureFixture) -> None:
-        registry = Registry()
+        registry = default_registry()
         registry.add_entry_points([entry_point("NodeName", "tests.runtime.test_registry:Plain")])
         assert type(registry.make("NodeName", None, FakeHandle())).__name__ == "NodeName"
         assert "entry point NodeName = tests.runtime.test_registry:Plain is passed over" in caplog.text
 
     def test_one_cannot_take_the_place_of_a_plugin_that_was_given(self) -> None:
-        registry = Registry()
+        registry = default_registry()
         registry.add_entry_points([entry_point("Plain", "no.such.module:Plugin")])
         registry.add("Plain", Plain, "mine.py")
         assert isinstance(registry.make("Plain", None, FakeHandle()), Plain)
 
     def test_two_of_one_name_are_an_error_when_somebody_wants_them(self) -> None:
-        registry = Registry()
+        registry = default_registry()
         registry.add_entry_points([entry_point("Twice", "a:A"), entry_point("Twice", "b:B")])
         with pytest.raises(PluginError, match='plugin name "Twice" is offered more than once'):
             registry.make("Twice", None, FakeHandle())
 
     def test_packages_without_plugins_change_nothing(self) -> None:
-        registry = Registry()
+        registry = default_registry()
         registry.add_entry_points()
         assert set(IN_TREE) <= set(registry)
 

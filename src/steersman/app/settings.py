@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from steersman import config
+from steersman.assembly.registry import register, with_enabled
 from steersman.config import DEFAULT_GATES, Duration, FeatureGates, SchedulerConfiguration
 from steersman.errors import InputError
 from steersman.observe import Format
@@ -20,7 +21,6 @@ from steersman.queue import QueueSettings
 from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.registry import Registry
 from steersman.serving import DEFAULT_PORT, AccessOptions, ProxyHeaders
-from steersman.sim.extensions import register, with_enabled
 
 ONE_TLS_FILE = "--tls-cert-file and --tls-private-key-file go together"
 _replace = msgspec.structs.replace

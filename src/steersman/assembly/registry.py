@@ -1,13 +1,69 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every plugin that Steersman itself offers: those of `plugins`, and preemption, which rests on the cycle."""
+"""The plugins that a configuration may name, and those that it gets without naming them. There is one registry.
+
+Steersman's own are those of `plugins`, and preemption, which rests on the cycle. A plugin that is handed to a host (a file, a
+class) is meant to run: it is enabled in every profile unless the configuration says something about it. Plugins of installed
+packages are only there to be named. `runtime.registry` finds and imports them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from steersman.config import ExtensionPoint, PluginEntry, Profile, SchedulerConfiguration
+from steersman.errors import InputError
+from steersman.framework.plugin import Plugin as PluginBase
 from steersman.plugins.registry import IN_TREE
 from steersman.preemption import DefaultPreemption
 from steersman.runtime.registry import Registry
 
+PluginSource: TypeAlias = "str | PathLike[str] | type[PluginBase]"
+"""A Python file, or a plugin class."""
+
+_replace = msgspec.structs.replace
+
 
 def default_registry() -> Registry:
-    """A registry of one's own, to which other plugins may be added."""
+    """Steersman's own plugins, in a registry to which others may be added."""
     return Registry({**IN_TREE, DefaultPreemption.name: DefaultPreemption})
+
+
+def register(sources: Iterable[PluginSource]) -> tuple[Registry, list[str]]:
+    """All plugins that a configuration may name, and the names of those that `sources` brought."""
+    registry = default_registry()
+    registry.add_entry_points()
+    names: list[str] = []
+    for source in sources:
+        if isinstance(source, (str, PathLike)):
+            names += registry.add_file(Path(fspath(source)))
+        elif isinstance(source, type):
+            registry.add(source.name, source, f"{source.__module__}.{source.__qualname__}")
+            names.append(source.name)
+        else:
+            raise InputError("is neither a file nor a plugin class", object="plugin", value=repr(source))
+    return registry, names
+
+
+def with_enabled(configuration: SchedulerConfiguration, names: Iterable[str]) -> SchedulerConfiguration:
+    """The configuration with the plugins it does not mention enabled, at all points they have, in every profile."""
+    mentioned = {name for profile in configuration.profiles for name in _mentioned(profile)}
+    added = tuple(PluginEntry(name=name, weight=1) for name in names if name not in mentioned)
+    if not added:
+        return configuration
+    return _replace(configuration, profiles=tuple(_extended(profile, added) for profile in configuration.profiles))
+
+
+def _mentioned(profile: Profile) -> Iterable[str]:
+    sections = (profile.plugins.multi_point, *(profile.plugins.at(point) for point in ExtensionPoint))
+    return (plugin.name for section in sections for plugin in (*section.enabled, *section.disabled))
+
+
+def _extended(profile: Profile, added: tuple[PluginEntry, ...]) -> Profile:
+    multi_point = profile.plugins.multi_point
+    multi_point = _replace(multi_point, enabled=(*multi_point.enabled, *added))
+    return _replace(profile, plugins=_replace(profile.plugins, multi_point=multi_point))

@@ -131,9 +131,9 @@ def _text(file: str) -> str:
 def _effective(
     loaded: SchedulerConfiguration, feature_gates: str | None, plugins: tuple[str, ...], file: str | None
 ) -> tuple[EffectiveProfile, ...]:
+    from steersman.assembly.registry import register, with_enabled
     from steersman.config import DEFAULT_GATES, build
     from steersman.runtime.capabilities import capabilities_of
-    from steersman.sim.extensions import register, with_enabled
 
     registry, names = register(plugins)
     gates = parse_gates(feature_gates) or DEFAULT_GATES

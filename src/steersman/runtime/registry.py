@@ -19,7 +19,7 @@ from types import ModuleType
 
 from steersman.framework import plugin as points
 from steersman.framework.handle import Handle
-from steersman.plugins.registry import IN_TREE, Factory
+from steersman.plugins.registry import Factory
 from steersman.runtime.faults import PluginError
 
 logger = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ POINT_OF_CLASS: Mapping[type[points.Plugin], str] = {
 class Registry:
     """Plugin factories by name, and where each came from."""
 
-    def __init__(self, factories: Mapping[str, Factory] = IN_TREE) -> None:
+    def __init__(self, factories: Mapping[str, Factory]) -> None:
         self._factories: dict[str, Factory] = dict(factories)
         self._origins = dict.fromkeys(self._factories, "steersman")
         #: By name, those that nobody has asked for yet. Several packages may offer the same name.

@@ -22,6 +22,7 @@ from steersman import api
 from steersman import config as configuration
 from steersman.api import manifests
 from steersman.assembly import SchedulerOptions
+from steersman.assembly.registry import PluginSource, register, with_enabled
 from steersman.clock import ManualClock
 from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.decision import Decision
@@ -29,7 +30,7 @@ from steersman.embedded import ApiError, KubeAdmission, Pods, Store
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.ingest.handlers import FINISHED_PHASES
-from steersman.sim import extensions, notes, sources
+from steersman.sim import notes, sources
 from steersman.sim.driver import Driver
 from steersman.sim.placements import Placement, PlacementReport
 from steersman.sim.recorder import Recorder, explain_pending
@@ -85,7 +86,7 @@ class Simulation:
         *source: Source,
         config: Configuration = None,
         seed: int = 0,
-        plugins: Iterable[extensions.PluginSource] = (),
+        plugins: Iterable[PluginSource] = (),
         gates: FeatureGates | Mapping[str, bool] | None = None,
         stdin: BinaryIO | None = None,
     ) -> Self:
@@ -95,8 +96,8 @@ class Simulation:
         `seed` decides among equally good nodes. Raises `InputError`, `ConfigError` and `PluginError`.
         """
         chosen = gates if isinstance(gates, FeatureGates) else FeatureGates(gates)
-        registry, names = extensions.register(plugins)
-        enabled = extensions.with_enabled(_configuration(config, chosen), names)
+        registry, names = register(plugins)
+        enabled = with_enabled(_configuration(config, chosen), names)
         options = SchedulerOptions(enabled, chosen, registry)
         gathered = sources.gather(source, stdin)
         moment = sources.latest_moment([given.object for given in gathered.objects])

@@ -15,6 +15,7 @@ from typing import Self
 
 from steersman import api
 from steersman.assembly import SchedulerOptions
+from steersman.assembly.registry import register, with_enabled
 from steersman.clock import ManualClock
 from steersman.config import SchedulerConfiguration, default_configuration
 from steersman.cycle.decision import Decision, Scheduled
@@ -22,7 +23,6 @@ from steersman.embedded import KubeAdmission, Pods, Store
 from steersman.engine.evaluation import Evaluation
 from steersman.framework.plugin import Plugin
 from steersman.framework.status import Status
-from steersman.sim import extensions
 from steersman.sim.driver import Driver
 from steersman.testing.nodes import NodeBuilder
 from steersman.testing.pods import PodBuilder
@@ -47,8 +47,8 @@ class Harness:
         configuration: SchedulerConfiguration | None = None,
         seed: int = 0,
     ) -> None:
-        registry, names = extensions.register(plugins)
-        enabled = extensions.with_enabled(configuration or default_configuration(), names)
+        registry, names = register(plugins)
+        enabled = with_enabled(configuration or default_configuration(), names)
         clock = ManualClock()
         self.cluster = Store(clock, admission=KubeAdmission())
         self._driver = Driver(self.cluster, clock, seed, SchedulerOptions(enabled, registry=registry))
