@@ -7,7 +7,7 @@ pod thus costs a search on one node or two, not on all of them.
 
 That a device is taken which was not among those found changes nothing: the search takes the first solution, and all that it
 tried before fails without the device as well. Shares of devices, pools with counters and constraints on distinct attributes
-(which forget, see `allocation.constraints`) do not obey this.
+(which forget, see `allocation.requests`) do not obey this.
 """
 
 from __future__ import annotations

@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from steersman import api
 from steersman.api.quantity import canonical, parse
-from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault
-from steersman.plugins.dynamic_resources.allocation.features import Features
+from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault, Features
 from steersman.plugins.dynamic_resources.allocation.requests import PreparedClaim, Request
 from steersman.plugins.dynamic_resources.allocation.search import FoundDevice
 

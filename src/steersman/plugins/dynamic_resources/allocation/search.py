@@ -13,25 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from steersman.api.meta import Quantity
-from steersman.plugins.dynamic_resources.allocation import capacity
-from steersman.plugins.dynamic_resources.allocation.counters import AvailableCounters, CountersTaken
-from steersman.plugins.dynamic_resources.allocation.devices import DeviceId, PublishedDevice, nanos
-from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault, NodeFault
-from steersman.plugins.dynamic_resources.allocation.features import Features
-from steersman.plugins.dynamic_resources.allocation.pace import Pace
-from steersman.plugins.dynamic_resources.allocation.pools import Pool
-from steersman.plugins.dynamic_resources.allocation.published import NodeDevices
+from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault, Features, NodeFault, Pace, run_to_end
+from steersman.plugins.dynamic_resources.allocation.pools import NodeDevices, Pool
 from steersman.plugins.dynamic_resources.allocation.requests import MOST_DEVICES, PreparedClaim, Request
-from steersman.plugins.dynamic_resources.allocation.selectors import Selectors
-from steersman.plugins.dynamic_resources.allocation.taints import are_tolerated
-from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse
+from steersman.plugins.dynamic_resources.allocation.resource_slices import DeviceId, PublishedDevice, nanos
+from steersman.plugins.dynamic_resources.allocation.suitability import (
+    Selectors,
+    are_tolerated,
+    consumed_capacity,
+    has_capacity,
+)
+from steersman.plugins.dynamic_resources.allocation.usage import AvailableCounters, CountersTaken, DevicesInUse
 
 Candidate = tuple[PublishedDevice, Pool]
-
-T = TypeVar("T")
 
 _NOTHING: dict[str, int] = {}
 
@@ -78,16 +75,6 @@ _Steps = Generator[None, None, bool]
 
 _LOOK_EVERY: Final = 32
 """Candidates, between two looks at the pace."""
-
-
-def run_to_end(steps: Generator[None, None, T]) -> T:
-    """What a generator comes to, without pauses in between."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
 
 
 def find_devices(
@@ -278,7 +265,7 @@ class Search:
         if not self._features.consumable_capacity:
             return True
         allocated = self._supply.in_use.capacity.get(device.id, _NOTHING)
-        return capacity.has_room(device.device, request.capacity, allocated, self._sharing.get(device.id, _NOTHING))
+        return has_capacity(device.device, request.capacity, allocated, self._sharing.get(device.id, _NOTHING))
 
     def _take(self, claim: int, request: Request, device: PublishedDevice, pool: Pool) -> bool:
         """Chooses the device, unless something is against it. Constraints come after what can be told without them: a
@@ -299,7 +286,7 @@ class Search:
         if request.wants_all and not self._has_room(device, request):
             self._leave_constraints(claim, request, len(self._constraints[claim]))
             return False
-        share = capacity.consumed(device.device, request.capacity) if is_shared else None
+        share = consumed_capacity(device.device, request.capacity) if is_shared else None
         self._commit(claim, FoundDevice(request, device, pool, share, counts, device.id in self._sharing))
         return True
 

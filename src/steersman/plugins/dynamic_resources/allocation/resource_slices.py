@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Devices as the allocator sees them: identified, with everything worked out that does not depend on pod or node.
+"""ResourceSlices as the allocator sees them: their devices, and the nodes that can use these.
 
-Made from ResourceSlices by `published`; read by `search` and what it asks.
+Everything is worked out here that depends on neither pod nor node, once per slice, for as long as the slice stays as it is.
+`pools` sorts the slices by pool and node; `search` and what it asks read the devices.
 """
 
 from __future__ import annotations
 
-from steersman.api import Device, DeviceAttribute, ResourceSlice
+from steersman.api import Device, DeviceAttribute, Node, NodeSelector, ResourceSlice
 from steersman.api.meta import Quantity
+from steersman.api.node_selectors import AnyTerm, strict
 from steersman.api.quantity import NANO, memoised, parse
 from steersman.cel import AttributeValue, DeviceInput, Version
-from steersman.plugins.dynamic_resources.allocation.reach import Reach
+from steersman.errors import InputError
+from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault
 
 #: Driver, pool, name: what tells a device from every other one of the cluster.
 DeviceId = tuple[str, str, str]
@@ -92,3 +95,74 @@ def _consumption(device: Device) -> dict[CounterId, int]:
             counter_id = (consumption.counter_set, name)
             total[counter_id] = total.get(counter_id, 0) + nanos(counter.value)
     return total
+
+
+class PublishedSlice:
+    """A slice with its devices. Lives as long as the slice stays as it is."""
+
+    __slots__ = ("counter_sets", "devices", "generation", "name", "pool", "reach", "slice", "slice_count")
+
+    def __init__(self, published: ResourceSlice) -> None:
+        spec = published.spec
+        self.slice = published
+        self.name = published.metadata.name
+        self.pool: PoolId = (spec.driver, spec.pool.name)
+        self.generation = spec.pool.generation
+        self.slice_count = spec.pool.resource_slice_count
+        self.counter_sets = spec.shared_counters
+        self.reach = Reach(spec.node_name, spec.all_nodes, spec.node_selector)
+        self.devices = tuple(PublishedDevice(device, published) for device in spec.devices)
+
+    @property
+    def has_counters(self) -> bool:
+        return bool(self.counter_sets)
+
+    @property
+    def is_local(self) -> bool:
+        """Only the node that it names can have anything to do with it."""
+        return bool(self.reach.node_name) and not self.has_counters
+
+    @property
+    def needs_partitions(self) -> bool:
+        """Without the gate DRAPartitionableDevices it is as if it were not there."""
+        return self.has_counters or self.slice.spec.per_device_node_selection is not None
+
+    def reaches(self, node: Node) -> bool:
+        """Shared counters are needed wherever the pool is used."""
+        if self.has_counters:
+            return True
+        if self.reach:
+            return self.reach.includes(node)
+        return any(device.reach is not None and device.reach.includes(node) for device in self.devices)
+
+
+class Reach:
+    """One node by its name, all of them, or those that a selector matches."""
+
+    __slots__ = ("_all", "_selector", "_terms", "node_name")
+
+    def __init__(self, node_name: str | None, all_nodes: bool | None, selector: NodeSelector | None) -> None:
+        self.node_name = node_name or ""
+        self._all = bool(all_nodes)
+        self._selector = selector
+        self._terms: AnyTerm | None = None
+
+    def __bool__(self) -> bool:
+        """Whether anything is said at all."""
+        return bool(self.node_name) or self._all or self._selector is not None
+
+    def includes(self, node: Node) -> bool:
+        if self.node_name:
+            return node.metadata.name == self.node_name
+        if self._all or self._selector is None:
+            return self._all
+        if self._terms is None:
+            self._terms = _compiled(self._selector)
+        return self._terms.matches(node.metadata.labels, node.metadata.name)
+
+
+def _compiled(selector: NodeSelector) -> AnyTerm:
+    try:
+        return strict(selector)
+    except InputError as problem:
+        raise AllocationFault(f"gather pool information: failed to parse node selector: {problem.message}") from problem
