@@ -19,7 +19,7 @@ from steersman.framework.device_classes import DeviceClasses, may_be_devices
 from steersman.framework.handle import Handle, Objects
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import IntColumn, NodesView
-from steersman.plugins.dynamic_resources import ledger_of
+from steersman.plugins.dynamic_resources import claim_tracker_of
 from steersman.plugins.dynamic_resources.allocation import (
     AllocationFault,
     DevicesInUse,
@@ -38,7 +38,7 @@ class DeviceAmounts:
         #: Positions of the configured resources that devices may stand behind.
         self._candidates = [i for i, spec in enumerate(resources) if may_be_devices(spec.name)]
         self._names = [spec.name for spec in resources]
-        self._ledger = ledger_of(handle.objects, handle.gates.enabled("DRAConsumableCapacity"))
+        self._tracker = claim_tracker_of(handle.objects, handle.gates.enabled("DRAConsumableCapacity"))
         self._totals = DeviceTotals(
             handle.objects, Selectors(handle.gates.enabled("DRAListTypeAttributes"), handle.clock.monotonic)
         )
@@ -55,7 +55,7 @@ class DeviceAmounts:
     def of(self, node: Node, resource: str) -> tuple[int, int]:
         """How many devices there are, and how many of them are allocated."""
         device_class = self._classes.behind(resource)
-        return (0, 0) if device_class is None else self._totals.of(node, device_class, self._ledger.in_use())
+        return (0, 0) if device_class is None else self._totals.of(node, device_class, self._tracker.in_use())
 
 
 class DeviceTotals:

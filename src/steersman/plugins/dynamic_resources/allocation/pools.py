@@ -161,7 +161,7 @@ class NodeDevices:
 
 
 class PublishedDevices:
-    """See the module's text."""
+    """The devices of every node, worked out when somebody asks and kept until a slice that reaches the node changes."""
 
     def __init__(self, objects: Objects, partitionable: bool) -> None:
         self._objects = objects

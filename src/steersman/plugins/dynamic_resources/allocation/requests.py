@@ -174,10 +174,10 @@ class PreparedClaim:
 
 def prepare(claims: Iterable[api.ResourceClaim], find_class: FindClass, features: Features) -> list[PreparedClaim]:
     """AllocationFault when a claim cannot be understood."""
-    return [_Preparing(claim, find_class, features).run() for claim in claims]
+    return [_RequestReader(claim, find_class, features).run() for claim in claims]
 
 
-class _Preparing:
+class _RequestReader:
     def __init__(self, claim: api.ResourceClaim, find_class: FindClass, features: Features) -> None:
         self._claim = claim
         self._key = api.key(claim)
