@@ -14,9 +14,8 @@ from steersman.api.selectors import from_labels
 from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.plugins.pod_topology_spread.constraints import HOSTNAME, SpreadConstraint
-from steersman.plugins.pod_topology_spread.row_scores import RowScores
+from steersman.plugins.pod_topology_spread.row_scores import RowScores, SoftConstraints
 from steersman.plugins.pod_topology_spread.score_classes import ScoreClasses
-from steersman.plugins.pod_topology_spread.soft_constraints import SoftConstraints
 from steersman.testing import NodeBuilder, make_node
 
 RACK = "rack"

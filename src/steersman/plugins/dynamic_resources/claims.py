@@ -68,6 +68,9 @@ def _is_owned_by(claim: api.ResourceClaim, pod: api.Pod) -> bool:
     return any(o.controller and o.uid == pod.metadata.uid for o in claim.metadata.owner_references)
 
 
+# -- binding conditions ------------------------------------------------------------------------------------------------
+
+
 class DeviceNotBound(Exception):
     """A driver has given up on a device, or has taken too long. The text is upstream's."""
 

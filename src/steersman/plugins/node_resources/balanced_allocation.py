@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NodeResourcesBalancedAllocation: prefers nodes whose resources the pod uses more evenly.
 
-Score only; the rule is in `balance`, its vector form in `balance_columns`. Pods that request none of the resources are
+Score only; the rule, with its vector form, is in `balance`. Pods that request none of the resources are
 left out: they change no balance, and would all go to the same node.
 """
 
@@ -25,8 +25,7 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.pod_resources import scoring_requests
 from steersman.framework.status import SKIP, Status, error
 from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES, allocation, requested_on
-from steersman.plugins.node_resources.balance import balance_score
-from steersman.plugins.node_resources.balance_columns import balance_kernel
+from steersman.plugins.node_resources.balance import balance_kernel, balance_score
 from steersman.plugins.node_resources.device_scores import DeviceAmounts, RowScores
 
 PRE_SCORE_KEY: Final = "PreScoreNodeResourcesBalancedAllocation"

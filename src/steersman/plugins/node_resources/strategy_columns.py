@@ -19,8 +19,7 @@ from steersman.framework.columns import ScoreKernel
 from steersman.framework.go_integers import MAX_INT64
 from steersman.framework.go_math import go_round
 from steersman.framework.nodes_view import IntColumn, NodesView
-from steersman.plugins.node_resources.allocation import ScoreNode
-from steersman.plugins.node_resources.allocation_columns import (
+from steersman.plugins.node_resources.allocation import (
     HUNDRED,
     ONE,
     ORDINARY_CAPACITY,
@@ -29,6 +28,7 @@ from steersman.plugins.node_resources.allocation_columns import (
     Amounts,
     FloatColumn,
     ScoredResource,
+    ScoreNode,
     requested_with_minimum_column,
     scored_resources,
 )

@@ -26,8 +26,7 @@ from steersman.framework.nodes_view import (
 )
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.framework.status import Status
-from steersman.plugins.node_volume_limits.attachable import AttachableVolumes, may_attach
-from steersman.plugins.node_volume_limits.attachments import Attachments, volume_limits
+from steersman.plugins.node_volume_limits.attachments import AttachableVolumes, Attachments, may_attach, volume_limits
 
 #: Higher than any limit.
 UNLIMITED = 1 << 40

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import AnyIntColumn, Column
 from steersman.framework.plugin import MAX_NODE_SCORE
-from steersman.plugins.pod_topology_spread.row_scores import ALMOST_HALF
+from steersman.plugins.pod_topology_spread.row_scores import ALMOST_HALF, SoftConstraint, SoftConstraints
 from steersman.plugins.pod_topology_spread.scoring import topology_weight
-from steersman.plugins.pod_topology_spread.soft_constraints import SoftConstraint, SoftConstraints
 
 #: Up to this weight a score fits into the 32 bits of the table of classes.
 MOST_WEIGHT = 1 << 24

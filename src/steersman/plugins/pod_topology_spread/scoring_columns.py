@@ -15,9 +15,8 @@ from steersman.framework.columns import ClusterScoreKernel, Feasible, KernelFaul
 from steersman.framework.nodes_view import AnyIntColumn, IntColumn, NodesView
 from steersman.framework.status import Status
 from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint
-from steersman.plugins.pod_topology_spread.row_scores import RowScores
+from steersman.plugins.pod_topology_spread.row_scores import RowScores, SoftConstraints
 from steersman.plugins.pod_topology_spread.score_classes import MOST_WEIGHT, ScoreClasses
-from steersman.plugins.pod_topology_spread.soft_constraints import SoftConstraints
 
 
 class SoftConstraintsKernel(ClusterScoreKernel):

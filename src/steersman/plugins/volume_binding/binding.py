@@ -14,9 +14,9 @@ from steersman.api.meta import key, version_number
 from steersman.api.persistent_volumes import SELECTED_NODE, annotated, bound_to, is_fully_bound, why_not_admitted
 from steersman.framework.handle import PreBindHandle
 from steersman.framework.pod_info import PodInfo
-from steersman.plugins.volume_binding.assuming import AssumedObjects, AssumedVolumes, NotInStep
+from steersman.plugins.volume_binding.assume_cache import AssumedObjects, AssumedVolumes, NotInStep
 from steersman.plugins.volume_binding.claims import VolumeFault
-from steersman.plugins.volume_binding.finding import Binding, PodVolumes, Provision, VolumeFinder
+from steersman.plugins.volume_binding.volume_finder import Binding, PodVolumes, Provision, VolumeFinder
 
 ERR_TIMEOUT = "binding volumes: context deadline exceeded"
 POLL_SECONDS = 1.0

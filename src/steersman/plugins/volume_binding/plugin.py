@@ -35,7 +35,7 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable
-from steersman.plugins.volume_binding.assuming import AssumedObjects, AssumedVolumes
+from steersman.plugins.volume_binding.assume_cache import AssumedObjects, AssumedVolumes
 from steersman.plugins.volume_binding.binding import VolumeBinder
 from steersman.plugins.volume_binding.claims import (
     PodClaims,
@@ -44,10 +44,10 @@ from steersman.plugins.volume_binding.claims import (
     prepare,
 )
 from steersman.plugins.volume_binding.columns import ScoredRows, UsableRows
-from steersman.plugins.volume_binding.finding import PodVolumes, VolumeFinder
 from steersman.plugins.volume_binding.hints import registered_events
 from steersman.plugins.volume_binding.row_finder import RowFinder
 from steersman.plugins.volume_binding.scoring import CapacityScorer
+from steersman.plugins.volume_binding.volume_finder import PodVolumes, VolumeFinder
 
 ERR_NO_VOLUMES_FOR_NODE = 'no pod volume found for node "{}"'
 STATE_KEY = "VolumeBinding"

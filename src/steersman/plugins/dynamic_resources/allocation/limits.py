@@ -52,6 +52,9 @@ class Features:
         )
 
 
+# -- faults ------------------------------------------------------------------------------------------------------------
+
+
 class AllocationFault(Exception):
     """A claim or class cannot be understood, or its devices cannot be told: the whole attempt ends. The text is upstream's."""
 
@@ -62,6 +65,9 @@ class NodeFault(Exception):
 
 class OutOfTime(Exception):
     """The search for devices on one node takes longer than it may."""
+
+
+# -- time --------------------------------------------------------------------------------------------------------------
 
 
 class Pace:

@@ -141,6 +141,9 @@ def _unknown_counter(counters: Mapping[CounterId, int], devices: Iterable[Publis
     return ""
 
 
+# -- pools of all nodes ------------------------------------------------------------------------------------------------
+
+
 class NodeDevices:
     """What one node can use."""
 

@@ -97,6 +97,9 @@ def _consumption(device: Device) -> dict[CounterId, int]:
     return total
 
 
+# -- slices ------------------------------------------------------------------------------------------------------------
+
+
 class PublishedSlice:
     """A slice with its devices. Lives as long as the slice stays as it is."""
 
@@ -134,6 +137,9 @@ class PublishedSlice:
         if self.reach:
             return self.reach.includes(node)
         return any(device.reach is not None and device.reach.includes(node) for device in self.devices)
+
+
+# -- the nodes that can use a device -----------------------------------------------------------------------------------
 
 
 class Reach:

@@ -103,6 +103,9 @@ def _whose(request: Request, expression: str) -> str:
     return f"{whose}: selector #{index}"
 
 
+# -- taints ------------------------------------------------------------------------------------------------------------
+
+
 def are_tolerated(taints: Iterable[DeviceTaint], tolerations: Iterable[DeviceToleration]) -> bool:
     return all(any(tolerates(toleration, taint) for toleration in tolerations) for taint in taints)
 
@@ -117,6 +120,8 @@ def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
         return toleration.value == taint.value
     return toleration.operator == "Exists"
 
+
+# -- capacity ----------------------------------------------------------------------------------------------------------
 
 #: Amounts in billionths by the name of the capacity.
 Amounts = Mapping[str, int]

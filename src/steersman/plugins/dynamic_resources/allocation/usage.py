@@ -117,6 +117,9 @@ def _change(counts: dict[DeviceId, int], device: DeviceId, by: int) -> None:
         counts.pop(device, None)
 
 
+# -- shared counters of pools ------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Available:
     """What the allocated devices of a pool leave, in billionths."""
