@@ -209,7 +209,7 @@ def _is_same_rbd(mine: RBD | None, theirs: RBD | None) -> bool:
 # -- the vector form ---------------------------------------------------------------------------------------------------
 
 #: The filter of one node after PreFilter.
-Filter = Callable[[NodeInfo], Status | None]
+NodeFilter = Callable[[NodeInfo], Status | None]
 
 
 class RestrictedRows(ClusterFilterKernel):
@@ -220,7 +220,7 @@ class RestrictedRows(ClusterFilterKernel):
     def __init__(
         self,
         view: NodesView,
-        prepare: Callable[[], Filter | Status],
+        prepare: Callable[[], NodeFilter | Status],
         as_of: Callable[[], Hashable],
         has_disks: bool,
         statuses: StatusTable,
@@ -231,7 +231,7 @@ class RestrictedRows(ClusterFilterKernel):
         self._has_disks = has_disks
         self._statuses = statuses
         self._seen: Hashable = None
-        self._prepared: Filter | Status | None = None
+        self._prepared: NodeFilter | Status | None = None
         self._reasons: ReasonColumn | None = None
 
     def skipped(self) -> bool:
@@ -273,6 +273,6 @@ class RestrictedRows(ClusterFilterKernel):
             reasons[row] = self._ask(check, row)
         return reasons
 
-    def _ask(self, check: Filter, row: int) -> int:
+    def _ask(self, check: NodeFilter, row: int) -> int:
         status = check(self._view.info(row))
         return 0 if status is None else self._statuses.id_of(status)

@@ -204,7 +204,7 @@ def admits(topologies: Sequence[VolumeTopology], labels: Mapping[str, str]) -> b
 # -- the vector form ---------------------------------------------------------------------------------------------------
 
 #: Label key and the values of which a node must have one.
-Condition = tuple[str, frozenset[str]]
+ZoneCondition = tuple[str, frozenset[str]]
 
 
 class ZonedRows(ClusterFilterKernel):
@@ -215,7 +215,7 @@ class ZonedRows(ClusterFilterKernel):
     def __init__(
         self,
         view: NodesView,
-        prepare: Callable[[], Iterable[Condition] | Status],
+        prepare: Callable[[], Iterable[ZoneCondition] | Status],
         as_of: Callable[[], Hashable],
         reason: int,
     ) -> None:
@@ -224,7 +224,7 @@ class ZonedRows(ClusterFilterKernel):
         self._version = as_of
         self._reason = reason
         self._seen: Hashable = None
-        self._conditions: tuple[Condition, ...] = ()
+        self._conditions: tuple[ZoneCondition, ...] = ()
         self._refusal: Status | None = None
 
     def skipped(self) -> bool:

@@ -26,7 +26,7 @@ from steersman.framework.pod_resources import scoring_requests
 from steersman.framework.status import SKIP, Status, error
 from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES, allocation, requested_on
 from steersman.plugins.node_resources.balance import balance_kernel, balance_score
-from steersman.plugins.node_resources.device_scores import DeviceAmounts, RowScores
+from steersman.plugins.node_resources.device_scores import DeviceAmounts, DeviceRowScores
 
 PRE_SCORE_KEY: Final = "PreScoreNodeResourcesBalancedAllocation"
 
@@ -79,7 +79,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, ColumnarScore
         if requests.is_best_effort:
             return None
         if self._counts_devices(requests):
-            return RowScores(view, partial(self._score, requests))
+            return DeviceRowScores(view, partial(self._score, requests))
         return balance_kernel(self._resources, requests.amounts, view)
 
     @property

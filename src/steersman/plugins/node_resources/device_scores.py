@@ -99,7 +99,7 @@ class DeviceTotals:
                 self._shared.append(one)
 
 
-class RowScores(ClusterScoreKernel):
+class DeviceRowScores(ClusterScoreKernel):
     """Asks for each feasible row. Scores are not normalised."""
 
     def __init__(self, view: NodesView, score: Callable[[NodeInfo], int]) -> None:

@@ -40,7 +40,7 @@ _MOST_TABULATED: Final = 12
 _TOO_MANY_PODS: Final = 1
 
 
-class _Need(NamedTuple):
+class _CheckedResource(NamedTuple):
     """A checked resource with its columns and its bit in a shortage."""
 
     bit: int
@@ -70,7 +70,7 @@ class Fit(FilterKernel):
         self._pods, self._allowed = view.pod_count, view.allowed_pods
         self._pods_cell, self._allowed_cell = self._pods.cell, self._allowed.cell
         self._needs = tuple(
-            _Need(2 << i, r.amount, view.allocatable(r.resource), view.requested(r.resource))
+            _CheckedResource(2 << i, r.amount, view.allocatable(r.resource), view.requested(r.resource))
             for i, r in enumerate(requests)
         )
         #: The same for one row.

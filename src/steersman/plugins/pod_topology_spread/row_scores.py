@@ -81,7 +81,7 @@ FloatColumn = NDArray[np.floating[Any]]
 ALMOST_HALF = 0.49999999999999994
 
 
-class RowScores:
+class SpreadRowScores:
     """`raw` and `normalized` are what `ClusterScoreKernel` asks for."""
 
     def __init__(self, constraints: SoftConstraints) -> None:

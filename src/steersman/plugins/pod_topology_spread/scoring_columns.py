@@ -15,7 +15,7 @@ from steersman.framework.columns import ClusterScoreKernel, Feasible, KernelFaul
 from steersman.framework.nodes_view import AnyIntColumn, IntColumn, NodesView
 from steersman.framework.status import Status
 from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint
-from steersman.plugins.pod_topology_spread.row_scores import RowScores, SoftConstraints
+from steersman.plugins.pod_topology_spread.row_scores import SoftConstraints, SpreadRowScores
 from steersman.plugins.pod_topology_spread.score_classes import MOST_WEIGHT, ScoreClasses
 
 
@@ -67,8 +67,8 @@ class SoftConstraintsKernel(ClusterScoreKernel):
         )
 
     @cached_property
-    def _by_row(self) -> RowScores:
-        return RowScores(self._constraints)
+    def _by_row(self) -> SpreadRowScores:
+        return SpreadRowScores(self._constraints)
 
     @cached_property
     def _by_class(self) -> ScoreClasses:

@@ -192,7 +192,7 @@ def _topology_selector(term: TopologySelectorTerm) -> Selector | None:
 # -- what drivers publish of their capacity ----------------------------------------------------------------------------
 
 
-class Pool(NamedTuple):
+class PublishedCapacity(NamedTuple):
     """One CSIStorageCapacity, made ready."""
 
     published: CSIStorageCapacity
@@ -208,7 +208,7 @@ class StorageCapacities:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self._version = -1
-        self._pools: dict[str, list[Pool]] = {}
+        self._pools: dict[str, list[PublishedCapacity]] = {}
 
     def is_checked(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> bool:
         """Whether capacity matters at all: the claim has a size, and the driver wants its capacity to be heeded."""
@@ -225,14 +225,14 @@ class StorageCapacities:
                 return pool.published
         return None
 
-    def pools(self, storage_class: str) -> list[Pool]:
+    def pools(self, storage_class: str) -> list[PublishedCapacity]:
         version = self._objects.version(CSIStorageCapacity)
         if version != self._version:
             self._pools = {}
             for published in self._objects.list(CSIStorageCapacity):
                 limit = volume_limit(published)
                 if limit is not None:
-                    pool = Pool(published, quantity.value_of(limit), _nodes(published))
+                    pool = PublishedCapacity(published, quantity.value_of(limit), _nodes(published))
                     self._pools.setdefault(published.storage_class_name, []).append(pool)
             self._version = version
         return self._pools.get(storage_class, [])

@@ -23,7 +23,7 @@ from steersman.plugins.dynamic_resources.allocation.resource_slices import (
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class DevicePool:
     """As one node sees it."""
 
     id: PoolId
@@ -64,7 +64,7 @@ def newest(slices: Iterable[PublishedSlice]) -> dict[PoolId, list[PublishedSlice
 
 def make_pools(
     reaching: Iterable[PublishedSlice], by_pool: Mapping[PoolId, Sequence[PublishedSlice]], partitionable: bool
-) -> tuple[Pool, ...]:
+) -> tuple[DevicePool, ...]:
     """The pools of the slices that reach a node, in the order in which they are tried: sorted, and those with binding
     conditions last, for their devices take time. `by_pool` has all slices of the cluster."""
     found = (_pool(pool, slices, by_pool[pool], partitionable) for pool, slices in newest(reaching).items())
@@ -74,7 +74,7 @@ def make_pools(
 
 def _pool(
     pool: PoolId, slices: list[PublishedSlice], known: Sequence[PublishedSlice], partitionable: bool
-) -> Pool | None:
+) -> DevicePool | None:
     """None: the driver is about to replace what is there, and has nothing newer for the node."""
     generation, expected = slices[0].generation, slices[0].slice_count
     if len(slices) == expected:
@@ -83,27 +83,27 @@ def _pool(
         return None
     current = [one for one in known if one.generation == generation]
     if len(current) != expected:
-        return Pool(pool, is_incomplete=True)
+        return DevicePool(pool, is_incomplete=True)
     here = {one.name for one in slices}
     return _complete_pool(pool, slices, [one for one in current if one.name not in here], partitionable)
 
 
 def _complete_pool(
     pool: PoolId, slices: Sequence[PublishedSlice], elsewhere: Sequence[PublishedSlice], partitionable: bool
-) -> Pool:
+) -> DevicePool:
     ordered = sorted(slices, key=lambda one: one.name)
     if not partitionable:
         devices = _devices(ordered)
-        return Pool(pool, invalid=_repeated_name(devices), devices=devices)
+        return DevicePool(pool, invalid=_repeated_name(devices), devices=devices)
     devices = _devices([one for one in ordered if not one.has_counters])
     counters, others = _counters(ordered), _devices(elsewhere)
     if isinstance(counters, str):
         invalid = _repeated_name(devices) or counters
-        return Pool(pool, invalid=invalid)
+        return DevicePool(pool, invalid=invalid)
     invalid = (
         _repeated_name(devices) or _unknown_counter(counters, _devices(ordered)) or _unknown_counter(counters, others)
     )
-    return Pool(pool, invalid=invalid) if invalid else Pool(pool, False, "", devices, others, counters)
+    return DevicePool(pool, invalid=invalid) if invalid else DevicePool(pool, False, "", devices, others, counters)
 
 
 def _devices(slices: Iterable[PublishedSlice]) -> tuple[PublishedDevice, ...]:
@@ -149,12 +149,12 @@ class NodeDevices:
 
     __slots__ = ("candidates", "has_invalid_pools", "node", "pools")
 
-    def __init__(self, node: Node, pools: tuple[Pool, ...]) -> None:
+    def __init__(self, node: Node, pools: tuple[DevicePool, ...]) -> None:
         self.node = node
         self.pools = pools
         self.has_invalid_pools = any(pool.invalid for pool in pools)
         #: Every device that can be chosen, with its pool, in the order in which they are tried.
-        self.candidates: tuple[tuple[PublishedDevice, Pool], ...] = tuple(
+        self.candidates: tuple[tuple[PublishedDevice, DevicePool], ...] = tuple(
             (device, pool) for pool in pools if pool.is_usable for device in pool.devices
         )
 

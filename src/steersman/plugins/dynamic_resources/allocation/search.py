@@ -17,7 +17,7 @@ from typing import Final
 
 from steersman.api.meta import Quantity
 from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault, Features, NodeFault, Pace, run_to_end
-from steersman.plugins.dynamic_resources.allocation.pools import NodeDevices, Pool
+from steersman.plugins.dynamic_resources.allocation.pools import DevicePool, NodeDevices
 from steersman.plugins.dynamic_resources.allocation.requests import MOST_DEVICES, PreparedClaim, Request
 from steersman.plugins.dynamic_resources.allocation.resource_slices import DeviceId, PublishedDevice, nanos
 from steersman.plugins.dynamic_resources.allocation.suitability import (
@@ -28,7 +28,7 @@ from steersman.plugins.dynamic_resources.allocation.suitability import (
 )
 from steersman.plugins.dynamic_resources.allocation.usage import AvailableCounters, CountersTaken, DevicesInUse
 
-Candidate = tuple[PublishedDevice, Pool]
+Candidate = tuple[PublishedDevice, DevicePool]
 
 _NOTHING: dict[str, int] = {}
 
@@ -39,7 +39,7 @@ class FoundDevice:
 
     request: Request
     device: PublishedDevice
-    pool: Pool
+    pool: DevicePool
     #: What a share of the device takes; None: the device is not shared.
     consumed: dict[str, Quantity] | None
     took_counters: bool
@@ -232,7 +232,7 @@ class Search:
         return False
 
     def _try(
-        self, claim: int, index: int, request: Request, nth: int, device: PublishedDevice, pool: Pool, after: int
+        self, claim: int, index: int, request: Request, nth: int, device: PublishedDevice, pool: DevicePool, after: int
     ) -> _Steps:
         """With this device as the nth."""
         if not self._take(claim, request, device, pool):
@@ -267,7 +267,7 @@ class Search:
         allocated = self._supply.in_use.capacity.get(device.id, _NOTHING)
         return has_capacity(device.device, request.capacity, allocated, self._sharing.get(device.id, _NOTHING))
 
-    def _take(self, claim: int, request: Request, device: PublishedDevice, pool: Pool) -> bool:
+    def _take(self, claim: int, request: Request, device: PublishedDevice, pool: DevicePool) -> bool:
         """Chooses the device, unless something is against it. Constraints come after what can be told without them: a
         device that is taken back is not always forgotten as if it had never been there."""
         is_shared = device.is_shared and self._features.consumable_capacity

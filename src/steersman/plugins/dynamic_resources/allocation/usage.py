@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from steersman.api import AllocationResult, DeviceRequestAllocationResult
-from steersman.plugins.dynamic_resources.allocation.pools import Pool
+from steersman.plugins.dynamic_resources.allocation.pools import DevicePool
 from steersman.plugins.dynamic_resources.allocation.resource_slices import (
     CounterId,
     DeviceId,
@@ -140,13 +140,13 @@ class AvailableCounters:
         """From now on by these, which are equal."""
         self._in_use = in_use
 
-    def of(self, pool: Pool) -> Available:
+    def of(self, pool: DevicePool) -> Available:
         known = self._by_pool.get(pool.id)
         if known is None:
             known = self._by_pool[pool.id] = self._work_out(pool)
         return known
 
-    def _work_out(self, pool: Pool) -> Available:
+    def _work_out(self, pool: DevicePool) -> Available:
         left = dict(pool.counters)
         for device in (*pool.devices, *pool.devices_elsewhere):
             if device.consumes and self._in_use.is_allocated(device.id):
@@ -162,7 +162,7 @@ class CountersTaken:
         self._available = available
         self._taken: dict[tuple[PoolId, CounterId], int] = {}
 
-    def suffice_for(self, device: PublishedDevice, pool: Pool) -> bool:
+    def suffice_for(self, device: PublishedDevice, pool: DevicePool) -> bool:
         available = self._available.of(pool)
         if available.is_overdrawn:
             return False
@@ -171,13 +171,13 @@ class CountersTaken:
             taken.get((pool.id, counter), 0) + amount <= left[counter] for counter, amount in device.consumes.items()
         )
 
-    def take(self, device: PublishedDevice, pool: Pool) -> None:
+    def take(self, device: PublishedDevice, pool: DevicePool) -> None:
         self._change(device, pool, 1)
 
-    def give_back(self, device: PublishedDevice, pool: Pool) -> None:
+    def give_back(self, device: PublishedDevice, pool: DevicePool) -> None:
         self._change(device, pool, -1)
 
-    def _change(self, device: PublishedDevice, pool: Pool, sign: int) -> None:
+    def _change(self, device: PublishedDevice, pool: DevicePool, sign: int) -> None:
         for counter, amount in device.consumes.items():
             key = (pool.id, counter)
             self._taken[key] = self._taken.get(key, 0) + sign * amount
