@@ -41,7 +41,7 @@ ACCUMULATOR: Final = "@result"
 
 @dataclass(slots=True, eq=False)
 class AstNode:
-    """What all nodes have."""
+    """A node of the syntax tree: an id, and where it stands in the expression."""
 
     id: int
     offset: int

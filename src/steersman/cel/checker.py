@@ -72,7 +72,7 @@ def check(root: AstNode, environment: Environment) -> CheckedAst:
 
 
 class _Resolution(NamedTuple):
-    """What a call resolves to."""
+    """The overloads that a call resolves to, and its type."""
 
     overloads: tuple[str, ...]
     result: Type

@@ -71,7 +71,7 @@ TYPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the checker looks names up in."""
+    """The names that the checker looks up: variables, types and functions."""
 
     #: Variables and types, as the types that their names have.
     idents: Mapping[str, Type]

@@ -18,7 +18,7 @@ _COST_BETWEEN_PAUSES: Final = 1_000
 
 
 class Frame:
-    """What the closures of one evaluation share."""
+    """The state that the closures of one evaluation share."""
 
     __slots__ = ("_meter", "cost", "device", "limit", "variables")
 

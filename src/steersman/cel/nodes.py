@@ -101,7 +101,7 @@ class AstBuilder:
         return Comprehension(self.next_id(), at, over, first, second, accumulator, initial, condition, step, result)
 
     def copy(self, node: AstNode) -> AstNode:
-        """The same tree with new ids."""
+        """A copy of the tree with new ids."""
         match node:
             case Literal():
                 return self.literal(node.offset, node.value)

@@ -41,7 +41,7 @@ class Type:
     params: tuple[Type, ...] = ()
 
     def __str__(self) -> str:
-        """As upstream prints a type outside the checker, with the full names of well-known types."""
+        """The type as upstream prints it outside the checker, with the full names of well-known types."""
         if self.kind is TypeKind.TYPE_PARAM:
             return f"<{self.name}>"
         return f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name

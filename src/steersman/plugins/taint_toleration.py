@@ -147,13 +147,13 @@ Tolerations = frozenset[Toleration]
 def hard_tolerations(
     tolerations: Iterable[Toleration], effects: Collection[str], comparison_operators: bool
 ) -> Tolerations:
-    """Those that can cover a taint with one of the effects; equal for lists that cover the same."""
+    """The tolerations that can cover a taint with one of the effects; equal for lists that cover the same."""
     relevant = (each for each in tolerations if not each.effect or each.effect in effects)
     return _canonical(relevant, comparison_operators)
 
 
 def soft_tolerations(tolerations: Iterable[Toleration], comparison_operators: bool) -> Tolerations:
-    """Those that can cover a PreferNoSchedule taint; the effect, the same for all then, is left out."""
+    """The tolerations that can cover a PreferNoSchedule taint; the effect, the same for all then, is left out."""
     relevant = (
         Toleration(key=each.key, operator=each.operator, value=each.value)
         for each in tolerations
@@ -163,7 +163,7 @@ def soft_tolerations(tolerations: Iterable[Toleration], comparison_operators: bo
 
 
 def _canonical(tolerations: Iterable[Toleration], comparison_operators: bool) -> Tolerations:
-    """Without order, times and other ways to write the same; without tolerations whose operator never covers a taint."""
+    """The tolerations without order, times and other ways to write the same, and without those that never cover a taint."""
     operators = {"Equal", "Exists", "Lt", "Gt"} if comparison_operators else {"Equal", "Exists"}
     plain = (
         Toleration(
@@ -202,7 +202,7 @@ class TaintSetAnswers:
 
 
 class UntoleratedTaints(FilterKernel):
-    """`judge` gives the reason against a set of taints, 0 for none."""
+    """Rejects nodes by their taints. `judge` gives the reason against a set of taints, 0 for none."""
 
     def __init__(self, taints: TaintSets, judge: Callable[[tuple[Taint, ...]], int]) -> None:
         self._answers = TaintSetAnswers(taints, judge)
@@ -215,7 +215,7 @@ class UntoleratedTaints(FilterKernel):
 
 
 class UntoleratedSoftTaints(ScoreKernel):
-    """`judge` counts the soft taints of a set that the pod does not tolerate."""
+    """Scores nodes by their soft taints. `judge` counts those of a set that the pod does not tolerate."""
 
     normalize = Normalize.DEFAULT_REVERSE
 

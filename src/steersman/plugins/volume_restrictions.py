@@ -182,7 +182,7 @@ def _is_same_disk(mine: Volume, theirs: Volume) -> bool:
 
 
 def _is_same_gce(mine: GCEPersistentDisk | None, theirs: GCEPersistentDisk | None) -> bool:
-    """Like the others but for those of AWS, a disk that both only read may be shared."""
+    """Whether both name one GCE disk. A disk that both only read may be shared, as all but those of AWS."""
     if mine is None or theirs is None:
         return False
     return mine.pd_name == theirs.pd_name and not (mine.read_only and theirs.read_only)

@@ -56,7 +56,7 @@ class VolumeTopology(NamedTuple):
 
 
 class VolumeTopologies(NamedTuple):
-    """From PreFilter to Filter."""
+    """From PreFilter to Filter: the zone and region labels of the pod's volumes."""
 
     topologies: tuple[VolumeTopology, ...]
 
@@ -118,7 +118,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtension
         return list(volume_topologies(volume))
 
     def _why_unbound(self, claim: PersistentVolumeClaim) -> Status | None:
-        """None: the claim waits for its first consumer, and has no zone yet."""
+        """The reason why a claim has no volume; None: it waits for its first consumer, and has no zone yet."""
         name = class_of_claim(claim)
         if not name:
             return unresolvable(ERR_NEITHER_VOLUME_NOR_CLASS)

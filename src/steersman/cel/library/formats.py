@@ -53,7 +53,7 @@ class NamedFormat(Equatable):
     regex_size: int
 
     def equals(self, other: Value) -> bool:
-        """The same format."""
+        """Whether both are one format."""
         if not isinstance(other, NamedFormat):
             raise no_such_overload()
         return self.name == other.name
@@ -82,7 +82,7 @@ def _old_label_errors(text: str) -> list[str]:
 
 
 def _as_prefix(check: Check) -> Check:
-    """For a text that something is appended to: a trailing dash is fine."""
+    """The check for a text that something is appended to: a trailing dash is fine."""
     return lambda text: check(text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text)
 
 

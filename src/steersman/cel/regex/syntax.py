@@ -222,7 +222,7 @@ class _PatternParser:
         self._copy(first_end)
 
     def _bounds(self) -> tuple[int, int | None] | None:
-        """Of the operator at the position, which is taken; None: there is none."""
+        """The bounds of the repetition at the position, which is taken; None: there is none."""
         char = self._peek()
         if char and char in "*+?":
             self._position += 1

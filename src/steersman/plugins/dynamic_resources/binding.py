@@ -54,7 +54,7 @@ class ClaimBinder:
         self._timeout = timeout
 
     async def bind(self, cycle: CycleClaims, pod: api.Pod, node_name: str) -> None:
-        """BindingFault, or what the API server has against it."""
+        """Reserves all claims for the pod and waits for their devices. Raises BindingFault, or what the API server answers."""
         for index, claim in enumerate(cycle.claims):
             if not is_reserved_for(claim, pod) and not _is_unused(cycle, index):
                 cycle.claims[index] = await self._bind_claim(cycle, index, pod, node_name)
@@ -84,7 +84,7 @@ class ClaimBinder:
     def _reserved(
         self, claim: api.ResourceClaim, allocation: api.AllocationResult | None, pod: api.Pod
     ) -> api.ResourceClaim:
-        """The claim as it is to be."""
+        """The claim with its allocation and the pod among its users."""
         key, meta, status = api.key(claim), claim.metadata, claim.status
         if meta.deletion_timestamp is not None:
             raise BindingFault(f"claim {key} got deleted in the meantime")
@@ -101,7 +101,7 @@ class ClaimBinder:
         )
 
     def _stamped(self, allocation: api.AllocationResult | None, key: str) -> api.AllocationResult:
-        """With the time from which the wait for devices counts."""
+        """The allocation with the time from which the wait for devices counts."""
         if allocation is None:
             raise BindingFault(f"claim {key} got deallocated elsewhere in the meantime")
         if allocation.allocation_timestamp is not None:

@@ -88,7 +88,7 @@ class ClaimTracker:
     # -- devices -----------------------------------------------------------------------------------------------------
 
     def in_use(self) -> DevicesInUse:
-        """As of now; changes with the next claim that does."""
+        """The devices in use as of now, which change with the next claim that does."""
         self._catch_up()
         return self._in_use
 
@@ -130,7 +130,7 @@ class ClaimTracker:
             self._made[owner] = key
 
     def _forget_confirmed(self, key: str) -> None:
-        """What the watch has shown by now need not be assumed."""
+        """Drops an assumed claim that the watch has shown by now."""
         shown, assumed = self._objects.get(api.ResourceClaim, key), self._assumed.get(key)
         if assumed is not None and (shown is None or _version(shown) >= _version(assumed)):
             del self._assumed[key]

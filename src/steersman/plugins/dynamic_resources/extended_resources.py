@@ -52,12 +52,12 @@ def owner_of(claim: api.ResourceClaim) -> str | None:
 
 
 def in_memory_uid(pod: api.Pod) -> str:
-    """Of the claim as long as it exists in memory only."""
+    """The uid of the pod's claim as long as it exists in memory only."""
     return f"{IN_MEMORY}{pod.metadata.uid}"
 
 
 def claim_in_memory(pod: api.Pod) -> api.ResourceClaim:
-    """Without requests, which depend on the node."""
+    """The claim before it is written, without requests, which depend on the node."""
     meta = pod.metadata
     owner = api.OwnerReference(api_version="v1", kind="Pod", name=meta.name, uid=meta.uid, controller=True)
     return api.ResourceClaim(
@@ -101,7 +101,7 @@ def claim_for_node(
 
 @dataclass(frozen=True, slots=True)
 class _ContainerNeed:
-    """What one container needs beyond what it may use of others."""
+    """The devices that one container needs beyond those of others that it may use."""
 
     position: int
     request: str

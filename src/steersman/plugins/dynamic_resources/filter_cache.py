@@ -73,7 +73,7 @@ class NodeAnswers:
         return known[1] if known is not None and known[0] is node else None
 
     def latest(self, name: str) -> NodeAnswer | None:
-        """As long as nobody can have changed the node."""
+        """The answer for the node by its name alone, for as long as nobody can have changed the node."""
         known = self._by_name.get(name)
         return None if known is None else known[1]
 

@@ -91,7 +91,7 @@ class ClaimFilter:
         self._postponed.forget(pod.uid)
 
     def _searches_of(self, cycle: CycleClaims, pod: PodInfo) -> PodSearches | None:
-        """What was found out between this cycle and an earlier one of the pod."""
+        """The searches that went on between this cycle and an earlier one of the pod."""
         return self._postponed.of(pod.uid, cycle.own_claims, self._cache.classes_version) if self._postpones else None
 
     def _found_meanwhile(self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo) -> NodeAnswer | None:

@@ -99,7 +99,7 @@ class DynamicResources(
         self._filter = ClaimFilter(handle, classes, features, (filter_timeout, binding_timeout))
         self._binder = ClaimBinder(handle, self._tracker, features, binding_timeout)
         self._hints = ClaimHints(self._tracker)
-        #: Of the pod whose nodes are being, or were last, looked at: the score depends on what was found there.
+        #: The cycle of the pod whose nodes are being, or were last, looked at: the score depends on what was found there.
         self._latest: CycleClaims | None = None
 
     # -- before the nodes --------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ class DynamicResources(
         return error(ERR_NO_STATE) if cycle is None else cycle
 
     def _on_node(self, state: CycleState, cycle: CycleClaims, pod: PodInfo, node_name: str) -> NodeAllocation | None:
-        """What Filter found; it was not asked where only the nominated node was looked at."""
+        """The devices that Filter finds on the node; it was not asked where only the nominated node was looked at."""
         node = self._nodes.get(node_name)
         if node is not None:
             try:
@@ -291,7 +291,7 @@ class DynamicResources(
             self._binder.delete(claim)
 
     def _new_share_id(self) -> str:
-        """In the form of a UUID."""
+        """A new share id in the form of a UUID."""
         digits = "".join("0123456789abcdef"[self._rng.randrange(16)] for _ in range(32))
         return "-".join((digits[:8], digits[8:12], f"4{digits[13:16]}", f"8{digits[17:20]}", digits[20:]))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was found out about nodes while the cycle of a pod was postponed.
+"""Searches that went on while the cycle of a pod was postponed, and what they found out about nodes.
 
 A search that is too long for a cycle goes on afterwards, on a copy of what was in use then. Its answer waits here for the
 pod's next cycle. It holds there if nothing has happened to the devices of the node, as with the answers of
@@ -76,13 +76,13 @@ class PodSearches:
 
 
 class PostponedSearches:
-    """What postponed searches found, by pod; the oldest are dropped."""
+    """Postponed searches by pod; the oldest are dropped."""
 
     def __init__(self) -> None:
         self._by_pod: OrderedDict[str, PodSearches] = OrderedDict()
 
     def of(self, uid: str, claims: Sequence[ResourceClaim], classes_version: int) -> PodSearches | None:
-        """None: nothing was postponed, or what is known is of no use any more."""
+        """The searches of the pod; None: nothing was postponed, or what is known is of no use any more."""
         known = self._by_pod.get(uid)
         if known is None:
             return None

@@ -108,7 +108,7 @@ Weighted: TypeAlias = tuple[int, DomainCounts | TermTable]
 
 
 class PreferredTermsKernel(ClusterScoreKernel):
-    """What the pod prefers, and what the pods that run prefer about it."""
+    """The preferences of the pod, and those of the pods that run about it."""
 
     def __init__(self, pod: PodInfo, view: NodesView, args: InterPodAffinityArgs) -> None:
         self._view = view

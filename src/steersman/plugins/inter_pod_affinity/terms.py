@@ -77,7 +77,7 @@ class TermsMatcher(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def namespace_names(self) -> frozenset[str] | None:
-        """Those that one of the scopes names, if it reaches no others."""
+        """The namespaces that one of the scopes names, if it reaches no others."""
         return next((scope.names for scope in self.scopes if scope.selector == NOTHING), None)
 
     def matches(self, pod: LabelledPod, namespace_labels: Mapping[str, str]) -> bool:
@@ -125,7 +125,8 @@ class MatchingTerms:
         self._position = -1
 
     def tables(self) -> Sequence[TermTable]:
-        """Without those whose last pod has gone. A table counts no pod that is outside of the term's topology."""
+        """The tables that match, without those whose last pod has gone. A table counts no pod that is
+        outside of the term's topology."""
         if self._position != self._terms.end:
             self._catch_up()
         return [table for table in self._matching if table.total] if self._matching else ()

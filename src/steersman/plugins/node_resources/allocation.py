@@ -161,7 +161,7 @@ class AllocationKernel(ScoreKernel):
         it ordinary."""
 
     def scalar_score(self, row: int) -> int:
-        """What the scalar form says of the row, within bounds."""
+        """The score of the row by the scalar form, within bounds."""
         offered = [cell[row] for _, _, cell, _ in self.cells]
         used = [cell[row] for _, _, _, cell in self.cells]
         requested = [int64(amount + wanted) for amount, (_, wanted, _, _) in zip(used, self.cells, strict=True)]

@@ -58,7 +58,7 @@ def standard_deviation(shares: Sequence[float]) -> float:
 
 
 def _sum(values: Sequence[float]) -> float:
-    """From left to right; the built-in `sum` compensates rounding errors in newer versions of Python."""
+    """The sum from left to right; the built-in `sum` compensates rounding errors in newer versions of Python."""
     total = 0.0
     for value in values:
         total += value
@@ -120,7 +120,7 @@ class Balance(AllocationKernel):
 
 
 class BalanceOfTwo(Balance):
-    """The same for two resources."""
+    """The balance of two resources, the default, without loops."""
 
     def __init__(self, resources: Sequence[ScoredResource], view: NodesView) -> None:
         super().__init__(resources, view)

@@ -31,7 +31,7 @@ from steersman.plugins.dynamic_resources.allocation import (
 
 
 class DeviceAmounts:
-    """What nodes offer of the configured resources by devices."""
+    """The devices that nodes offer for the configured resources."""
 
     def __init__(self, resources: Sequence[ResourceSpec], classes: DeviceClasses, handle: Handle) -> None:
         self._classes = classes

@@ -67,7 +67,7 @@ class AverageKernel(AllocationKernel):
         self._weight_sum = np.array(self._weights.sum())
 
     def average(self, scores: Shares, offered: Amounts) -> IntColumn:
-        """By the weights of the resources, rounded down."""
+        """The average by the weights of the resources, rounded down."""
         if not self._weighs_alike:
             scores *= self._weights
         average: FloatColumn = scores[0] + scores[1] if len(scores) == 2 else np.add.reduce(scores)
@@ -101,7 +101,7 @@ class LeastAllocated(AverageKernel):
 
 
 class LeastAllocatedOfTwo(LeastAllocated):
-    """The same for two resources."""
+    """The strategy LeastAllocated for two resources, the default, without loops."""
 
     def __init__(self, resources: Sequence[ScoredResource], view: NodesView, score_node: ScoreNode) -> None:
         super().__init__(resources, view, score_node)

@@ -57,7 +57,7 @@ class AttachableVolumes:
         return self._objects.get(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
 
     def _add(self, found: Attachable, pod: api.Pod, volume: Volume, node: CSINode | None) -> str:
-        """What is wrong, "" if nothing."""
+        """Adds the volume of a claim. Returns what is wrong, "" if nothing."""
         name = claim_name(pod, volume)
         if name is None:
             return _add_inline(found, volume, node)
@@ -74,7 +74,7 @@ class AttachableVolumes:
         return ""
 
     def _driver_and_handle(self, claim: PersistentVolumeClaim, node: CSINode | None) -> tuple[str, str]:
-        """Of the claim's volume, or the one it will have. ("", ""): it has none that counts."""
+        """Driver and handle of the claim's volume, or of the one it will have. ("", ""): it has none that counts."""
         volume = self._objects.get(PersistentVolume, claim.spec.volume_name) if claim.spec.volume_name else None
         if volume is None:
             return self._of_storage_class(claim, node)

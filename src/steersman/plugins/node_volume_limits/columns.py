@@ -36,7 +36,7 @@ _MOST_SHAPES = 1 << 10
 
 
 class RowVolumes:
-    """What is known per row, for all pods: volumes, attachments, limits. One per table of nodes."""
+    """Volumes, attachments and limits per row, for all pods. One per table of nodes."""
 
     def __init__(self, view: NodesView, objects: Objects, attachments: Attachments) -> None:
         self.view = view

@@ -113,7 +113,7 @@ class HardConstraint:
         self._nodes_seen = -1
 
     def crowded(self) -> BoolColumn:
-        """By domain: one pod more there would be too many. Slot 0 is not meaningful."""
+        """The domains in which one pod more would be too many. Slot 0 is not meaningful."""
         crowded: BoolColumn = self._table.counts > self._lead + self._least()
         return crowded
 
@@ -124,14 +124,14 @@ class HardConstraint:
         return self._lacks_label
 
     def _least(self) -> int:
-        """As `filtering.least_matching`."""
+        """The count that the others are compared with, as `least_matching` has it."""
         self._look_at_nodes()
         if self._domain_count < self._min_domains:
             return 0
         return int(self._table.counts[self._domains].min()) if self._domain_count else NO_DOMAIN
 
     def _look_at_nodes(self) -> None:
-        """Which domains there are changes with the nodes only."""
+        """Finds the eligible domains anew; they change with the nodes only."""
         position = self._view.node_log.end
         if self._nodes_seen != position:
             self._nodes_seen = position

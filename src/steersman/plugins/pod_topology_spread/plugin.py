@@ -159,7 +159,7 @@ class PodTopologySpread(
         return HardConstraintsKernel(constraints, pod, view, self.statuses, comparison_operators=operators)
 
     def score_fragment(self, pod: PodInfo) -> None:
-        """As `filter_fragment`."""
+        """Kernels are not shared, no more than those of the filter."""
 
     def score_kernel(self, pod: PodInfo, view: NodesView) -> SoftConstraintsKernel | UnusableConstraintsKernel | None:
         try:

@@ -118,7 +118,7 @@ class SpreadRowScores:
 
 
 def _domains(constraint: SoftConstraint, scored: BoolColumn) -> int:
-    """In how many domains the scored rows are. Those without the label share the domain of the empty value."""
+    """The number of domains in which the scored rows are. Those without the label share the domain of the empty value."""
     topology = constraint.topology
     if constraint.by_domain is None:
         return int(np.count_nonzero(scored))
@@ -129,7 +129,7 @@ def _domains(constraint: SoftConstraint, scored: BoolColumn) -> int:
 
 
 def _scores(constraint: SoftConstraint, weight: float) -> FloatColumn:
-    """What the constraint adds to the score of each row: nothing where the label is missing."""
+    """The share of the constraint in the score of each row: nothing where the label is missing."""
     if constraint.by_domain is not None:
         return constraint.topology.gather(_scores_of_domains(constraint, constraint.by_domain, weight))
     scores: FloatColumn = constraint.per_row.values * weight + float(constraint.max_skew - 1)

@@ -69,7 +69,7 @@ class ScoreClasses:
         self._resolved: list[tuple[SoftConstraint, list[int], int]] = []
 
     def inhabited(self, feasible: Feasible) -> Inhabited | None:
-        """None: compute row by row instead."""
+        """The classes that have feasible rows; None: compute row by row instead."""
         if not self._catch_up(feasible.local):
             return None
         population, row_count = self._population, self._view.capacity - self._population_cell[0]

@@ -76,7 +76,7 @@ class SoftConstraintsKernel(ClusterScoreKernel):
 
 
 class UnusableConstraintsKernel(ClusterScoreKernel):
-    """Of a pod whose constraints cannot be understood. It becomes a fault only when there are nodes to score."""
+    """The score of a pod whose constraints cannot be understood: a fault, but only when there are nodes to score."""
 
     def __init__(self, status: Status) -> None:
         self._status = status

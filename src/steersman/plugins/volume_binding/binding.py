@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the choice of a node to bound claims: assume the volumes, write them to the API server, wait for the controllers.
+"""The way from the choice of a node to bound claims: assume the volumes, write them, wait for the controllers.
 
 Reserve, Unreserve and PreBind of the plugin are thin fronts of this. PreBind fails when something undoes the choice, and
 when the controllers take too long; the pod is then scheduled anew.
@@ -23,7 +23,7 @@ POLL_SECONDS = 1.0
 
 
 class VolumeBinder:
-    """See the module's text. What goes wrong raises `VolumeFault`."""
+    """Assumes, writes and waits for the volumes of pods that have a node. Faults raise `VolumeFault`."""
 
     def __init__(
         self,

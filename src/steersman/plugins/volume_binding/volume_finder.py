@@ -58,14 +58,14 @@ class Provision:
 
 @dataclass(slots=True)
 class PodVolumes:
-    """What has to be done about the pod's claims if it is placed on the node. Reserve replaces it by what it assumed."""
+    """The bindings and provisions that a pod needs if it is placed on the node. Reserve replaces them by what it assumed."""
 
     bindings: list[Binding] = field(default_factory=list)
     provisions: list[Provision] = field(default_factory=list)
 
 
 class VolumeFinder:
-    """See the module's text. Faults of the objects involved raise `VolumeFault`."""
+    """Finds the volumes of a pod on a node. Faults of the objects involved raise `VolumeFault`."""
 
     def __init__(self, objects: Objects, volumes: AssumedVolumes) -> None:
         self._objects = objects
@@ -73,7 +73,7 @@ class VolumeFinder:
         self.capacities = StorageCapacities(objects)
 
     def find(self, claims: PodClaims, node: Node) -> PodVolumes | tuple[str, ...]:
-        """What has to be done, or the reasons why the node will not do."""
+        """Finds what has to be done, or the reasons why the node will not do."""
         found = PodVolumes()
         reasons = [self.objection_of_bound(claims.bound, node), self.find_unbound(claims, node, found)]
         # A volume that does not exist is told last, one that is out of reach first.
@@ -244,7 +244,7 @@ def volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:
 
 
 def _nodes(capacity: CSIStorageCapacity) -> Selector:
-    """Without a topology, or with one that cannot be read, no node."""
+    """The nodes that can use the capacity: none without a topology, or with one that cannot be read."""
     try:
         return from_label_selector(capacity.node_topology)
     except InputError:

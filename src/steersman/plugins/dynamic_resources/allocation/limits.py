@@ -71,7 +71,7 @@ class OutOfTime(Exception):
 
 
 class Pace:
-    """Of one search, which asks again and again. Seconds are those in which the search runs: pauses do not count."""
+    """The pace of one search, which asks again and again. Seconds are those in which the search runs: pauses do not count."""
 
     __slots__ = ("_clock", "_limit", "_pause_at", "_resumed", "_used")
 
@@ -101,7 +101,7 @@ class Pace:
 
 
 def run_to_end(steps: Generator[None, None, T]) -> T:
-    """What a generator comes to, without pauses in between."""
+    """Runs a generator without pauses, and returns what it comes to."""
     while True:
         try:
             next(steps)

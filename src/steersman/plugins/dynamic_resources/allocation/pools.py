@@ -24,7 +24,7 @@ from steersman.plugins.dynamic_resources.allocation.resource_slices import (
 
 @dataclass(frozen=True, slots=True)
 class DevicePool:
-    """As one node sees it."""
+    """A pool of devices as one node sees it."""
 
     id: PoolId
     is_incomplete: bool = False
@@ -51,7 +51,7 @@ class DevicePool:
 
 
 def newest(slices: Iterable[PublishedSlice]) -> dict[PoolId, list[PublishedSlice]]:
-    """By pool, without those of older generations."""
+    """The slices by pool, without those of older generations."""
     pools: dict[PoolId, list[PublishedSlice]] = {}
     for one in slices:
         known = pools.get(one.pool)
@@ -75,7 +75,7 @@ def make_pools(
 def _pool(
     pool: PoolId, slices: list[PublishedSlice], known: Sequence[PublishedSlice], partitionable: bool
 ) -> DevicePool | None:
-    """None: the driver is about to replace what is there, and has nothing newer for the node."""
+    """One pool of a node; None: the driver is about to replace what is there, and has nothing newer for the node."""
     generation, expected = slices[0].generation, slices[0].slice_count
     if len(slices) == expected:
         return _complete_pool(pool, slices, (), partitionable)
@@ -145,7 +145,7 @@ def _unknown_counter(counters: Mapping[CounterId, int], devices: Iterable[Publis
 
 
 class NodeDevices:
-    """What one node can use."""
+    """The devices that one node can use, by pool."""
 
     __slots__ = ("candidates", "has_invalid_pools", "node", "pools")
 
@@ -159,7 +159,7 @@ class NodeDevices:
         )
 
     def is_same(self, other: NodeDevices) -> bool:
-        """The same node with the same devices."""
+        """Whether both are one node with equal devices."""
         return self is other or (self.node is other.node and self.pools == other.pools)
 
 
@@ -194,7 +194,7 @@ class PublishedDevices:
         return changed
 
     def nodes_using(self, pool: PoolId) -> Iterable[str]:
-        """As far as their devices have been asked for."""
+        """The nodes that slices of the pool reach, as far as their devices have been asked for."""
         return self._users.get(pool, ())
 
     def has_counters(self, pool: PoolId) -> bool:

@@ -40,7 +40,7 @@ class Constraint(ABC):
         return attribute is not None and self._add(request, _value(attribute))
 
     def remove(self, request: str, full_name: str) -> None:
-        """The device that was added last, with the same names."""
+        """Takes back the device that was added last with these names."""
         if self.applies_to(request, full_name):
             self._remove(request)
 
@@ -90,7 +90,7 @@ class DistinctAttribute(Constraint):
 
 
 def constraint_of(constraint: DeviceConstraint) -> Constraint | None:
-    """None: of a kind that is not known."""
+    """A constraint to add devices to; None: its kind is not known."""
     if constraint.match_attribute is not None:
         return MatchAttribute(constraint.match_attribute, constraint.requests)
     if constraint.distinct_attribute is not None:
@@ -99,7 +99,7 @@ def constraint_of(constraint: DeviceConstraint) -> Constraint | None:
 
 
 def attribute_of(device: PublishedDevice, name: str) -> DeviceAttribute | None:
-    """By its qualified name; drivers may leave out their own domain."""
+    """An attribute by its qualified name; drivers may leave out their own domain."""
     attributes = device.device.attributes
     found = attributes.get(name)
     if found is not None:
@@ -167,13 +167,13 @@ class PreparedClaim:
         return api.key(self.claim)
 
     def constraints(self) -> list[Constraint]:
-        """New ones, for one search."""
+        """New constraints, for one search."""
         made = map(constraint_of, self.claim.spec.devices.constraints)
         return [constraint for constraint in made if constraint is not None]
 
 
 def prepare(claims: Iterable[api.ResourceClaim], find_class: FindClass, features: Features) -> list[PreparedClaim]:
-    """AllocationFault when a claim cannot be understood."""
+    """The claims, ready to be searched for. AllocationFault when one cannot be understood."""
     return [_RequestReader(claim, find_class, features).run() for claim in claims]
 
 

@@ -59,7 +59,7 @@ class PublishedDevice:
 
     @property
     def input(self) -> DeviceInput:
-        """As expressions see it."""
+        """The device as expressions see it."""
         if self._input is None:
             attributes = {name: _value(attribute) for name, attribute in self.device.attributes.items()}
             capacity = {name: capacity.value for name, capacity in self.device.capacity.items()}
@@ -73,7 +73,7 @@ class PublishedDevice:
 
     @property
     def text(self) -> str:
-        """As users read it."""
+        """The device's name as users read it."""
         return "/".join(self.id)
 
 
@@ -122,16 +122,16 @@ class PublishedSlice:
 
     @property
     def is_local(self) -> bool:
-        """Only the node that it names can have anything to do with it."""
+        """Whether only the node that the slice names can have anything to do with it."""
         return bool(self.reach.node_name) and not self.has_counters
 
     @property
     def needs_partitions(self) -> bool:
-        """Without the gate DRAPartitionableDevices it is as if it were not there."""
+        """Whether the slice is ignored without the gate DRAPartitionableDevices."""
         return self.has_counters or self.slice.spec.per_device_node_selection is not None
 
     def reaches(self, node: Node) -> bool:
-        """Shared counters are needed wherever the pool is used."""
+        """Whether the node can use the slice. Shared counters are needed wherever the pool is used."""
         if self.has_counters:
             return True
         if self.reach:
@@ -143,7 +143,7 @@ class PublishedSlice:
 
 
 class Reach:
-    """One node by its name, all of them, or those that a selector matches."""
+    """The nodes that can use a device or slice: one by its name, all of them, or those that a selector matches."""
 
     __slots__ = ("_all", "_selector", "_terms", "node_name")
 
@@ -154,7 +154,7 @@ class Reach:
         self._terms: AnyTerm | None = None
 
     def __bool__(self) -> bool:
-        """Whether anything is said at all."""
+        """Whether any nodes are named at all: slices may leave it to their devices."""
         return bool(self.node_name) or self._all or self._selector is not None
 
     def includes(self, node: Node) -> bool:

@@ -48,7 +48,7 @@ class FoundDevice:
 
 
 class Supply:
-    """What is there to choose from, for all searches of one cycle. `clock` limits what expressions may take."""
+    """The devices, counters and expressions that all searches of one cycle share. `clock` limits what expressions may take."""
 
     __slots__ = ("counters", "features", "in_use", "selectors")
 
@@ -59,7 +59,7 @@ class Supply:
         self.selectors = Selectors(features.list_attributes, clock)
 
     def freeze(self) -> None:
-        """For a search that goes on after the cycle: what happens to devices meanwhile does not reach it."""
+        """Takes a copy for a search that goes on after the cycle: what happens to devices meanwhile does not reach it."""
         self.in_use = self.in_use.copy()
         self.counters.count_by(self.in_use)
 
@@ -90,7 +90,7 @@ def find_devices(
 def find_devices_in_steps(
     claims: Sequence[PreparedClaim], node: NodeDevices, supply: Supply, pace: Pace | None = None
 ) -> Generator[None, None, Found | None]:
-    """The same with pauses, as the pace has them."""
+    """Searches as `find_devices` does, but pauses where the pace says so."""
     try:
         found = yield from Search(claims, node, supply, pace).run()
     except _TooManyDevices:
@@ -133,14 +133,14 @@ class Search:
         return self._pace is not None and self._pace.is_time_to_pause()
 
     def _is_time_for_a_look(self, evaluations: int) -> bool:
-        """Expressions of users may take milliseconds, everything else microseconds."""
+        """Whether to look at the pace. Expressions of users may take milliseconds, everything else microseconds."""
         self._unpaced += 1
         return self._unpaced >= _LOOK_EVERY or self._selectors.evaluations != evaluations
 
     # -- requests for all devices ------------------------------------------------------------------------------------
 
     def _look_for_all(self, claim: PreparedClaim) -> Generator[None, None, None]:
-        """Which devices "all" means; and whether the claim asks for more than it can get."""
+        """Finds out which devices "all" means. AllocationFault when the claim asks for more than it can get."""
         least = 0
         for alternatives in claim.requests:
             for request in alternatives:
@@ -176,7 +176,7 @@ class Search:
         return True if index >= len(self._claims) else (yield from self._request(index, 0))
 
     def _request(self, claim: int, index: int) -> _Steps:
-        """This request and everything after it."""
+        """Searches for this request and everything after it."""
         requests = self._claims[claim].requests
         if index >= len(requests):
             try:
@@ -203,7 +203,7 @@ class Search:
         return False
 
     def _devices(self, claim: int, index: int, request: Request, nth: int, start: int) -> _Steps:
-        """The nth device of the request, not before the candidate at `start`, and everything after it."""
+        """Searches for the nth device of the request, from the candidate at `start` on, and for everything after it."""
         if self._is_time_to_pause():
             yield
         count = self._count(request)
@@ -234,7 +234,7 @@ class Search:
     def _try(
         self, claim: int, index: int, request: Request, nth: int, device: PublishedDevice, pool: DevicePool, after: int
     ) -> _Steps:
-        """With this device as the nth."""
+        """Searches on with this device as the nth of the request."""
         if not self._take(claim, request, device, pool):
             return False
         done = False
@@ -248,7 +248,7 @@ class Search:
     # -- one device --------------------------------------------------------------------------------------------------
 
     def _is_free(self, claim: int, request: Request, device: PublishedDevice) -> bool:
-        """With admin access, devices of others do not matter, but a claim gets each device once."""
+        """Whether nobody has the device. With admin access others do not matter, but a claim gets each device once."""
         allocating = self._allocating.get(device.id)
         if request.admin_access:
             return not allocating or claim not in allocating
@@ -318,7 +318,7 @@ class Search:
         self._found[claim].append(found)
 
     def _give_back(self, claim: int) -> None:
-        """The device chosen last."""
+        """Drops the device that was chosen last for the claim."""
         found = self._found[claim].pop()
         device = found.device
         if found.consumed is None:

@@ -42,7 +42,7 @@ class Selectors:
         self.evaluations = 0
 
     def select(self, device: PublishedDevice, request: Request) -> bool:
-        """AllocationFault when an expression cannot be evaluated for the device."""
+        """Whether the device is of the kind that the request wants. AllocationFault when an expression cannot be evaluated."""
         answers = device.answers
         for expression in (*request.class_expressions, *request.expressions):
             answer = answers.get(expression)
@@ -53,7 +53,7 @@ class Selectors:
         return True
 
     def match(self, device: PublishedDevice, expressions: Iterable[str]) -> bool:
-        """The same for expressions that are nobody's in particular."""
+        """Whether the device matches expressions that belong to no request. AllocationFault when one cannot be evaluated."""
         for expression in expressions:
             answer = device.answers.get(expression)
             if answer is None:
@@ -71,7 +71,7 @@ class Selectors:
             raise AllocationFault(f"{_whose(request, expression)}: {fault} (request {request.full_name})") from None
 
     def _evaluated(self, device: PublishedDevice, expression: str) -> bool | str:
-        """A text says what is wrong. The device remembers it."""
+        """The answer of an expression, which the device remembers; a text says what is wrong."""
         self.evaluations += 1
         answer: bool | str
         selector = compile_device_selector(expression, list_type_attributes=self._list_attributes)
@@ -111,7 +111,7 @@ def are_tolerated(taints: Iterable[DeviceTaint], tolerations: Iterable[DeviceTol
 
 
 def tolerates(toleration: DeviceToleration, taint: DeviceTaint) -> bool:
-    """No effect means every effect, no key every key."""
+    """Whether the toleration covers the taint. No effect means every effect, no key every key."""
     if toleration.effect and toleration.effect != taint.effect:
         return False
     if toleration.key and toleration.key != taint.key:
@@ -128,7 +128,7 @@ Amounts = Mapping[str, int]
 
 
 def consumed_capacity(device: Device, wanted: CapacityRequirements | None) -> dict[str, Quantity]:
-    """What the request takes of each capacity of the device."""
+    """The amounts that the request takes of each capacity of the device."""
     asked = wanted.requests if wanted is not None else {}
     return {name: _consumption(asked.get(name), capacity) for name, capacity in device.capacity.items()}
 

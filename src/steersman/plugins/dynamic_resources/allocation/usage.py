@@ -61,7 +61,7 @@ class DevicesInUse:
             self._count(result, -1)
 
     def copy(self) -> DevicesInUse:
-        """As they are now, whatever comes and goes later."""
+        """The devices in use as they are now, whatever comes and goes later."""
         copied = DevicesInUse(self._consumable)
         copied.devices, copied.shares = dict(self.devices), dict(self.shares)
         copied.capacity = {device: dict(taken) for device, taken in self.capacity.items()}
@@ -74,7 +74,7 @@ class DevicesInUse:
         return self._dropped + len(self._log)
 
     def changes_since(self, version: int) -> Sequence[UseChange] | None:
-        """None: that is too long ago to tell."""
+        """The changes after a version; None: that is too long ago to tell."""
         return None if version < self._dropped else self._log[version - self._dropped :]
 
     def is_allocated(self, device: DeviceId) -> bool:
@@ -122,7 +122,7 @@ def _change(counts: dict[DeviceId, int], device: DeviceId, by: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Available:
-    """What the allocated devices of a pool leave, in billionths."""
+    """The counters of a pool less what its allocated devices take, in billionths."""
 
     left: dict[CounterId, int]
     #: More is taken of some counter than there is: then nothing that counts can be had.
@@ -130,14 +130,14 @@ class Available:
 
 
 class AvailableCounters:
-    """By pool, worked out when first asked for; valid as long as no device is allocated or given back."""
+    """Available counters by pool, worked out when first asked for; valid as long as no device is taken or given back."""
 
     def __init__(self, in_use: DevicesInUse) -> None:
         self._in_use = in_use
         self._by_pool: dict[PoolId, Available] = {}
 
     def count_by(self, in_use: DevicesInUse) -> None:
-        """From now on by these, which are equal."""
+        """Counts by other devices in use from now on, which are equal."""
         self._in_use = in_use
 
     def of(self, pool: DevicePool) -> Available:
@@ -156,7 +156,7 @@ class AvailableCounters:
 
 
 class CountersTaken:
-    """What the devices take that one search has chosen so far."""
+    """The counters that the devices take which one search has chosen so far."""
 
     def __init__(self, available: AvailableCounters) -> None:
         self._available = available
