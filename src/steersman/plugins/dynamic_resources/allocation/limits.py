@@ -20,6 +20,8 @@ UNKNOWN_GATES: Final = ("DRADeviceTaintRules", "DRANodeAllocatableResources", "D
 
 @dataclass(frozen=True, slots=True)
 class Features:
+    """The parts of dynamic resource allocation that are on: the feature gates, read once."""
+
     admin_access: bool = True
     prioritized_list: bool = True
     partitionable_devices: bool = True
