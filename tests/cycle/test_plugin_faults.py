@@ -24,7 +24,7 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, error
-from steersman.testing import make_node, make_pod
+from steersman.testing import NodeBuilder, make_node, make_pod
 
 POD = make_pod("p")
 GOOD, BAD = make_node("good").label("price", "1"), make_node("bad")
@@ -64,6 +64,19 @@ class Scores(Answering, ScorePlugin):
 
     def score(self, pod: PodInfo, node: NodeInfo) -> object:
         return self.answer_for(node, 50)
+
+
+class Thousandths(Answering, ScorePlugin):
+    """Scores in thousandths, and normalises."""
+
+    name = "Thousandths"
+
+    def score(self, pod: PodInfo, node: NodeInfo) -> object:
+        return self.answer_for(node, 50_000)
+
+    def normalize_scores(self, pod: PodInfo, scores: Sequence[NodeScore]) -> None:
+        for entry in scores:
+            entry.score //= 1000
 
 
 class NoBad(FilterPlugin):
@@ -183,6 +196,7 @@ class TestScores:
 
 @both_engines
 class TestNormalising:
+    @live_and_promised
     @pytest.mark.parametrize(
         ("normalised", "text"),
         [
@@ -191,12 +205,12 @@ class TestNormalising:
             (KeyError("k"), "running Normalize on Score plugins: plugin \"Scales\" failed with: KeyError: 'k'"),
         ],
     )
-    def test_a_fault_fails_the_pod(self, scalar: bool, normalised: object, text: str) -> None:
-        class Scales(ScorePlugin):
+    def test_a_fault_fails_the_pod(self, scalar: bool, depends: Depends | None, normalised: object, text: str) -> None:
+        class Scales(Answering, ScorePlugin):
             name = "Scales"
 
-            def score(self, pod: PodInfo, node: NodeInfo) -> int:
-                return 5000
+            def score(self, pod: PodInfo, node: NodeInfo) -> object:
+                return self.answer_for(node, 5000)
 
             def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> object:
                 if isinstance(normalised, Exception):
@@ -206,7 +220,29 @@ class TestNormalising:
                     return None
                 return normalised
 
-        assert failure(Cycles(Scales(), nodes=[GOOD, BAD], scalar=scalar)) == text
+        cycles = Cycles(Scales(5000, depends), nodes=[GOOD, BAD], scalar=scalar)
+        assert failure(cycles) == text
+        assert failure(cycles) == text, "and again the next time"
+
+    @live_and_promised
+    def test_a_score_that_breaks_before_fails_the_pod_where_the_node_is_feasible(
+        self, scalar: bool, depends: Depends | None
+    ) -> None:
+        nodes: list[str | NodeBuilder] = [GOOD, "better", BAD]
+        assert failure(Cycles(Thousandths(error("boom"), depends), nodes=nodes, scalar=scalar)) == (
+            'running Score plugins: plugin "Thousandths" failed with: boom'
+        )
+        cycles = Cycles(NoBad(), Thousandths(error("boom"), depends), nodes=nodes, scalar=scalar)
+        assert cycles.totals(POD) == {"good": 50, "better": 50}
+
+    @live_and_promised
+    def test_it_is_over_when_the_score_has_recovered(self, scalar: bool, depends: Depends | None) -> None:
+        plugin = Thousandths(error("boom"), depends)
+        cycles = Cycles(plugin, nodes=[GOOD, "better", BAD], scalar=scalar)
+        failure(cycles)
+        plugin.answer = 60_000
+        cycles.add_node(BAD.label("changed", "yes"))
+        assert cycles.totals(POD) == {"good": 50, "better": 50, "bad": 60}
 
     def test_pre_score_may_not_refuse(self, scalar: bool) -> None:
         class Refuses(PreScorePlugin):

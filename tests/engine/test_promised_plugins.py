@@ -8,6 +8,7 @@ from collections.abc import Hashable, Sequence
 import pytest
 from tests.cycle.scheduling import Cycles
 
+from steersman.cycle.decision import Scheduled
 from steersman.framework.columns import Depends
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
@@ -44,6 +45,23 @@ class LabelScore(Recording, ScorePlugin):
     def score(self, pod: PodInfo, node: NodeInfo) -> int:
         self.asked.append(node.name)
         return int(node.labels.get("score", "0"))
+
+
+class RelativeScore(LabelScore):
+    """Scores relative to the greatest one."""
+
+    name = "RelativeScore"
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: Of how many nodes, each time.
+        self.normalisations: list[int] = []
+
+    def normalize_scores(self, pod: PodInfo, scores: Sequence[NodeScore]) -> None:
+        self.normalisations.append(len(scores))
+        greatest = max(1, *(entry.score for entry in scores))
+        for entry in scores:
+            entry.score = 100 * entry.score // greatest
 
 
 class FewPods(Recording, FilterPlugin):
@@ -107,6 +125,71 @@ class TestScores:
         running(cycles, "other", "n2")
         cycles.evaluate(POD)
         assert plugin.take() == []
+
+
+class TestScoresThatThePluginNormalises:
+    """Raw scores are kept; the plugin normalises those of the feasible nodes in every cycle."""
+
+    def test_the_answer_is_that_of_the_plugin(self) -> None:
+        class Scaled(ScorePlugin):
+            name = "Scaled"
+            depends = Depends.NODE
+
+            def fragment(self, pod: PodInfo) -> Hashable:
+                return None
+
+            def score(self, pod: PodInfo, node: NodeInfo) -> int:
+                return int(node.name[1:]) * 1000
+
+            def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> None:
+                for entry in scores:
+                    entry.score //= 100
+
+        assert Cycles(Scaled(), nodes=NODES).totals(POD) == {"n1": 10, "n2": 20, "n3": 30}
+
+    def test_twenty_pods_ask_each_of_ten_nodes_once(self) -> None:
+        plugin = RelativeScore()
+        names = [f"n{i}" for i in range(10)]
+        cycles = Cycles(plugin, nodes=names)
+        for i in range(20):
+            assert isinstance(cycles.schedule(make_pod(f"p{i}")), Scheduled)
+        assert plugin.take() == names
+        assert plugin.normalisations == [10] * 20
+
+    def test_pods_of_other_shapes_share_the_scores_of_equal_fragments(self) -> None:
+        plugin = RelativeScore()
+        cycles = Cycles(plugin, nodes=NODES)
+        cycles.evaluate(POD)
+        cycles.totals(POD)
+        plugin.take()
+        assert set(cycles.totals(make_pod("q").label("app", "web").req(cpu="1"))) == set(NODES)
+        assert plugin.take() == []
+
+    def test_a_changed_node_is_asked_about_again_and_all_are_normalised(self) -> None:
+        plugin = RelativeScore()
+        cycles = Cycles(plugin, nodes=[make_node("n1").label("score", "500"), make_node("n2").label("score", "1000")])
+        assert cycles.totals(POD) == {"n1": 50, "n2": 100}
+        plugin.take()
+        cycles.add_node(make_node("n2").label("score", "2000"))
+        assert cycles.totals(POD) == {"n1": 25, "n2": 100}
+        assert plugin.take() == ["n2"]
+
+    def test_only_feasible_nodes_are_normalised(self) -> None:
+        plugin = RelativeScore()
+        nodes = [make_node(f"n{i}").label("score", str(1000 * i)) for i in (1, 2, 4)]
+        cycles = Cycles(FewPods(), plugin, nodes=nodes)
+        assert cycles.totals(POD) == {"n1": 25, "n2": 50, "n4": 100}
+        running(cycles, "other", "n4")
+        plugin.take()
+        assert cycles.totals(POD) == {"n1": 50, "n2": 100}
+        assert plugin.take() == []
+
+    def test_scores_may_be_too_great_for_any_column(self) -> None:
+        nodes = [make_node("n1").label("score", str(1 << 80)), make_node("n2").label("score", str(1 << 81))]
+        cycles = Cycles(RelativeScore(), nodes=nodes)
+        assert cycles.totals(POD) == {"n1": 50, "n2": 100}
+        cycles.add_node(make_node("n2").label("score", str(1 << 79)))
+        assert cycles.totals(POD) == {"n1": 100, "n2": 50}
 
 
 class TestFilters:
@@ -221,23 +304,6 @@ class TestPromisesThatAreNotTaken:
         assert cycles.totals(POD) == {"n1": 3, "n2": 3, "n3": 3}
         cycles.add_node("n4")
         assert cycles.totals(POD) == {"n1": 4, "n2": 4, "n3": 4, "n4": 4}
-
-    def test_a_score_with_a_normalisation_of_its_own(self) -> None:
-        class Scaled(ScorePlugin):
-            name = "Scaled"
-            depends = Depends.NODE
-
-            def fragment(self, pod: PodInfo) -> Hashable:
-                return None
-
-            def score(self, pod: PodInfo, node: NodeInfo) -> int:
-                return int(node.name[1:]) * 1000
-
-            def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> None:
-                for entry in scores:
-                    entry.score //= 100
-
-        assert Cycles(Scaled(), nodes=NODES).totals(POD) == {"n1": 10, "n2": 20, "n3": 30}
 
     @pytest.mark.parametrize("promise", ["node", True, 1])
     def test_a_promise_in_other_words(self, promise: object) -> None:

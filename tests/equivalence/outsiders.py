@@ -93,6 +93,25 @@ class Picky(Outsider, FilterPlugin):
         return pod.labels.get("app") != "web" or node.labels.get("size") != "big"
 
 
+class Scaled(Outsider, ScorePlugin):
+    """Scores far out of bounds, below zero and beyond what a column can hold, and scales between the worst and the best."""
+
+    name = "Scaled"
+    depends = Depends.NODE_PODS
+
+    def fragment(self, pod: PodInfo) -> Hashable:
+        return pod.labels.get("tier")
+
+    def score(self, pod: PodInfo, node: NodeInfo) -> int:
+        size = {"1": -3000, "5": 1 << 70}.get(node.labels.get("size", ""), 0)
+        return size + 1000 * node.pod_count + 100 * (pod.labels.get("tier") == "2")
+
+    def normalize_scores(self, pod: PodInfo, scores: Sequence[NodeScore]) -> None:
+        worst, best = min(entry.score for entry in scores), max(entry.score for entry in scores)
+        for entry in scores:
+            entry.score = 100 * (entry.score - worst) // max(1, best - worst) * (pod.labels.get("tier") != "1")
+
+
 class Prepared(Outsider, PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
     """Everything rests on what PreFilter and PreScore have counted, and scores are scaled."""
 
@@ -126,7 +145,7 @@ class Prepared(Outsider, PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlu
 
 one: st.SearchStrategy[Plugin] = st.builds(
     lambda kind, promises: kind(promises),
-    st.sampled_from([DiskMatches, FewPods, Fragile, Picky, Prepared]),
+    st.sampled_from([DiskMatches, FewPods, Fragile, Picky, Prepared, Scaled]),
     st.booleans(),
 )
 outsiders: st.SearchStrategy[list[Plugin]] = st.lists(one, min_size=1, max_size=4, unique_by=type).map(

@@ -41,7 +41,7 @@ SMALL_BOUNDS = {
     "steersman.assembly.scheduler.PendingInfos._FEWEST": 16,
     "steersman.runtime.concerned._MOST_SHAPES": 16,
     "steersman.plugins.node_volume_limits.columns._MOST_SHAPES": 16,
-    "steersman.plugins.pod_topology_spread.known_selectors._MOST": 16,
+    "steersman.plugins.pod_topology_spread.default_selector._MOST": 16,
 }
 
 #: Bytes that a template may leave behind: entries of caches that others share, as that of parsed quantities.

@@ -40,96 +40,96 @@ ACCUMULATOR: Final = "@result"
 
 
 @dataclass(slots=True, eq=False)
-class Node:
-    """What all nodes have."""
+class AstNode:
+    """A node of the syntax tree: an id, and where it stands in the expression."""
 
     id: int
     offset: int
 
 
 @dataclass(slots=True, eq=False)
-class Literal(Node):
+class Literal(AstNode):
     """`1`, `"a"`, `true`, `null`."""
 
     value: Value
 
 
 @dataclass(slots=True, eq=False)
-class Ident(Node):
+class Ident(AstNode):
     """`device`; a leading dot is part of the name."""
 
     name: str
 
 
 @dataclass(slots=True, eq=False)
-class Select(Node):
+class Select(AstNode):
     """`operand.field`; with `test_only` the presence test that `has()` expands to."""
 
-    operand: Node
+    operand: AstNode
     field: str
     test_only: bool = False
 
 
 @dataclass(slots=True, eq=False)
-class Call(Node):
+class Call(AstNode):
     """`target.function(args)`, `function(args)`, and every operator."""
 
     function: str
-    target: Node | None
-    args: tuple[Node, ...]
+    target: AstNode | None
+    args: tuple[AstNode, ...]
 
 
 @dataclass(slots=True, eq=False)
-class ListNode(Node):
+class ListNode(AstNode):
     """`[a, ?b]`."""
 
-    elements: tuple[Node, ...]
+    elements: tuple[AstNode, ...]
     #: Positions of the elements that are left out when they are an empty optional.
     optionals: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
-class Entry(Node):
+class MapEntry(AstNode):
     """`key: value` of a map; an optional one is left out when its value is an empty optional."""
 
-    key: Node
-    value: Node
+    key: AstNode
+    value: AstNode
     optional: bool = False
 
 
 @dataclass(slots=True, eq=False)
-class MapNode(Node):
+class MapNode(AstNode):
     """`{key: value}`."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[MapEntry, ...]
 
 
 @dataclass(slots=True, eq=False)
-class StructNode(Node):
+class StructNode(AstNode):
     """`Name{field: value}`: no type that can be built this way is declared, so that the checker rejects it."""
 
     name: str
-    values: tuple[Node, ...]
+    values: tuple[AstNode, ...]
 
 
 @dataclass(slots=True, eq=False)
-class Comprehension(Node):
+class Comprehension(AstNode):
     """A fold over a list or the keys of a map; with `second_variable` over indices or keys and their values.
 
     All loops, and with an empty range all local variables (`cel.bind`), are comprehensions.
     """
 
-    range: Node
+    range: AstNode
     variable: str
     second_variable: str | None
     accumulator: str
-    initial: Node
-    condition: Node
-    step: Node
-    result: Node
+    initial: AstNode
+    condition: AstNode
+    step: AstNode
+    result: AstNode
 
 
-def children(node: Node) -> tuple[Node, ...]:
+def children(node: AstNode) -> tuple[AstNode, ...]:
     """The nodes directly below."""
     match node:
         case Select():
@@ -147,7 +147,7 @@ def children(node: Node) -> tuple[Node, ...]:
     return ()
 
 
-def descendants(root: Node) -> Iterator[Node]:
+def descendants(root: AstNode) -> Iterator[AstNode]:
     """The node and everything below it."""
     pending = [root]
     while pending:
@@ -156,7 +156,7 @@ def descendants(root: Node) -> Iterator[Node]:
         pending.extend(reversed(children(node)))
 
 
-def qualified_name(node: Node) -> str | None:
+def qualified_name(node: AstNode) -> str | None:
     """`a.b.c` if the node is nothing but identifiers and dots."""
     if isinstance(node, Ident):
         return node.name

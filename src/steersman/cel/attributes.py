@@ -15,7 +15,7 @@ from steersman.cel.arithmetic import MAX_INT, MIN_INT
 from steersman.cel.comparison import find
 from steersman.cel.cost import LOOKUP
 from steersman.cel.errors import CelError
-from steersman.cel.frame import Evaluator, Frame, Plan, constant, constant_value
+from steersman.cel.frame import EvaluationPlan, Evaluator, Frame, constant, constant_value
 from steersman.cel.value_text import shown
 from steersman.cel.values import NONE, DefaultMap, Optional, Uint, Value, go_name, to_key, type_name
 
@@ -26,23 +26,25 @@ _KEYS: Final = frozenset({bool, int, Uint, float, str})
 class Qualifier(NamedTuple):
     """One step of a chain."""
 
-    key: Plan
+    key: EvaluationPlan
     optional: bool = False
 
 
-def chain(base: Plan, qualifiers: Sequence[Qualifier]) -> Plan:
+def chain(base: EvaluationPlan, qualifiers: Sequence[Qualifier]) -> EvaluationPlan:
     """A chain of selections from a base."""
     resolve = _resolver(base.resolve if base.is_attribute else base.evaluate, qualifiers)
-    return Plan(_looked_up(resolve), resolve, is_attribute=True)
+    return EvaluationPlan(_looked_up(resolve), resolve, is_attribute=True)
 
 
-def conditional_chain(base: Plan, qualifiers: Sequence[Qualifier]) -> Plan:
+def conditional_chain(base: EvaluationPlan, qualifiers: Sequence[Qualifier]) -> EvaluationPlan:
     """A chain from a conditional, which is itself free."""
     resolve = _resolver(base.resolve, qualifiers)
-    return Plan(resolve, resolve, is_attribute=True)
+    return EvaluationPlan(resolve, resolve, is_attribute=True)
 
 
-def presence(base: Plan, qualifiers: Sequence[Qualifier], field: str, *, cost: int = LOOKUP) -> Plan:
+def presence(
+    base: EvaluationPlan, qualifiers: Sequence[Qualifier], field: str, *, cost: int = LOOKUP
+) -> EvaluationPlan:
     """`has(chain.field)`."""
     resolve = _resolver(base.resolve if base.is_attribute else base.evaluate, qualifiers)
 
@@ -53,25 +55,25 @@ def presence(base: Plan, qualifiers: Sequence[Qualifier], field: str, *, cost: i
             return value.has_value and qualify_if_present(value.value, field)[1]
         return qualify_if_present(value, field)[1]
 
-    return Plan(evaluate, evaluate, is_attribute=True)
+    return EvaluationPlan(evaluate, evaluate, is_attribute=True)
 
 
-def variable(slot: int) -> Plan:
+def variable(slot: int) -> EvaluationPlan:
     """A local variable."""
 
     def resolve(frame: Frame) -> Value:
         return frame.variables[slot]
 
-    return Plan(_looked_up(resolve), resolve, is_attribute=True)
+    return EvaluationPlan(_looked_up(resolve), resolve, is_attribute=True)
 
 
-def device_variable() -> Plan:
+def device_variable() -> EvaluationPlan:
     """The device."""
 
     def resolve(frame: Frame) -> Value:
         return frame.device
 
-    return Plan(_looked_up(resolve), resolve, is_attribute=True)
+    return EvaluationPlan(_looked_up(resolve), resolve, is_attribute=True)
 
 
 def _looked_up(resolve: Evaluator) -> Evaluator:

@@ -16,28 +16,28 @@ from steersman.cel.comparison import equal_or_false, equals, require_hashable
 from steersman.cel.cost import CallCost
 from steersman.cel.declarations import Function, Implementation, Overload
 from steersman.cel.errors import Aborted, CelError, no_such_overload
-from steersman.cel.frame import Evaluator, Frame, Plan, charge, computed
+from steersman.cel.frame import EvaluationPlan, Evaluator, Frame, charge, computed
 from steersman.cel.library.optionals import value_of
-from steersman.cel.types import Kind, Type
+from steersman.cel.types import Type, TypeKind
 from steersman.cel.values import Optional, Value, type_name
 
 Check = Callable[[Value], bool]
 
 _FORMAT: Final = "format"
-_UNCERTAIN: Final = frozenset({Kind.DYN, Kind.ANY, Kind.TYPE_PARAM})
+_UNCERTAIN: Final = frozenset({TypeKind.DYN, TypeKind.ANY, TypeKind.TYPE_PARAM})
 
 
-def logical_or(terms: Sequence[Plan]) -> Plan:
+def logical_or(terms: Sequence[EvaluationPlan]) -> EvaluationPlan:
     """`||`: true if one term is, whatever errors the others raise."""
     return _logic(terms, deciding=True)
 
 
-def logical_and(terms: Sequence[Plan]) -> Plan:
+def logical_and(terms: Sequence[EvaluationPlan]) -> EvaluationPlan:
     """`&&`: false if one term is, whatever errors the others raise."""
     return _logic(terms, deciding=False)
 
 
-def _logic(terms: Sequence[Plan], *, deciding: bool) -> Plan:
+def _logic(terms: Sequence[EvaluationPlan], *, deciding: bool) -> EvaluationPlan:
     evaluators = tuple(term.evaluate for term in terms)
 
     def evaluate(frame: Frame) -> Value:
@@ -61,7 +61,7 @@ def _logic(terms: Sequence[Plan], *, deciding: bool) -> Plan:
     return computed(evaluate)
 
 
-def conditional(condition: Plan, chosen: Plan, other: Plan) -> Plan:
+def conditional(condition: EvaluationPlan, chosen: EvaluationPlan, other: EvaluationPlan) -> EvaluationPlan:
     """`condition ? chosen : other`; counts as a variable where something is selected from it."""
 
     def evaluate(frame: Frame) -> Value:
@@ -72,10 +72,10 @@ def conditional(condition: Plan, chosen: Plan, other: Plan) -> Plan:
             return other.resolve(frame)
         raise no_such_overload()
 
-    return Plan(evaluate, evaluate, is_attribute=True)
+    return EvaluationPlan(evaluate, evaluate, is_attribute=True)
 
 
-def not_strictly_false(operand: Plan) -> Plan:
+def not_strictly_false(operand: EvaluationPlan) -> EvaluationPlan:
     """Whether a comprehension goes on: unless its accumulator is false."""
 
     def evaluate(frame: Frame) -> Value:
@@ -91,12 +91,12 @@ def not_strictly_false(operand: Plan) -> Plan:
     return computed(evaluate)
 
 
-def equality(left: Plan, right: Plan) -> Plan:
+def equality(left: EvaluationPlan, right: EvaluationPlan) -> EvaluationPlan:
     """`==`."""
     return computed(_binary(equals, left.evaluate, right.evaluate, cost.equality))
 
 
-def inequality(left: Plan, right: Plan) -> Plan:
+def inequality(left: EvaluationPlan, right: EvaluationPlan) -> EvaluationPlan:
     """`!=`; what cannot be compared is not equal."""
 
     def unequal(one: Value, other: Value) -> bool:
@@ -105,7 +105,7 @@ def inequality(left: Plan, right: Plan) -> Plan:
     return computed(_binary(unequal, left.evaluate, right.evaluate, cost.inequality))
 
 
-def membership(sought: Plan, members: frozenset[Value]) -> Plan:
+def membership(sought: EvaluationPlan, members: frozenset[Value]) -> EvaluationPlan:
     """`in` for a list of constants."""
 
     def evaluate(frame: Frame) -> Value:
@@ -118,7 +118,7 @@ def membership(sought: Plan, members: frozenset[Value]) -> Plan:
     return computed(evaluate)
 
 
-def optional_or(left: Plan, right: Plan) -> Plan:
+def optional_or(left: EvaluationPlan, right: EvaluationPlan) -> EvaluationPlan:
     """`optional.or(other)`."""
 
     def evaluate(frame: Frame) -> Value:
@@ -130,7 +130,7 @@ def optional_or(left: Plan, right: Plan) -> Plan:
     return computed(evaluate)
 
 
-def optional_or_value(left: Plan, right: Plan) -> Plan:
+def optional_or_value(left: EvaluationPlan, right: EvaluationPlan) -> EvaluationPlan:
     """`optional.orValue(other)`."""
 
     def evaluate(frame: Frame) -> Value:
@@ -142,7 +142,9 @@ def optional_or_value(left: Plan, right: Plan) -> Plan:
     return computed(evaluate)
 
 
-def call(function: Function, overload_ids: Sequence[str], args: Sequence[Plan], arg_types: Sequence[Type]) -> Plan:
+def call(
+    function: Function, overload_ids: Sequence[str], args: Sequence[EvaluationPlan], arg_types: Sequence[Type]
+) -> EvaluationPlan:
     """A function with its arguments, the target among them."""
     overload_id = overload_ids[0] if len(overload_ids) == 1 else ""
     implementation = _implementation(function, overload_id, arg_types)
@@ -154,8 +156,8 @@ def call(function: Function, overload_ids: Sequence[str], args: Sequence[Plan], 
 
 
 def call_with_pattern(
-    name: str, overload_ids: Sequence[str], implementation: Implementation, args: Sequence[Plan]
-) -> Plan:
+    name: str, overload_ids: Sequence[str], implementation: Implementation, args: Sequence[EvaluationPlan]
+) -> EvaluationPlan:
     """A function of a regular expression that is known beforehand; it looks at the types of its arguments itself."""
     price = cost.of_call(name, overload_ids[0] if len(overload_ids) == 1 else "")
     return computed(_any_arity(implementation, tuple(arg.evaluate for arg in args), price))
@@ -285,10 +287,10 @@ def _check(declared: Type) -> Check:
     """Whether a value is of a type; of lists and maps only the first element is looked at."""
     if declared.kind in _UNCERTAIN:
         return lambda value: True
-    if declared.kind is Kind.LIST:
+    if declared.kind is TypeKind.LIST:
         element = _check(declared.params[0])
         return lambda value: isinstance(value, list) and (not value or element(value[0]))
-    if declared.kind is Kind.MAP:
+    if declared.kind is TypeKind.MAP:
         key, entry = _check(declared.params[0]), _check(declared.params[1])
         return lambda value: (
             isinstance(value, dict) and all(key(name) and entry(value[name]) for name in islice(value, 1))

@@ -13,13 +13,13 @@ from typing import Final, NamedTuple
 
 from steersman.cel import ast, types
 from steersman.cel.ast import (
+    AstNode,
     Call,
     Comprehension,
     Ident,
     ListNode,
     Literal,
     MapNode,
-    Node,
     Select,
     StructNode,
     qualified_name,
@@ -27,7 +27,7 @@ from steersman.cel.ast import (
 from steersman.cel.declarations import Function, Overload
 from steersman.cel.environment import FUNCTIONS, Environment
 from steersman.cel.errors import Issue
-from steersman.cel.types import Kind, Type, is_dyn, is_dyn_or_error, shown, unwrap_optional
+from steersman.cel.types import Type, TypeKind, is_dyn, is_dyn_or_error, shown, unwrap_optional
 from steersman.cel.unification import Substitution, assignable, is_ground, most_general, substitute
 from steersman.cel.values import Uint, Value
 
@@ -43,10 +43,10 @@ _LITERAL_TYPES: Final[dict[type, Type]] = {
 
 
 @dataclass(slots=True)
-class Checked:
+class CheckedAst:
     """What the checker found out about a tree; the planner reads it."""
 
-    root: Node
+    root: AstNode
     #: By the id of the node.
     types: dict[int, Type] = field(default_factory=dict)
     #: Names that stand for a variable or type, by the id of the identifier or selection.
@@ -61,7 +61,7 @@ class Checked:
         return self.types[self.root.id]
 
 
-def check(root: Node, environment: Environment) -> Checked:
+def check(root: AstNode, environment: Environment) -> CheckedAst:
     """Check a tree; the result is of use only if it has no issues."""
     checker = _Checker(root, environment)
     checker.check(root)
@@ -72,15 +72,15 @@ def check(root: Node, environment: Environment) -> Checked:
 
 
 class _Resolution(NamedTuple):
-    """What a call resolves to."""
+    """The overloads that a call resolves to, and its type."""
 
     overloads: tuple[str, ...]
     result: Type
 
 
 class _Checker:
-    def __init__(self, root: Node, environment: Environment) -> None:
-        self.checked = Checked(root)
+    def __init__(self, root: AstNode, environment: Environment) -> None:
+        self.checked = CheckedAst(root)
         #: What type variables stand for.
         self.known: Substitution = {}
         self._environment = environment
@@ -90,7 +90,7 @@ class _Checker:
         #: What calls resolve to, by function and arguments without type variables.
         self._resolved: dict[tuple[str, bool, tuple[Type, ...]], _Resolution] = {}
 
-    def check(self, node: Node) -> None:
+    def check(self, node: AstNode) -> None:
         match node:
             case Literal():
                 self._set(node, _literal_type(node.value))
@@ -110,13 +110,13 @@ class _Checker:
             case Comprehension():
                 self._check_comprehension(node)
 
-    def _set(self, node: Node, type_: Type) -> None:
+    def _set(self, node: AstNode, type_: Type) -> None:
         self.checked.types[node.id] = type_
 
-    def _type(self, node: Node) -> Type:
+    def _type(self, node: AstNode) -> Type:
         return self.checked.types[node.id]
 
-    def _report(self, node: Node, message: str) -> None:
+    def _report(self, node: AstNode, message: str) -> None:
         self.checked.issues.append(Issue(node.offset, message))
 
     def _lookup(self, name: str) -> tuple[str, Type] | None:
@@ -142,7 +142,7 @@ class _Checker:
         self._set(node, types.ERROR)
         self._report(node, f"undeclared reference to '{node.name}' (in container '')")
 
-    def _resolve_name(self, node: Node, name: str) -> bool:
+    def _resolve_name(self, node: AstNode, name: str) -> bool:
         found = self._lookup(name)
         if found is None:
             return False
@@ -167,24 +167,24 @@ class _Checker:
         self._set(node, substitute(self.known, result, free_to_dyn=False))
         self.checked.calls[node.id] = (ast.OPTIONAL_SELECT, ("select_optional_field",))
 
-    def _check_field(self, node: Node, operand: Node, name: str, *, optional: bool) -> Type:
+    def _check_field(self, node: AstNode, operand: AstNode, name: str, *, optional: bool) -> Type:
         self.check(operand)
         target, was_optional = unwrap_optional(substitute(self.known, self._type(operand), free_to_dyn=False))
         result = self._field_type(node, target, name)
         return types.optional_of(result) if optional or was_optional else result
 
-    def _field_type(self, node: Node, target: Type, name: str) -> Type:
-        if target.kind is Kind.MAP:
+    def _field_type(self, node: AstNode, target: Type, name: str) -> Type:
+        if target.kind is TypeKind.MAP:
             return target.params[1]
-        if target.kind is Kind.STRUCT:
+        if target.kind is TypeKind.STRUCT:
             return self._struct_field(node, target, name)
-        if target.kind is Kind.TYPE_PARAM:
+        if target.kind is TypeKind.TYPE_PARAM:
             self._fits(types.DYN, target)
         elif not is_dyn_or_error(target):
             self._report(node, f"type '{shown(target)}' does not support field selection")
         return types.DYN
 
-    def _struct_field(self, node: Node, target: Type, name: str) -> Type:
+    def _struct_field(self, node: AstNode, target: Type, name: str) -> Type:
         fields = self._environment.fields.get(target.name)
         if fields is None:
             self._report(node, f"unexpected failed resolution of '{target.name}'")
@@ -212,7 +212,7 @@ class _Checker:
         self.check(node.target)
         self._resolve(node, FUNCTIONS.get(node.function), node.function, node.target)
 
-    def _resolve(self, node: Call, function: Function | None, name: str, target: Node | None) -> None:
+    def _resolve(self, node: Call, function: Function | None, name: str, target: AstNode | None) -> None:
         self._set(node, types.ERROR)
         if function is None:
             self._report(node, f"undeclared reference to '{name}' (in container '')")
@@ -304,7 +304,7 @@ class _Checker:
             value_type = self._join(value_type, type_)
         self._set(node, types.map_of(key_type or self._fresh_variable(), value_type or self._fresh_variable()))
 
-    def _unwrapped(self, node: Node, type_: Type) -> Type:
+    def _unwrapped(self, node: AstNode, type_: Type) -> Type:
         """What an element behind `?` must hold."""
         inner, was_optional = unwrap_optional(type_)
         if not was_optional and not is_dyn(inner):
@@ -339,11 +339,11 @@ class _Checker:
 
     def _iterated(self, node: Comprehension, over: Type) -> tuple[Type, Type]:
         """The types of the first and the second variable."""
-        if over.kind is Kind.LIST:
+        if over.kind is TypeKind.LIST:
             return (types.INT if node.second_variable else over.params[0]), over.params[0]
-        if over.kind is Kind.MAP:
+        if over.kind is TypeKind.MAP:
             return over.params[0], over.params[1]
-        if over.kind in (Kind.DYN, Kind.ERROR, Kind.TYPE_PARAM):
+        if over.kind in (TypeKind.DYN, TypeKind.ERROR, TypeKind.TYPE_PARAM):
             self._fits(types.DYN, over)
             return types.DYN, types.DYN
         complaint = (
@@ -352,7 +352,7 @@ class _Checker:
         self._report(node.range, complaint)
         return types.ERROR, types.ERROR
 
-    def _require(self, node: Node, type_: Type) -> None:
+    def _require(self, node: AstNode, type_: Type) -> None:
         if not self._fits(type_, self._type(node)):
             self._report(node, f"expected type '{shown(type_)}' but found '{shown(self._type(node))}'")
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final
 
 from steersman.cel.comparison import Equatable
-from steersman.cel.library.formats import Format
+from steersman.cel.library.formats import NamedFormat
 from steersman.cel.library.network import Cidr, Ip
 from steersman.cel.meter import paced, spend
 from steersman.cel.values import Optional, Uint, Value
@@ -123,7 +123,7 @@ def _contains_cidr(cidr: Value, other: Value) -> int:
 
 
 def _validation(format_: Value, text: Value) -> int:
-    pattern = format_.regex_size if isinstance(format_, Format) else 0
+    pattern = format_.regex_size if isinstance(format_, NamedFormat) else 0
     return math.ceil((1.0 + size(text)) * _TRAVERSAL) * math.ceil(pattern * _PATTERN)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from steersman.cel import types
-from steersman.cel.types import Kind, Type
+from steersman.cel.types import Type, TypeKind
 from steersman.cel.values import Value
 
 Implementation = Callable[..., Value]
@@ -29,15 +29,15 @@ _NAMES: Final = {
     "string": types.STRING,
     "timestamp": types.TIMESTAMP,
     "uint": types.UINT,
-    "Authorizer": Type(Kind.STRUCT, "kubernetes.authorization.Authorizer"),
+    "Authorizer": Type(TypeKind.STRUCT, "kubernetes.authorization.Authorizer"),
     "CIDR": types.CIDR,
-    "Decision": Type(Kind.STRUCT, "kubernetes.authorization.Decision"),
+    "Decision": Type(TypeKind.STRUCT, "kubernetes.authorization.Decision"),
     "Format": types.FORMAT,
-    "GroupCheck": Type(Kind.STRUCT, "kubernetes.authorization.GroupCheck"),
+    "GroupCheck": Type(TypeKind.STRUCT, "kubernetes.authorization.GroupCheck"),
     "IP": types.IP,
-    "PathCheck": Type(Kind.STRUCT, "kubernetes.authorization.PathCheck"),
+    "PathCheck": Type(TypeKind.STRUCT, "kubernetes.authorization.PathCheck"),
     "Quantity": types.QUANTITY,
-    "ResourceCheck": Type(Kind.STRUCT, "kubernetes.authorization.ResourceCheck"),
+    "ResourceCheck": Type(TypeKind.STRUCT, "kubernetes.authorization.ResourceCheck"),
     "Semver": types.SEMVER,
     "URL": types.URL,
 }
@@ -97,7 +97,7 @@ def merged(libraries: tuple[tuple[Function, ...], ...]) -> dict[str, Function]:
 
 
 def _params(type_: Type) -> set[str]:
-    if type_.kind is Kind.TYPE_PARAM:
+    if type_.kind is TypeKind.TYPE_PARAM:
         return {type_.name}
     return {name for param in type_.params for name in _params(param)}
 

@@ -90,7 +90,7 @@ class DeviceInput:
         }
 
 
-class DeviceSelector:
+class CompiledDeviceSelector:
     """A compiled expression. `error` says why it is none; it must be looked at before `matches` is called."""
 
     __slots__ = ("_list_attributes", "_program", "error", "expression")
@@ -123,10 +123,10 @@ class DeviceSelector:
         raise CelError(f"CEL result of type {type_name(result)} could not be converted to bool: {_no_bool(result)}")
 
 
-_known: Final[ExpressionCache[DeviceSelector]] = ExpressionCache(_CACHED_CHARACTERS)
+_known: Final[ExpressionCache[CompiledDeviceSelector]] = ExpressionCache(_CACHED_CHARACTERS)
 
 
-def compile_device_selector(expression: str, *, list_type_attributes: bool = False) -> DeviceSelector:
+def compile_device_selector(expression: str, *, list_type_attributes: bool = False) -> CompiledDeviceSelector:
     """Compile an expression; never raises, an error is kept in the selector.
 
     `list_type_attributes` is the feature gate DRAListTypeAttributes.
@@ -138,7 +138,7 @@ def compile_device_selector(expression: str, *, list_type_attributes: bool = Fal
     return selector
 
 
-def _selector(expression: str, list_type_attributes: bool) -> DeviceSelector:
+def _selector(expression: str, list_type_attributes: bool) -> CompiledDeviceSelector:
     program: Program | None = None
     error: str | None = None
     try:
@@ -149,7 +149,7 @@ def _selector(expression: str, list_type_attributes: bool) -> DeviceSelector:
         error = f"compilation failed: {render([Issue(-1, TOO_DEEP)], expression)}"
     except ExpressionTooLarge:
         error = f"compilation failed: {render([Issue(-1, TOO_LARGE)], expression)}"
-    return DeviceSelector(expression, program, error, list_attributes=list_type_attributes)
+    return CompiledDeviceSelector(expression, program, error, list_attributes=list_type_attributes)
 
 
 def _compiled(expression: str, environment: Environment) -> Program:

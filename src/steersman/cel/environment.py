@@ -23,7 +23,7 @@ from steersman.cel.library import (
     strings,
     urls,
 )
-from steersman.cel.types import Kind, Type
+from steersman.cel.types import Type, TypeKind
 
 DEVICE: Final = "device"
 
@@ -45,7 +45,7 @@ FUNCTIONS: Final[Mapping[str, Function]] = merged(
 )
 """By name; the order of libraries is the order in which overloads are tried."""
 
-_DEVICE_TYPE: Final = Type(Kind.STRUCT, "kubernetes.DRADevice")
+_DEVICE_TYPE: Final = Type(TypeKind.STRUCT, "kubernetes.DRADevice")
 _A, _B = types.type_param("A"), types.type_param("B")
 TYPES: Final = {
     "bool": types.BOOL,
@@ -60,7 +60,7 @@ TYPES: Final = {
     "net.CIDR": types.CIDR,
     "net.IP": types.IP,
     "null_type": types.NULL,
-    "optional_type": Type(Kind.OPAQUE, types.OPTIONAL_NAME),
+    "optional_type": Type(TypeKind.OPAQUE, types.OPTIONAL_NAME),
     "string": types.STRING,
     "timestamp": types.TIMESTAMP,
     "type": types.TYPE,
@@ -71,7 +71,7 @@ TYPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What the checker looks names up in."""
+    """The names that the checker looks up: variables, types and functions."""
 
     #: Variables and types, as the types that their names have.
     idents: Mapping[str, Type]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Closures for comprehensions: everything that `all`, `map`, `cel.bind` and the other macros expand to.
 
-An error in a step does not end the loop: the accumulator holds it as a `Failure`, and the steps that follow may absorb
+An error in a step does not end the loop: the accumulator holds it as a `HeldError`, and the steps that follow may absorb
 it. That is how `[0, 1].exists(x, 1 / x == 1)` is true.
 """
 
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from steersman.cel.comparison import keys_of
 from steersman.cel.cost import LOOKUP
 from steersman.cel.errors import Aborted, CelError
-from steersman.cel.frame import UNSET, Evaluator, Failure, Frame, Plan, charge, computed
+from steersman.cel.frame import UNSET, EvaluationPlan, Evaluator, Frame, HeldError, charge, computed
 from steersman.cel.meter import paced
 from steersman.cel.values import GrowingList, GrowingMap, Value, from_key, go_name
 
@@ -30,13 +30,13 @@ class Slots(NamedTuple):
 class Parts(NamedTuple):
     """The planned parts of a comprehension."""
 
-    over: Plan
-    condition: Plan
-    step: Plan
-    result: Plan
+    over: EvaluationPlan
+    condition: EvaluationPlan
+    step: EvaluationPlan
+    result: EvaluationPlan
 
 
-def accumulator(slot: int, initial: Plan) -> Plan:
+def accumulator(slot: int, initial: EvaluationPlan) -> EvaluationPlan:
     """The variable of a comprehension's result; it is computed when it is first read."""
     initialise = initial.evaluate
 
@@ -44,7 +44,7 @@ def accumulator(slot: int, initial: Plan) -> Plan:
         value = frame.variables[slot]
         if value is UNSET:
             value = frame.variables[slot] = _initialised(initialise, frame)
-        if type(value) is Failure:
+        if type(value) is HeldError:
             raise value.error
         return value
 
@@ -52,10 +52,10 @@ def accumulator(slot: int, initial: Plan) -> Plan:
         charge(frame, LOOKUP)
         return resolve(frame)
 
-    return Plan(evaluate, resolve, is_attribute=True)
+    return EvaluationPlan(evaluate, resolve, is_attribute=True)
 
 
-def fold(parts: Parts, slots: Slots) -> Plan:
+def fold(parts: Parts, slots: Slots) -> EvaluationPlan:
     """A comprehension."""
     over, condition, step, result = (part.evaluate for part in parts)
 
@@ -81,7 +81,7 @@ def _initialised(initialise: Evaluator, frame: Frame) -> Value:
     except Aborted:
         raise
     except CelError as error:
-        return Failure(error)
+        return HeldError(error)
     if isinstance(value, list) and not value:
         return GrowingList()
     if isinstance(value, dict) and not value:
@@ -118,7 +118,7 @@ def _stepped(step: Evaluator, frame: Frame) -> Value:
     except Aborted:
         raise
     except CelError as error:
-        return Failure(error)
+        return HeldError(error)
 
 
 def _finished(result: Value) -> Value:

@@ -18,7 +18,7 @@ _COST_BETWEEN_PAUSES: Final = 1_000
 
 
 class Frame:
-    """What the closures of one evaluation share."""
+    """The state that the closures of one evaluation share."""
 
     __slots__ = ("_meter", "cost", "device", "limit", "variables")
 
@@ -43,7 +43,7 @@ class Frame:
 Evaluator: TypeAlias = Callable[[Frame], Value]
 
 
-class Failure(NamedTuple):
+class HeldError(NamedTuple):
     """An error that an accumulator holds: whoever reads it fails with it, and a later iteration may absorb it."""
 
     error: CelError
@@ -60,7 +60,7 @@ class PlanError(Exception):
     """An expression that is in order by its types cannot be planned; the message is upstream's."""
 
 
-class Plan(NamedTuple):
+class EvaluationPlan(NamedTuple):
     """How to evaluate a node."""
 
     evaluate: Evaluator
@@ -77,21 +77,21 @@ def charge(frame: Frame, cost: int) -> None:
         frame.pause()
 
 
-def constant(value: Value) -> Plan:
+def constant(value: Value) -> EvaluationPlan:
     """A value known beforehand."""
 
     def evaluate(frame: Frame) -> Value:
         return value
 
-    return Plan(evaluate, evaluate, is_constant=True)
+    return EvaluationPlan(evaluate, evaluate, is_constant=True)
 
 
-def computed(evaluate: Evaluator) -> Plan:
+def computed(evaluate: Evaluator) -> EvaluationPlan:
     """A value that has to be computed, and is no variable or field."""
-    return Plan(evaluate, evaluate)
+    return EvaluationPlan(evaluate, evaluate)
 
 
-def constant_value(plan: Plan) -> Value:
+def constant_value(plan: EvaluationPlan) -> Value:
     """The value of a constant, which needs nothing of the frame."""
     assert plan.is_constant
     return plan.evaluate(_EMPTY)

@@ -19,17 +19,17 @@ from steersman.cel.ast import (
     NOT,
     NOT_STRICTLY_FALSE,
     OR,
+    AstNode,
     Call,
     Comprehension,
     Ident,
     ListNode,
     Literal,
     MapNode,
-    Node,
     Select,
     StructNode,
 )
-from steersman.cel.nodes import Builder
+from steersman.cel.nodes import AstBuilder
 
 MAP_INSERT: Final = "cel.@mapInsert"
 SORT_BY_KEYS: Final = "@sortByAssociatedKeys"
@@ -42,32 +42,34 @@ _IDENTIFIER: Final = "argument is not an identifier"
 _OVERWRITES: Final = "iteration variable overwrites accumulator variable"
 
 Variables = tuple[str, str | None]
-Macro = Callable[[Builder, int, Node | None, tuple[Node, ...]], Node | None]
+Macro = Callable[[AstBuilder, int, AstNode | None, tuple[AstNode, ...]], AstNode | None]
 
 
 class MacroError(Exception):
     """The arguments of a macro are wrong."""
 
-    def __init__(self, node: Node, message: str) -> None:
+    def __init__(self, node: AstNode, message: str) -> None:
         super().__init__(message)
         self.offset = node.offset
         self.message = message
 
 
-def expand(make: Builder, at: int, function: str, target: Node | None, args: tuple[Node, ...]) -> Node | None:
+def expand(
+    make: AstBuilder, at: int, function: str, target: AstNode | None, args: tuple[AstNode, ...]
+) -> AstNode | None:
     """The tree that a call stands for, None if it is an ordinary call."""
     macro = _MACROS.get((function, len(args), target is not None))
     return None if macro is None else macro(make, at, target, args)
 
 
-def _has(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _has(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     tested = args[0]
     if not isinstance(tested, Select) or tested.test_only:
         raise MacroError(tested, "invalid argument to has() macro")
     return make.select(at, tested.operand, tested.field, test_only=True)
 
 
-def _all(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _all(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     return make.fold(
         at,
         _present(target),
@@ -79,7 +81,7 @@ def _all(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) ->
     )
 
 
-def _exists(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _exists(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     return make.fold(
         at,
         _present(target),
@@ -91,7 +93,7 @@ def _exists(make: Builder, at: int, target: Node | None, args: tuple[Node, ...])
     )
 
 
-def _exists_one(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _exists_one(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     counted = make.call(at, ADD, make.accumulator(at), make.literal(at, 1))
     return make.fold(
         at,
@@ -104,34 +106,34 @@ def _exists_one(make: Builder, at: int, target: Node | None, args: tuple[Node, .
     )
 
 
-def _map(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _map(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     variables = _variables(args[:1], _IDENTIFIER)
     return _collected(make, at, _present(target), variables, args[1:-1], make.list(at, args[-1]))
 
 
-def _filter(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _filter(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     variables = _variables(args[:1], _IDENTIFIER)
     return _collected(make, at, _present(target), variables, args[1:], make.list(at, args[0]))
 
 
-def _transform_list(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _transform_list(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     variables = _variables(args[:2], _SIMPLE_NAME)
     return _collected(make, at, _present(target), variables, args[2:-1], make.list(at, args[-1]))
 
 
-def _transform_map(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _transform_map(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     variables = _variables(args[:2], _SIMPLE_NAME)
     step = make.call(at, MAP_INSERT, make.accumulator(at), make.ident(at, variables[0]), args[-1])
     return _inserted(make, at, _present(target), variables, args[2:-1], step)
 
 
-def _transform_map_entry(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _transform_map_entry(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     variables = _variables(args[:2], _SIMPLE_NAME)
     step = make.call(at, MAP_INSERT, make.accumulator(at), args[-1])
     return _inserted(make, at, _present(target), variables, args[2:-1], step)
 
 
-def _bind(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node | None:
+def _bind(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode | None:
     if not isinstance(target, Ident) or target.name != "cel":
         return None
     name, value, result = args
@@ -140,17 +142,17 @@ def _bind(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -
     return _bound(make, at, name.name, value, result)
 
 
-def _optional_map(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _optional_map(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     some = make.call(at, "optional.of", _with_value(make, at, "optMap", _present(target), args))
     return _if_present(make, at, _present(target), some)
 
 
-def _optional_flat_map(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _optional_flat_map(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     some = _with_value(make, at, "optFlatMap", _present(target), args)
     return _if_present(make, at, _present(target), some)
 
 
-def _sort_by(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]) -> Node:
+def _sort_by(make: AstBuilder, at: int, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
     target = _present(target)
     if isinstance(target, Literal | MapNode | StructNode):
         raise MacroError(
@@ -163,19 +165,27 @@ def _sort_by(make: Builder, at: int, target: Node | None, args: tuple[Node, ...]
 
 
 def _collected(
-    make: Builder, at: int, over: Node, variables: Variables, filters: tuple[Node, ...], addition: ListNode
-) -> Node:
+    make: AstBuilder, at: int, over: AstNode, variables: Variables, filters: tuple[AstNode, ...], addition: ListNode
+) -> AstNode:
     step = make.call(at, ADD, make.accumulator(at), addition)
     return _filtered(make, at, over, variables, filters, make.list(at), step)
 
 
-def _inserted(make: Builder, at: int, over: Node, variables: Variables, filters: tuple[Node, ...], step: Node) -> Node:
+def _inserted(
+    make: AstBuilder, at: int, over: AstNode, variables: Variables, filters: tuple[AstNode, ...], step: AstNode
+) -> AstNode:
     return _filtered(make, at, over, variables, filters, make.map(at), step)
 
 
 def _filtered(
-    make: Builder, at: int, over: Node, variables: Variables, filters: tuple[Node, ...], initial: Node, step: Node
-) -> Node:
+    make: AstBuilder,
+    at: int,
+    over: AstNode,
+    variables: Variables,
+    filters: tuple[AstNode, ...],
+    initial: AstNode,
+    step: AstNode,
+) -> AstNode:
     """A fold that takes the step where the filter, if there is one, holds."""
     for condition in filters:
         step = make.call(at, CONDITIONAL, condition, step, make.accumulator(at))
@@ -190,7 +200,7 @@ def _filtered(
     )
 
 
-def _bound(make: Builder, at: int, name: str, value: Node, result: Node) -> Node:
+def _bound(make: AstBuilder, at: int, name: str, value: AstNode, result: AstNode) -> AstNode:
     """A local variable: a fold over nothing whose accumulator is the variable."""
     return make.fold(
         at,
@@ -204,19 +214,19 @@ def _bound(make: Builder, at: int, name: str, value: Node, result: Node) -> Node
     )
 
 
-def _with_value(make: Builder, at: int, macro: str, target: Node, args: tuple[Node, ...]) -> Node:
+def _with_value(make: AstBuilder, at: int, macro: str, target: AstNode, args: tuple[AstNode, ...]) -> AstNode:
     name, result = args
     if not isinstance(name, Ident):
         raise MacroError(name, f"{macro}() variable name must be a simple identifier")
     return _bound(make, at, name.name, make.member_call(at, "value", make.copy(target)), result)
 
 
-def _if_present(make: Builder, at: int, target: Node, some: Node) -> Node:
+def _if_present(make: AstBuilder, at: int, target: AstNode, some: AstNode) -> AstNode:
     none = make.call(at, "optional.none")
     return make.call(at, CONDITIONAL, make.member_call(at, "hasValue", target), some, none)
 
 
-def _variables(names: tuple[Node, ...], complaint: str) -> Variables:
+def _variables(names: tuple[AstNode, ...], complaint: str) -> Variables:
     """The iteration variables that the first arguments of a macro name."""
     first = _name(names[0], complaint)
     if len(names) == 1:
@@ -230,18 +240,18 @@ def _variables(names: tuple[Node, ...], complaint: str) -> Variables:
     return first, second
 
 
-def _name(node: Node, complaint: str) -> str:
+def _name(node: AstNode, complaint: str) -> str:
     if not isinstance(node, Ident):
         raise MacroError(node, complaint)
     return node.name
 
 
-def _reject_accumulator(name: str, node: Node) -> None:
+def _reject_accumulator(name: str, node: AstNode) -> None:
     if name in (ACCUMULATOR, _OLD_ACCUMULATOR):
         raise MacroError(node, _OVERWRITES)
 
 
-def _present(target: Node | None) -> Node:
+def _present(target: AstNode | None) -> AstNode:
     assert target is not None  # macros of values are only looked up with a target
     return target
 

@@ -40,7 +40,7 @@ class EvaluationTimeout(Aborted):
 
 
 class Meter:
-    """Of one evaluation. `clock` gives seconds; without one time does not matter."""
+    """Counts what one evaluation takes. `clock` gives seconds; without one time does not matter."""
 
     __slots__ = ("_clock", "_deadline", "_next_check", "_seconds", "work")
 

@@ -9,14 +9,14 @@ from typing import Final
 
 from steersman.cel.ast import (
     ACCUMULATOR,
+    AstNode,
     Call,
     Comprehension,
-    Entry,
     Ident,
     ListNode,
     Literal,
+    MapEntry,
     MapNode,
-    Node,
     Select,
     StructNode,
 )
@@ -30,7 +30,7 @@ class ExpressionTooLarge(Exception):
     """More nodes than an expression may have once its macros are expanded."""
 
 
-class Builder:
+class AstBuilder:
     """Makes nodes; `at` is the offset that the next ones point to."""
 
     def __init__(self) -> None:
@@ -52,31 +52,31 @@ class Builder:
         """A name."""
         return Ident(self.next_id(), at, name)
 
-    def select(self, at: int, operand: Node, field: str, *, test_only: bool = False) -> Select:
+    def select(self, at: int, operand: AstNode, field: str, *, test_only: bool = False) -> Select:
         """A field, or whether there is one."""
         return Select(self.next_id(), at, operand, field, test_only)
 
-    def call(self, at: int, function: str, *args: Node) -> Call:
+    def call(self, at: int, function: str, *args: AstNode) -> Call:
         """A function or operator."""
         return Call(self.next_id(), at, function, None, args)
 
-    def member_call(self, at: int, function: str, target: Node, *args: Node) -> Call:
+    def member_call(self, at: int, function: str, target: AstNode, *args: AstNode) -> Call:
         """A function of a value."""
         return Call(self.next_id(), at, function, target, args)
 
-    def list(self, at: int, *elements: Node, optionals: Iterable[int] = ()) -> ListNode:
+    def list(self, at: int, *elements: AstNode, optionals: Iterable[int] = ()) -> ListNode:
         """A list."""
         return ListNode(self.next_id(), at, elements, frozenset(optionals))
 
-    def map(self, at: int, *entries: Entry) -> MapNode:
+    def map(self, at: int, *entries: MapEntry) -> MapNode:
         """A map."""
         return MapNode(self.next_id(), at, entries)
 
-    def entry(self, at: int, key: Node, value: Node, *, optional: bool) -> Entry:
+    def entry(self, at: int, key: AstNode, value: AstNode, *, optional: bool) -> MapEntry:
         """One entry of a map."""
-        return Entry(self.next_id(), at, key, value, optional)
+        return MapEntry(self.next_id(), at, key, value, optional)
 
-    def struct(self, at: int, name: str, *values: Node) -> StructNode:
+    def struct(self, at: int, name: str, *values: AstNode) -> StructNode:
         """A message."""
         return StructNode(self.next_id(), at, name, values)
 
@@ -87,21 +87,21 @@ class Builder:
     def fold(
         self,
         at: int,
-        over: Node,
+        over: AstNode,
         variables: tuple[str, str | None],
         *,
-        initial: Node,
-        condition: Node,
-        step: Node,
-        result: Node,
+        initial: AstNode,
+        condition: AstNode,
+        step: AstNode,
+        result: AstNode,
         accumulator: str = ACCUMULATOR,
     ) -> Comprehension:
         """A comprehension."""
         first, second = variables
         return Comprehension(self.next_id(), at, over, first, second, accumulator, initial, condition, step, result)
 
-    def copy(self, node: Node) -> Node:
-        """The same tree with new ids."""
+    def copy(self, node: AstNode) -> AstNode:
+        """A copy of the tree with new ids."""
         match node:
             case Literal():
                 return self.literal(node.offset, node.value)
@@ -122,10 +122,10 @@ class Builder:
                 return self._copy_fold(node)
         raise AssertionError(f"no such node: {node}")
 
-    def _copies(self, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    def _copies(self, nodes: tuple[AstNode, ...]) -> tuple[AstNode, ...]:
         return tuple(self.copy(node) for node in nodes)
 
-    def _copy_entry(self, entry: Entry) -> Entry:
+    def _copy_entry(self, entry: MapEntry) -> MapEntry:
         return self.entry(entry.offset, self.copy(entry.key), self.copy(entry.value), optional=entry.optional)
 
     def _copy_fold(self, node: Comprehension) -> Comprehension:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple, NoReturn
 
 from steersman.cel import ast
-from steersman.cel.ast import Node
+from steersman.cel.ast import AstNode
 from steersman.cel.errors import Issue
 from steersman.cel.lexer import Token, TokenKind, tokens
 from steersman.cel.literals import (
@@ -23,7 +23,7 @@ from steersman.cel.literals import (
     uint_value,
 )
 from steersman.cel.macros import MacroError, expand
-from steersman.cel.nodes import Builder
+from steersman.cel.nodes import AstBuilder
 from steersman.cel.token_stream import CONSTANTS, ParsingStopped, TokenStream
 from steersman.cel.values import Value
 
@@ -65,7 +65,7 @@ _LITERALS: Final[dict[TokenKind, Callable[[str], Value]]] = {
 class Parsed(NamedTuple):
     """What became of an expression: a tree, or issues."""
 
-    root: Node | None
+    root: AstNode | None
     issues: list[Issue]
 
 
@@ -76,7 +76,7 @@ def parse(source: str) -> Parsed:
         return Parsed(None, [Issue(-1, message)])
     found, issues = tokens(source)
     parser = _Parser(TokenStream(source, found, issues))
-    root: Node | None = None
+    root: AstNode | None = None
     with contextlib.suppress(ParsingStopped):
         root = parser.start()
     return Parsed(None if issues else root, issues)
@@ -85,11 +85,11 @@ def parse(source: str) -> Parsed:
 class _Parser:
     def __init__(self, stream: TokenStream) -> None:
         self._tokens = stream
-        self._make = Builder()
+        self._make = AstBuilder()
         #: How deep expressions are nested around the current token.
         self._depth = 0
 
-    def start(self) -> Node:
+    def start(self) -> AstNode:
         root = self._expression()
         self._tokens.expect_end()
         return root
@@ -98,7 +98,7 @@ class _Parser:
         self._tokens.report(-1, message)
         raise ParsingStopped
 
-    def _expression(self, *also_expected: str) -> Node:
+    def _expression(self, *also_expected: str) -> AstNode:
         self._tokens.require_start(*also_expected)
         self._depth += 1
         if self._depth > DEEPEST_NESTING:
@@ -114,7 +114,7 @@ class _Parser:
         self._depth -= 1
         return condition
 
-    def _operation(self, lowest: int) -> Node:
+    def _operation(self, lowest: int) -> AstNode:
         """Operators of at least the given precedence; all of them group to the left."""
         left = self._unary()
         length = 0
@@ -134,14 +134,14 @@ class _Parser:
             return 0
         return _PRECEDENCE.get(self._tokens.current.text, 0)
 
-    def _joined(self, operator: Token, left: Node, right: Node, *, grow: bool) -> Node:
+    def _joined(self, operator: Token, left: AstNode, right: AstNode, *, grow: bool) -> AstNode:
         """One operation; a chain of `&&` or `||` is one call with many arguments."""
         function = _OPERATORS[operator.text]
         if grow and function in (ast.AND, ast.OR) and isinstance(left, ast.Call) and left.function == function:
             return self._make.call(operator.offset, function, *left.args, right)
         return self._make.call(operator.offset, function, left, right)
 
-    def _unary(self) -> Node:
+    def _unary(self) -> AstNode:
         if self._tokens.at("-") and self._tokens.ahead(1).kind in (TokenKind.INT, TokenKind.DOUBLE):
             return self._member()
         if not self._tokens.at("!", "-"):
@@ -157,7 +157,7 @@ class _Parser:
         function = ast.NOT if first.text == "!" else ast.NEGATE
         return self._make.call(first.offset, function, operand)
 
-    def _member(self) -> Node:
+    def _member(self) -> AstNode:
         operand = self._primary()
         length = 0
         while True:
@@ -171,7 +171,7 @@ class _Parser:
             if length >= DEEPEST_NESTING:
                 self._too_deep(_CHAIN_TOO_LONG)
 
-    def _selection(self, operand: Node, dot: Token) -> Node:
+    def _selection(self, operand: AstNode, dot: Token) -> AstNode:
         optional = self._tokens.accept("?") is not None
         name = self._field_name(dot)
         if optional:
@@ -190,14 +190,14 @@ class _Parser:
             self._tokens.no_alternative(dot)
         return self._tokens.take()
 
-    def _index(self, operand: Node, bracket: Token) -> Node:
+    def _index(self, operand: AstNode, bracket: Token) -> AstNode:
         optional = self._tokens.accept("?") is not None
         index = self._expression(*(() if optional else ("?",)))
         self._tokens.expect("]")
         function = ast.OPTIONAL_INDEX if optional else ast.INDEX
         return self._make.call(bracket.offset, function, operand, index)
 
-    def _arguments(self) -> tuple[Node, ...]:
+    def _arguments(self) -> tuple[AstNode, ...]:
         """What follows an opening parenthesis, up to the closing one."""
         if self._tokens.accept(")"):
             return ()
@@ -207,7 +207,7 @@ class _Parser:
         self._tokens.expect(")")
         return tuple(arguments)
 
-    def _called(self, opening: Token, function: str, target: Node | None, args: tuple[Node, ...]) -> Node:
+    def _called(self, opening: Token, function: str, target: AstNode | None, args: tuple[AstNode, ...]) -> AstNode:
         try:
             expanded = expand(self._make, opening.offset, function, target, args)
         except MacroError as error:
@@ -219,7 +219,7 @@ class _Parser:
             return self._make.call(opening.offset, function, *args)
         return self._make.member_call(opening.offset, function, target, *args)
 
-    def _primary(self) -> Node:
+    def _primary(self) -> AstNode:
         token = self._tokens.take()
         if token.kind in _LITERALS:
             return self._literal(token, token.text)
@@ -241,7 +241,7 @@ class _Parser:
                 return self._literal(token, "-" + number.text, number.kind)
         return self._make.literal(token.offset, CONSTANTS[token.text])
 
-    def _literal(self, token: Token, text: str, kind: TokenKind | None = None) -> Node:
+    def _literal(self, token: Token, text: str, kind: TokenKind | None = None) -> AstNode:
         value: Value = None
         try:
             value = _LITERALS[kind or token.kind](text)
@@ -249,12 +249,12 @@ class _Parser:
             self._tokens.report(token.offset, str(error))
         return self._make.literal(token.offset, value)
 
-    def _absolute_name(self, dot: Token) -> Node:
+    def _absolute_name(self, dot: Token) -> AstNode:
         if self._tokens.current.kind is not TokenKind.IDENT:
             self._tokens.no_alternative(dot)
         return self._name(self._tokens.take(), ".")
 
-    def _name(self, token: Token, prefix: str) -> Node:
+    def _name(self, token: Token, prefix: str) -> AstNode:
         struct = self._struct(token, prefix)
         if struct is not None:
             return struct
@@ -265,7 +265,7 @@ class _Parser:
             return self._called(opening, prefix + token.text, None, self._arguments())
         return self._make.ident(token.offset, prefix + token.text)
 
-    def _struct(self, token: Token, prefix: str) -> Node | None:
+    def _struct(self, token: Token, prefix: str) -> AstNode | None:
         """`a.b.Name{field: value}`, if that is what follows."""
         length = 0
         while self._tokens.ahead(length).text == "." and self._tokens.ahead(length + 1).kind is TokenKind.IDENT:
@@ -277,8 +277,8 @@ class _Parser:
         self._tokens.take(length + 1)
         return self._make.struct(opening.offset, name, *self._fields(opening))
 
-    def _fields(self, opening: Token) -> Iterable[Node]:
-        values: list[Node] = []
+    def _fields(self, opening: Token) -> Iterable[AstNode]:
+        values: list[AstNode] = []
         while not self._ends_with("}", values):
             self._tokens.accept("?")
             self._field_name(opening)
@@ -287,8 +287,8 @@ class _Parser:
             self._tokens.require_separator("}")
         return values
 
-    def _list(self, opening: Token) -> Node:
-        elements: list[Node] = []
+    def _list(self, opening: Token) -> AstNode:
+        elements: list[AstNode] = []
         optionals: list[int] = []
         while not self._ends_with("]", elements):
             if self._tokens.accept("?"):
@@ -297,8 +297,8 @@ class _Parser:
             self._tokens.require_separator("]")
         return self._make.list(opening.offset, *elements, optionals=optionals)
 
-    def _map(self, opening: Token) -> Node:
-        entries: list[ast.Entry] = []
+    def _map(self, opening: Token) -> AstNode:
+        entries: list[ast.MapEntry] = []
         while not self._ends_with("}", entries):
             optional = self._tokens.accept("?") is not None
             key = self._expression(*(() if entries else ("}", ",", "?")))
@@ -308,7 +308,7 @@ class _Parser:
             self._tokens.require_separator("}")
         return self._make.map(opening.offset, *entries)
 
-    def _ends_with(self, closing: str, elements: Sequence[Node]) -> bool:
+    def _ends_with(self, closing: str, elements: Sequence[AstNode]) -> bool:
         """Take the comma between elements; whether the closing bracket follows, which may stand behind a comma."""
         if self._tokens.accept(",") and (not elements or not self._continues()):
             self._tokens.expect(closing)

@@ -9,17 +9,17 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 from steersman.cel import ast, attributes, calls, folds
-from steersman.cel.ast import Call, Comprehension, Entry, Ident, ListNode, Literal, MapNode, Node, Select
+from steersman.cel.ast import AstNode, Call, Comprehension, Ident, ListNode, Literal, MapEntry, MapNode, Select
 from steersman.cel.attributes import Qualifier
-from steersman.cel.checker import Checked
+from steersman.cel.checker import CheckedAst
 from steersman.cel.cost import LIST, LOOKUP, MAP
 from steersman.cel.environment import DEVICE, FUNCTIONS, TYPES
 from steersman.cel.errors import Aborted, CelError
-from steersman.cel.frame import Evaluator, Frame, Plan, PlanError, charge, computed, constant, constant_value
+from steersman.cel.frame import EvaluationPlan, Evaluator, Frame, PlanError, charge, computed, constant, constant_value
 from steersman.cel.library import regexes
 from steersman.cel.library.optionals import OR, OR_VALUE
 from steersman.cel.regex import compile_pattern
-from steersman.cel.types import Kind
+from steersman.cel.types import TypeKind
 from steersman.cel.value_text import shown
 from steersman.cel.values import Optional, TypeValue, Uint, Value, to_key
 
@@ -39,7 +39,7 @@ class Program(NamedTuple):
     variables: int
 
 
-def plan(checked: Checked) -> Program:
+def plan(checked: CheckedAst) -> Program:
     """The closures of a tree that has no issues; raises `PlanError` if a constant cannot be computed."""
     planner = _Planner(checked)
     evaluate = planner.plan(checked.root).evaluate
@@ -47,13 +47,13 @@ def plan(checked: Checked) -> Program:
 
 
 class _Planner:
-    def __init__(self, checked: Checked) -> None:
+    def __init__(self, checked: CheckedAst) -> None:
         self._checked = checked
         #: Plans of local variables, the innermost scope last.
-        self._scopes: list[dict[str, Plan]] = []
+        self._scopes: list[dict[str, EvaluationPlan]] = []
         self.variables = 0
 
-    def plan(self, node: Node) -> Plan:
+    def plan(self, node: AstNode) -> EvaluationPlan:
         match node:
             case Literal():
                 return constant(node.value)
@@ -71,9 +71,9 @@ class _Planner:
                 return self._comprehension(node)
         raise AssertionError(f"the checker rejects {node}")
 
-    def _name(self, node: Node) -> Plan:
+    def _name(self, node: AstNode) -> EvaluationPlan:
         name = self._checked.names[node.id]
-        if self._checked.types[node.id].kind is Kind.TYPE:
+        if self._checked.types[node.id].kind is TypeKind.TYPE:
             if name not in TYPES:
                 raise PlanError(f"reference to undefined type: {name}")
             return constant(TypeValue(TYPES[name].name))
@@ -87,7 +87,7 @@ class _Planner:
         self.variables += 1
         return self.variables - 1
 
-    def _selection(self, node: Node) -> Plan:
+    def _selection(self, node: AstNode) -> EvaluationPlan:
         """A chain of fields and indices, from what it is selected from."""
         field: str | None = None
         if isinstance(node, Select) and node.test_only:
@@ -104,7 +104,7 @@ class _Planner:
             return attributes.conditional_chain(base, qualifiers)
         return attributes.chain(base, qualifiers)
 
-    def _step(self, node: Node) -> tuple[Node, Qualifier] | None:
+    def _step(self, node: AstNode) -> tuple[AstNode, Qualifier] | None:
         """What a node is selected from and how; None if it is no selection."""
         if isinstance(node, Select) and not node.test_only and node.id not in self._checked.names:
             return node.operand, Qualifier(constant(node.field))
@@ -116,7 +116,7 @@ class _Planner:
             return operand, Qualifier(key, optional=node.function != ast.INDEX)
         return None
 
-    def _call(self, node: Call) -> Plan:
+    def _call(self, node: Call) -> EvaluationPlan:
         if node.function in (ast.INDEX, ast.OPTIONAL_INDEX, ast.OPTIONAL_SELECT):
             return self._selection(node)
         name, overloads = self._checked.calls[node.id]
@@ -135,7 +135,7 @@ class _Planner:
             return _folded(planned)
         return planned
 
-    def _special_call(self, name: str, overloads: tuple[str, ...], args: list[Plan]) -> Plan | None:
+    def _special_call(self, name: str, overloads: tuple[str, ...], args: list[EvaluationPlan]) -> EvaluationPlan | None:
         """Operators that do not evaluate all of their operands, or not always."""
         match name:
             case ast.AND:
@@ -158,7 +158,7 @@ class _Planner:
                 return calls.optional_or_value(*args)
         return None
 
-    def _list(self, node: ListNode) -> Plan:
+    def _list(self, node: ListNode) -> EvaluationPlan:
         elements = [self.plan(element) for element in node.elements]
         evaluators = [element.evaluate for element in elements]
         optionals = node.optionals
@@ -177,7 +177,7 @@ class _Planner:
 
         return _built(build, LIST, elements)
 
-    def _map(self, node: MapNode) -> Plan:
+    def _map(self, node: MapNode) -> EvaluationPlan:
         parts = [self.plan(part) for entry in node.entries for part in (entry.key, entry.value)]
         entries = [(parts[2 * at].evaluate, parts[2 * at + 1].evaluate, entry) for at, entry in enumerate(node.entries)]
 
@@ -189,7 +189,7 @@ class _Planner:
 
         return _built(build, MAP, parts)
 
-    def _comprehension(self, node: Comprehension) -> Plan:
+    def _comprehension(self, node: Comprehension) -> EvaluationPlan:
         initial = self.plan(node.initial)
         over = self.plan(node.range)
         slots = folds.Slots(self._slot(), self._slot() if node.second_variable else None, self._slot())
@@ -204,7 +204,7 @@ class _Planner:
         return folds.fold(folds.Parts(over, condition, step, result), slots)
 
 
-def _built(build: Evaluator, cost: int, parts: list[Plan]) -> Plan:
+def _built(build: Evaluator, cost: int, parts: list[EvaluationPlan]) -> EvaluationPlan:
     """A list or map: made once if all of its parts are constants."""
     if all(part.is_constant for part in parts):
         return _folded(computed(build))
@@ -223,7 +223,7 @@ def _built(build: Evaluator, cost: int, parts: list[Plan]) -> Plan:
     return computed(evaluate)
 
 
-def _set_entry(built: dict[Value, Value], key: Value, value: Value, entry: Entry) -> None:
+def _set_entry(built: dict[Value, Value], key: Value, value: Value, entry: MapEntry) -> None:
     if not entry.optional:
         built[to_key(key)] = value
     elif not isinstance(value, Optional):
@@ -235,7 +235,7 @@ def _set_entry(built: dict[Value, Value], key: Value, value: Value, entry: Entry
         built.pop(to_key(key), None)
 
 
-def _folded(planned: Plan) -> Plan:
+def _folded(planned: EvaluationPlan) -> EvaluationPlan:
     """The value of something that depends on constants only."""
     try:
         return constant(planned.evaluate(Frame(None, 0)))
@@ -250,7 +250,7 @@ def _check_key(key: Value) -> None:
         raise PlanError(str(error)) from None
 
 
-def _is_constant_pattern(pattern: Plan) -> bool:
+def _is_constant_pattern(pattern: EvaluationPlan) -> bool:
     """Whether the pattern is known beforehand, in which case it must be valid."""
     text = constant_value(pattern) if pattern.is_constant else None
     if not isinstance(text, str):
@@ -262,7 +262,7 @@ def _is_constant_pattern(pattern: Plan) -> bool:
     return True
 
 
-def _constant_membership(sought: Plan, members: Plan) -> Plan | None:
+def _constant_membership(sought: EvaluationPlan, members: EvaluationPlan) -> EvaluationPlan | None:
     """`in` for a list of constants that a set can hold; None if it cannot."""
     elements = constant_value(members)
     assert isinstance(elements, list)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 
-class Kind(enum.Enum):
+class TypeKind(enum.Enum):
     """What a type is; types of one kind differ by name and parameters."""
 
     ANY = enum.auto()
@@ -35,84 +35,85 @@ class Kind(enum.Enum):
 class Type:
     """A type: `list(int)` is kind LIST, name "list", params (INT,)."""
 
-    kind: Kind
+    kind: TypeKind
     #: The name of the type at run time, without parameters.
     name: str
     params: tuple[Type, ...] = ()
 
     def __str__(self) -> str:
-        """As upstream prints a type outside the checker, with the full names of well-known types."""
-        if self.kind is Kind.TYPE_PARAM:
+        """The type as upstream prints it outside the checker, with the full names of well-known types."""
+        if self.kind is TypeKind.TYPE_PARAM:
             return f"<{self.name}>"
         return f"{self.name}({', '.join(map(str, self.params))})" if self.params else self.name
 
 
-ANY: Final = Type(Kind.ANY, "google.protobuf.Any")
-BOOL: Final = Type(Kind.BOOL, "bool")
-BYTES: Final = Type(Kind.BYTES, "bytes")
-DOUBLE: Final = Type(Kind.DOUBLE, "double")
-DURATION: Final = Type(Kind.DURATION, "google.protobuf.Duration")
-DYN: Final = Type(Kind.DYN, "dyn")
-ERROR: Final = Type(Kind.ERROR, "error")
-INT: Final = Type(Kind.INT, "int")
-NULL: Final = Type(Kind.NULL, "null_type")
-STRING: Final = Type(Kind.STRING, "string")
-TIMESTAMP: Final = Type(Kind.TIMESTAMP, "google.protobuf.Timestamp")
-TYPE: Final = Type(Kind.TYPE, "type")
-UINT: Final = Type(Kind.UINT, "uint")
+ANY: Final = Type(TypeKind.ANY, "google.protobuf.Any")
+BOOL: Final = Type(TypeKind.BOOL, "bool")
+BYTES: Final = Type(TypeKind.BYTES, "bytes")
+DOUBLE: Final = Type(TypeKind.DOUBLE, "double")
+DURATION: Final = Type(TypeKind.DURATION, "google.protobuf.Duration")
+DYN: Final = Type(TypeKind.DYN, "dyn")
+ERROR: Final = Type(TypeKind.ERROR, "error")
+INT: Final = Type(TypeKind.INT, "int")
+NULL: Final = Type(TypeKind.NULL, "null_type")
+STRING: Final = Type(TypeKind.STRING, "string")
+TIMESTAMP: Final = Type(TypeKind.TIMESTAMP, "google.protobuf.Timestamp")
+TYPE: Final = Type(TypeKind.TYPE, "type")
+UINT: Final = Type(TypeKind.UINT, "uint")
 
-CIDR: Final = Type(Kind.OPAQUE, "net.CIDR")
-FORMAT: Final = Type(Kind.STRUCT, "kubernetes.NamedFormat")
-IP: Final = Type(Kind.OPAQUE, "net.IP")
-QUANTITY: Final = Type(Kind.STRUCT, "kubernetes.Quantity")
-SEMVER: Final = Type(Kind.STRUCT, "kubernetes.Semver")
-URL: Final = Type(Kind.STRUCT, "kubernetes.URL")
+CIDR: Final = Type(TypeKind.OPAQUE, "net.CIDR")
+FORMAT: Final = Type(TypeKind.STRUCT, "kubernetes.NamedFormat")
+IP: Final = Type(TypeKind.OPAQUE, "net.IP")
+QUANTITY: Final = Type(TypeKind.STRUCT, "kubernetes.Quantity")
+SEMVER: Final = Type(TypeKind.STRUCT, "kubernetes.Semver")
+URL: Final = Type(TypeKind.STRUCT, "kubernetes.URL")
 
 OPTIONAL_NAME: Final = "optional_type"
 
 _SHORT_NAMES: Final = {
-    Kind.ANY: "any", Kind.DURATION: "duration", Kind.ERROR: "!error!", Kind.NULL: "null", Kind.TIMESTAMP: "timestamp",
+    TypeKind.ANY: "any", TypeKind.DURATION: "duration", TypeKind.ERROR: "!error!", TypeKind.NULL: "null",
+    TypeKind.TIMESTAMP: "timestamp",
 }  # fmt: skip
 
 
 def list_of(element: Type) -> Type:
     """`list(element)`."""
-    return Type(Kind.LIST, "list", (element,))
+    return Type(TypeKind.LIST, "list", (element,))
 
 
 def map_of(key: Type, value: Type) -> Type:
     """`map(key, value)`."""
-    return Type(Kind.MAP, "map", (key, value))
+    return Type(TypeKind.MAP, "map", (key, value))
 
 
 def optional_of(value: Type) -> Type:
     """`optional_type(value)`."""
-    return Type(Kind.OPAQUE, OPTIONAL_NAME, (value,))
+    return Type(TypeKind.OPAQUE, OPTIONAL_NAME, (value,))
 
 
 def type_of(instance: Type) -> Type:
     """`type(instance)`, the type of a type."""
-    return Type(Kind.TYPE, "type", (instance,))
+    return Type(TypeKind.TYPE, "type", (instance,))
 
 
 def type_param(name: str) -> Type:
     """A type variable."""
-    return Type(Kind.TYPE_PARAM, name)
+    return Type(TypeKind.TYPE_PARAM, name)
 
 
 def is_dyn(type_: Type) -> bool:
     """Whether values of the type are only known at run time."""
-    return type_.kind is Kind.DYN or type_.kind is Kind.ANY
+    return type_.kind is TypeKind.DYN or type_.kind is TypeKind.ANY
 
 
 def is_dyn_or_error(type_: Type) -> bool:
     """Whether the checker lets the type pass for any other."""
-    return is_dyn(type_) or type_.kind is Kind.ERROR
+    return is_dyn(type_) or type_.kind is TypeKind.ERROR
 
 
 def unwrap_optional(type_: Type) -> tuple[Type, bool]:
     """What an optional may hold, and whether the type was an optional at all."""
-    if type_.kind is Kind.OPAQUE and type_.name == OPTIONAL_NAME:
+    if type_.kind is TypeKind.OPAQUE and type_.name == OPTIONAL_NAME:
         return type_.params[0], True
     return type_, False
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from steersman.cel.types import DYN, Kind, Type, is_dyn, is_dyn_or_error
+from steersman.cel.types import DYN, Type, TypeKind, is_dyn, is_dyn_or_error
 
 Substitution = dict[str, Type]
 
-_NULLABLE: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.ANY, Kind.DURATION, Kind.TIMESTAMP})
-_PARAMETRIC: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
-_CONTAINING: Final = _PARAMETRIC | {Kind.TYPE}
+_NULLABLE: Final = frozenset({TypeKind.OPAQUE, TypeKind.STRUCT, TypeKind.ANY, TypeKind.DURATION, TypeKind.TIMESTAMP})
+_PARAMETRIC: Final = frozenset({TypeKind.OPAQUE, TypeKind.LIST, TypeKind.MAP})
+_CONTAINING: Final = _PARAMETRIC | {TypeKind.TYPE}
 
 
 def assignable(known: Substitution, left: Sequence[Type], right: Sequence[Type]) -> bool:
@@ -30,7 +30,7 @@ def assignable(known: Substitution, left: Sequence[Type], right: Sequence[Type])
 
 def is_ground(type_: Type) -> bool:
     """Whether there are no type variables in it."""
-    return type_.kind is not Kind.TYPE_PARAM and all(map(is_ground, type_.params))
+    return type_.kind is not TypeKind.TYPE_PARAM and all(map(is_ground, type_.params))
 
 
 class _Trial:
@@ -56,7 +56,7 @@ def most_general(left: Type, right: Type) -> Type:
 
 def substitute(known: Substitution, type_: Type, *, free_to_dyn: bool) -> Type:
     """The type with its variables replaced; free ones become `dyn` if asked for."""
-    if type_.kind is Kind.TYPE_PARAM:
+    if type_.kind is TypeKind.TYPE_PARAM:
         if type_.name in known:
             return substitute(known, known[type_.name], free_to_dyn=free_to_dyn)
         return DYN if free_to_dyn else type_
@@ -71,21 +71,21 @@ def _all_fit(known: _Trial, left: Sequence[Type], right: Sequence[Type]) -> bool
 
 
 def _fits(known: _Trial, left: Type, right: Type) -> bool:
-    if right.kind is Kind.TYPE_PARAM:
+    if right.kind is TypeKind.TYPE_PARAM:
         valid, bound = _bind(known, left, right)
         if valid or bound:
             return valid
-    if left.kind is Kind.TYPE_PARAM:
+    if left.kind is TypeKind.TYPE_PARAM:
         return _bind(known, right, left)[0]
     if is_dyn_or_error(left) or is_dyn_or_error(right):
         return True
-    if left.kind is Kind.NULL or right.kind is Kind.NULL:
-        other = right if left.kind is Kind.NULL else left
-        return other.kind in _NULLABLE or other.kind is Kind.NULL
+    if left.kind is TypeKind.NULL or right.kind is TypeKind.NULL:
+        other = right if left.kind is TypeKind.NULL else left
+        return other.kind in _NULLABLE or other.kind is TypeKind.NULL
     if left.kind in _PARAMETRIC:
         return left.kind is right.kind and left.name == right.name and _all_fit(known, left.params, right.params)
-    if left.kind is Kind.TYPE:
-        return right.kind is Kind.TYPE
+    if left.kind is TypeKind.TYPE:
+        return right.kind is TypeKind.TYPE
     return left == right
 
 
@@ -110,21 +110,21 @@ def _bind(known: _Trial, type_: Type, variable: Type) -> tuple[bool, bool]:
 
 
 def _is_as_general(left: Type, right: Type) -> bool:
-    if is_dyn(left) or left.kind is Kind.TYPE_PARAM:
+    if is_dyn(left) or left.kind is TypeKind.TYPE_PARAM:
         return True
-    if is_dyn(right) or right.kind is Kind.TYPE_PARAM or left.kind is not right.kind:
+    if is_dyn(right) or right.kind is TypeKind.TYPE_PARAM or left.kind is not right.kind:
         return False
     if left.kind in _PARAMETRIC:
         if left.name != right.name or len(left.params) != len(right.params):
             return False
         return all(_is_as_general(one, other) for one, other in zip(left.params, right.params, strict=True))
-    return left.kind is Kind.TYPE or left == right
+    return left.kind is TypeKind.TYPE or left == right
 
 
 def _does_not_occur(known: _Trial, variable: Type, within: Type) -> bool:
     if variable == within:
         return False
-    if within.kind is Kind.TYPE_PARAM:
+    if within.kind is TypeKind.TYPE_PARAM:
         bound = known.get(within.name)
         return bound is None or _does_not_occur(known, variable, bound)
     if within.kind in _CONTAINING:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from steersman.cel.ast import Call, ListNode, Literal, MapNode, Node, children, descendants
-from steersman.cel.checker import Checked
+from steersman.cel.ast import AstNode, Call, ListNode, Literal, MapNode, children, descendants
+from steersman.cel.checker import CheckedAst
 from steersman.cel.conversions import to_duration, to_timestamp
 from steersman.cel.errors import CelError, Issue
 from steersman.cel.library.templates import Clause, clauses
@@ -21,7 +21,7 @@ from steersman.cel.types import DYN, Type, shown
 _FORMAT: Final = "format"
 
 
-def validate(checked: Checked) -> list[Issue]:
+def validate(checked: CheckedAst) -> list[Issue]:
     """The issues of a tree that the checker had none with."""
     return [
         *_invalid_literals(checked),
@@ -30,7 +30,7 @@ def validate(checked: Checked) -> list[Issue]:
     ]
 
 
-def _invalid_literals(checked: Checked) -> Iterator[Issue]:
+def _invalid_literals(checked: CheckedAst) -> Iterator[Issue]:
     for node in descendants(checked.root):
         if not isinstance(node, Call) or node.function not in ("duration", "timestamp", "matches") or not node.args:
             continue
@@ -52,7 +52,7 @@ def _is_valid(function: str, argument: Literal) -> bool:
     return True
 
 
-def _mixed_literals(checked: Checked, node: Node) -> Iterator[Issue]:
+def _mixed_literals(checked: CheckedAst, node: AstNode) -> Iterator[Issue]:
     """Elements whose type is not exactly that of the first; templates may have arguments of any type."""
     if isinstance(node, Call) and node.function == _FORMAT:
         return
@@ -71,12 +71,12 @@ def _mixed_literals(checked: Checked, node: Node) -> Iterator[Issue]:
         yield from _mixed_literals(checked, child)
 
 
-def _element_type(checked: Checked, node: Node, *, optional: bool) -> Type:
+def _element_type(checked: CheckedAst, node: AstNode, *, optional: bool) -> Type:
     type_ = checked.types[node.id]
     return type_.params[0] if optional and type_.params else type_
 
 
-def _mismatches(elements: list[tuple[Node, Type]], *, first_only: bool = False) -> Iterator[Issue]:
+def _mismatches(elements: list[tuple[AstNode, Type]], *, first_only: bool = False) -> Iterator[Issue]:
     for node, type_ in elements[1:]:
         if type_ != elements[0][1]:
             yield Issue(node.offset, f"expected type '{shown(elements[0][1])}' but found '{shown(type_)}'")
@@ -84,7 +84,7 @@ def _mismatches(elements: list[tuple[Node, Type]], *, first_only: bool = False) 
                 return
 
 
-def _wrong_templates(checked: Checked) -> Iterator[Issue]:
+def _wrong_templates(checked: CheckedAst) -> Iterator[Issue]:
     for node in descendants(checked.root):
         if not isinstance(node, Call) or node.function != _FORMAT or not isinstance(node.target, Literal):
             continue
@@ -93,7 +93,7 @@ def _wrong_templates(checked: Checked) -> Iterator[Issue]:
             yield from _template_issues(checked, node, node.target.value, arguments.elements)
 
 
-def _template_issues(checked: Checked, node: Call, template: str, args: tuple[Node, ...]) -> Iterator[Issue]:
+def _template_issues(checked: CheckedAst, node: Call, template: str, args: tuple[AstNode, ...]) -> Iterator[Issue]:
     used = 0
     try:
         for piece in clauses(template, len(args)):
@@ -113,7 +113,7 @@ def _template_issues(checked: Checked, node: Call, template: str, args: tuple[No
         yield Issue(node.offset, message)
 
 
-def _unsuitable(checked: Checked, clause: Clause, arg: Node) -> Node | None:
+def _unsuitable(checked: CheckedAst, clause: Clause, arg: AstNode) -> AstNode | None:
     """The argument, or the element inside it, that the clause does not take."""
     type_ = checked.types[arg.id]
     if type_ != DYN and type_.kind not in clause.kinds:

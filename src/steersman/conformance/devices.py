@@ -13,7 +13,7 @@ from steersman import api
 from steersman.conformance.setting import Setting
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
-from steersman.plugins.dynamic_resources import STATE_KEY, CycleClaims, DynamicResources, ledger_of
+from steersman.plugins.dynamic_resources import STATE_KEY, CycleClaims, DynamicResources, claim_tracker_of
 from steersman.plugins.dynamic_resources.plugin import REASON_DEALLOCATED
 from steersman.runtime.profile import Profile
 from steersman.state.objects import ObjectStore
@@ -50,7 +50,7 @@ def reserve_devices(profile: Profile, pod: PodInfo, node: str, objects: ObjectSt
         user = api.ResourceClaimConsumerReference(resource="pods", name=pod.pod.metadata.name, uid=pod.uid)
         status = _replace(claim.status, allocation=allocation, reserved_for=(*claim.status.reserved_for, user))
         objects.put(_replace(claim, status=status))
-        ledger_of(objects, consumable=True).release(claim.metadata.uid)
+        claim_tracker_of(objects, consumable=True).release(claim.metadata.uid)
 
 
 def write_deallocation(outcome: Mapping[str, Any], setting: Setting) -> None:

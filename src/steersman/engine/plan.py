@@ -89,7 +89,7 @@ class ScoreStep:
         #: The profile does not leave out the PreScore that the plugin has, which may say Skip.
         self.is_whole = pre_scored or not isinstance(plugin, PreScorePlugin)
         self._columnar = plugin if self.is_whole and isinstance(plugin, ColumnarScore) else None
-        self._promise = None if self._columnar or prepared or call.normalize else promise(plugin)
+        self._promise = None if self._columnar or prepared else promise(plugin)
         self.is_live = self._columnar is None and self._promise is None
 
     @property
@@ -100,8 +100,13 @@ class ScoreStep:
     def weight(self) -> int:
         return self.call.weight
 
+    @property
+    def keeps_raw_scores(self) -> bool:
+        """The plugin promises something of its scores, and normalises them itself in every cycle."""
+        return self._promise is not None and self.call.normalize is not None
+
     def is_personal(self, pod: PodInfo) -> bool:
-        """As of a `FilterStep`."""
+        """The kernel is for this pod alone."""
         return pod.shape.has_claims and looks_at_claims(self.call.plugin)
 
     def fragment(self, pod: PodInfo) -> Hashable:
@@ -113,7 +118,7 @@ class ScoreStep:
         if self._columnar is not None:
             return self._columnar.score_kernel(pod, view)
         assert self._promise is not None
-        return PromisedScore(self.call.run, pod, view, self._promise, self.name)
+        return PromisedScore(self.call, pod, view, self._promise)
 
 
 @dataclass(frozen=True, slots=True)

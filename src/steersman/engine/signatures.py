@@ -17,7 +17,7 @@ from steersman.engine.claim_overlay import ClaimOverlay
 from steersman.engine.columns import FragmentColumn, ScoreColumn, WeightedColumn
 from steersman.engine.evaluation import Answer
 from steersman.engine.plan import FilterStep, Plan, ScoreStep
-from steersman.engine.promised_kernels import PromisedFilter, PromisedScore
+from steersman.engine.promised_kernels import PromisedFilter, PromisedNormalizedScore, PromisedScore
 from steersman.engine.signature import FilterColumn, Signature
 from steersman.engine.signature_store import SignatureStore
 from steersman.framework.columns import (
@@ -95,7 +95,7 @@ class SignatureEntry:
             *(k for k in _kernels(filters) if isinstance(k, PromisedFilter)),
             *(part for _, part in filters if isinstance(part, ClusterFilterKernel) and part.may_break),
         ]
-        self.promised_scores = [k for k in _kernels(scores) if isinstance(k, PromisedScore)]
+        self.promised_scores = list(_promised_scores(scores))
         #: Steps that must be asked for every feasible node.
         skipped = {name for name, (_, status) in pre_filter_answers.items() if is_skip(status)}
         self.live_filters = [step for step in plan.live_filters if step.name not in skipped]
@@ -121,6 +121,16 @@ class SignatureEntry:
 
 def _kernels(parts: Iterable[tuple[object, FilterPart | ScorePart]]) -> Iterator[FilterKernel | ScoreKernel]:
     return (part.kernel for _, part in parts if isinstance(part, FragmentColumn))
+
+
+def _promised_scores(
+    scores: Iterable[tuple[ScoreStep, ScorePart]],
+) -> Iterator[PromisedScore | PromisedNormalizedScore]:
+    for _, part in scores:
+        if isinstance(part, PromisedNormalizedScore):
+            yield part
+        elif isinstance(part, FragmentColumn) and isinstance(part.kernel, PromisedScore):
+            yield part.kernel
 
 
 Identity = tuple[PodShape, tuple[tuple[str, str], ...], str, tuple[Hashable, ...]]
@@ -309,15 +319,14 @@ class Signatures:
     def _score_part(self, step: ScoreStep, pod: PodInfo) -> ScorePart:
         fragment = step.fragment(pod)
         column = self._score_columns.get((step.name, fragment))
-        if column is not None:
-            return column
-        kernel = step.kernel(pod, self._table)
-        if not isinstance(kernel, ScoreKernel):
-            return kernel
-        column = FragmentColumn(kernel, self._table)
-        if fragment is not None:
-            self._score_columns.put((step.name, fragment), column)
-        return column
+        if column is None:
+            kernel = step.kernel(pod, self._table)
+            if not isinstance(kernel, ScoreKernel):
+                return kernel
+            column = FragmentColumn(kernel, self._table)
+            if fragment is not None:
+                self._score_columns.put((step.name, fragment), column)
+        return PromisedNormalizedScore(column, step.call, pod, self._table) if step.keeps_raw_scores else column
 
 
 def _may_refuse(kernel: ClusterFilterKernel) -> bool:

@@ -3,23 +3,29 @@
 
 Score only, without normalisation. An image counts with its size, scaled down to the share of nodes that have it, so
 that pods do not pile up on the one node that pulled their image first. The sum is clamped to a range of plausible sizes
-and mapped to 0..100. The vector form is in `image_locality_columns`.
+and mapped to 0..100.
+
+The vector form starts from the rows that have each image of the pod. How much an image counts depends on how many nodes
+there are and how many of them have it. When either changes, all rows are concerned: the kernel's epoch. Other changes
+of images concern only the rows where they happen.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
 
 from steersman.api import PodSpec
 from steersman.framework.columns import ColumnarScore, ScoreKernel
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import Handle
 from steersman.framework.node_info import ImageState, NodeInfo
-from steersman.framework.nodes_view import NodesView
+from steersman.framework.nodes_view import IntColumn, NodesView, Rows
 from steersman.framework.plugin import MAX_NODE_SCORE, ScorePlugin
 from steersman.framework.pod_info import PodInfo
-from steersman.plugins.image_locality_columns import PresentImages
 
 MEBIBYTE = 1024 * 1024
 MIN_THRESHOLD = 23 * MEBIBYTE
@@ -46,7 +52,7 @@ class ImageLocality(ScorePlugin, ColumnarScore):
 
     def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel:
         images, most = self.score_fragment(pod)
-        return PresentImages(view, dict(images), MIN_THRESHOLD, most)
+        return PresentImages(view, dict(images), most)
 
 
 def image_names(spec: PodSpec) -> Iterator[str]:
@@ -80,3 +86,61 @@ def scaled_to_score(total: int, most: int) -> int:
     elif total > most:
         total = most
     return MAX_NODE_SCORE * (total - MIN_THRESHOLD) // (most - MIN_THRESHOLD)
+
+
+# -- the vector form ---------------------------------------------------------------------------------------------------
+
+#: Far above every bound, and far enough below the largest integer that sums do not overflow.
+_LARGEST_SIZE = float(1 << 50)
+
+
+class PresentImages(ScoreKernel):
+    """Scores a node by the size of the images that it has. `images` says how often the pod names each, `most`
+    which sum of sizes is worth the full score."""
+
+    def __init__(self, view: NodesView, images: Mapping[str, int], most: int) -> None:
+        self._view = view
+        self._images = tuple(images.items())
+        self._most = most
+        self._image_epoch = view.image_epoch
+        #: Number of nodes, and of those that have each image; None when none has any: then nothing depends on it.
+        self._spread = self._current_spread()
+        self._epoch = 0
+
+    def epoch(self) -> int:
+        if self._image_epoch != self._view.image_epoch:
+            self._image_epoch = self._view.image_epoch
+            spread = self._current_spread()
+            if spread != self._spread:
+                self._spread = spread
+                self._epoch += 1
+        return self._epoch
+
+    def _current_spread(self) -> tuple[int, ...] | None:
+        holders = [len(self._view.rows_with_image(name)) for name, _ in self._images]
+        return (self._view.node_count, *holders) if any(holders) else None
+
+    def rows(self, rows: Rows) -> IntColumn:
+        totals = np.zeros(self._view.capacity, np.int64)
+        for name, times in self._images:
+            size_by_row = self._view.rows_with_image(name)
+            if size_by_row:
+                here: NDArray[np.intp] = np.fromiter(size_by_row, np.intp, len(size_by_row))
+                totals[here] += times * self._spread_scaled_sizes(size_by_row)
+        bounded = np.where(totals < MIN_THRESHOLD, MIN_THRESHOLD, np.minimum(totals, self._most))[rows]
+        return MAX_NODE_SCORE * (bounded - MIN_THRESHOLD) // (self._most - MIN_THRESHOLD)
+
+    def _spread_scaled_sizes(self, size_by_row: Mapping[int, int]) -> IntColumn:
+        sizes: NDArray[np.float64] = np.fromiter(size_by_row.values(), np.float64, len(size_by_row))
+        spread = len(size_by_row) / self._view.node_count
+        return np.clip(sizes * spread, -_LARGEST_SIZE, _LARGEST_SIZE).astype(np.int64)
+
+    def row(self, row: int) -> int:
+        total, rows_with_image, nodes = 0, self._view.rows_with_image, self._view.node_count
+        for name, times in self._images:
+            size_by_row = rows_with_image(name)
+            size = size_by_row.get(row)
+            if size is not None:
+                total += times * int(size * (len(size_by_row) / nodes))
+        bounded = MIN_THRESHOLD if total < MIN_THRESHOLD else min(total, self._most)
+        return MAX_NODE_SCORE * (bounded - MIN_THRESHOLD) // (self._most - MIN_THRESHOLD)

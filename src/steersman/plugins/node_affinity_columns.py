@@ -57,7 +57,7 @@ def alternatives(selector: AnyTerm) -> Alternatives:
 
 
 def demand(required: RequiredNodeAffinity, restricted_to_names: bool) -> Alternatives:
-    """What is demanded of a node; with `restricted_to_names`, of a node that some term names: no other is asked about."""
+    """The demands on a node; with `restricted_to_names`, of a node that some term names: no other is asked about."""
     if required.labels.requirements is None:
         return frozenset()
     by_labels: Conditions = frozenset(required.labels.requirements)
@@ -184,7 +184,7 @@ class PreferredNodes(ScoreKernel):
 
 
 class UnboundedPreferences(ClusterScoreKernel):
-    """The same for weights that no API server admits, but a configuration may hold: negative or huge ones."""
+    """The preferred terms with weights that no API server admits, but a configuration may hold: negative or huge ones."""
 
     def __init__(self, view: NodesView, preferred: Preferences, plugin: str) -> None:
         self._sums = PreferredNodes(view, preferred)
@@ -207,7 +207,7 @@ class UnboundedPreferences(ClusterScoreKernel):
 
 
 class UnusablePreferences(ClusterScoreKernel):
-    """Of a pod whose preferred terms cannot be understood. It becomes a fault only when there are nodes to score."""
+    """The score of a pod whose preferred terms cannot be understood: a fault, but only when there are nodes to score."""
 
     def __init__(self, status: Status) -> None:
         self._status = status

@@ -4,13 +4,16 @@
 PreFilter infers from the pod's spec which features it needs and leaves the plugin out when there are none; Filter looks
 for them in the node's `status.declaredFeatures`. Of the features that nodes declare only the two below matter for
 placement; the others (websockets to the kubelet, in-place resize of init containers and of pod-level resources) concern
-pods that run already. The vector form is in `node_declared_features_columns`.
+pods that run already. In the vector form no column is kept, since few pods need a feature: the nodes themselves are
+asked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Final
+
+import numpy as np
 
 from steersman import api
 from steersman.framework.columns import ColumnarFilter, FilterKernel, StatusTable
@@ -19,11 +22,10 @@ from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWit
 from steersman.framework.handle import Handle
 from steersman.framework.hints import changed
 from steersman.framework.node_info import NodeInfo
-from steersman.framework.nodes_view import NodesView
+from steersman.framework.nodes_view import NodesView, ReasonColumn, Rows
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable
-from steersman.plugins.node_declared_features_columns import MissingFeatures
 
 ERR_REASON = "node(s) didn't match Pod's required features"
 STATE_KEY = "PreFilterNodeDeclaredFeatures"
@@ -109,3 +111,22 @@ _NEEDED_FOR_SCHEDULING: Final[dict[str, Callable[[api.PodSpec], bool]]] = {
     "RestartAllContainersOnContainerExits": _restarts_all_containers,
     "UserNamespacesHostNetworkSupport": _user_namespace_on_host_network,
 }
+
+
+# -- the vector form ---------------------------------------------------------------------------------------------------
+
+
+class MissingFeatures(FilterKernel):
+    """Rejects nodes that do not declare all of the needed features."""
+
+    def __init__(self, view: NodesView, needed: frozenset[str], reason: int) -> None:
+        self._view = view
+        self._needed = needed
+        self._reason = reason
+
+    def rows(self, rows: Rows) -> ReasonColumn:
+        asked, alive = np.arange(self._view.capacity)[rows], self._view.alive
+        return np.fromiter((self.row(row) if alive[row] else 0 for row in asked.tolist()), np.int32, len(asked))
+
+    def row(self, row: int) -> int:
+        return 0 if self._needed.issubset(self._view.node(row).status.declared_features) else self._reason

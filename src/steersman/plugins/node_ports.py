@@ -2,8 +2,8 @@
 """NodePorts: two pods cannot use the same host port of a node.
 
 PreFilter leaves the plugin out for pods without host ports; Filter compares the pod's ports with those in use on the
-node. The address ``0.0.0.0`` stands for every address of the node and therefore conflicts with each of them.
-The vector form is in `node_ports_columns`.
+node. The address ``0.0.0.0`` stands for every address of the node and therefore conflicts with each of them. In the
+vector form only rows on which some host port is in use can be in conflict, and those are few.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from steersman import api
-from steersman.framework.columns import ColumnarFilter, FilterKernel, StatusTable
+from steersman.framework.columns import AddedPods, ColumnarFilter, Depends, FilterKernel, NeedsPorts, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.hints import deleted
 from steersman.framework.node_info import NodeInfo
-from steersman.framework.nodes_view import NodesView
+from steersman.framework.nodes_view import NodesView, ReasonColumn, Rows
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import ANY_ADDRESS, HostPort, PodInfo, host_ports
 from steersman.framework.status import SKIP, Status, error, unschedulable
-from steersman.plugins.node_ports_columns import TakenPorts
 
 ERR_REASON = "node(s) didn't have free ports for the requested pod ports"
 STATE_KEY = "PreFilterNodePorts"
@@ -87,3 +88,54 @@ def _same_port(one: HostPort, other: HostPort) -> bool:
     if (protocol, port) != (other_protocol, other_port):
         return False
     return address == other_address or ANY_ADDRESS in (address, other_address)
+
+
+# -- the vector form ---------------------------------------------------------------------------------------------------
+
+
+class TakenPorts(FilterKernel):
+    """Rejects nodes on which one of the wanted ports is taken."""
+
+    depends = Depends.NODE_PODS
+
+    def __init__(self, view: NodesView, wanted: frozenset[HostPort], reason: int) -> None:
+        self.rule = NeedsPorts(tuple(sorted(wanted)))
+        self._view = view
+        self._info = view.info
+        self._reason = reason
+        #: Addresses and protocols by port number: most ports in use are none of the wanted ones.
+        self._wanted: dict[int, list[tuple[str, str]]] = {}
+        for address, protocol, port in wanted:
+            self._wanted.setdefault(port, []).append((address, protocol))
+
+    def rows(self, rows: Rows) -> ReasonColumn:
+        reasons = np.zeros(self._view.capacity, np.int32)
+        for row, node in self._view.rows_with_ports.items():
+            if self._conflicts(node.used_ports):
+                reasons[row] = self._reason
+        return reasons[rows]
+
+    def row(self, row: int) -> int:
+        used = self._info(row).used_ports
+        return self._reason if used and self._conflicts(used) else 0
+
+    def row_with(self, row: int, added: Sequence[PodInfo]) -> int:
+        taken = any(self._conflicts(pod.shape.host_ports) for pod in added)
+        return self._reason if taken else self.row(row)
+
+    def rows_with(self, added: AddedPods, before: ReasonColumn) -> ReasonColumn:
+        for position in added.with_ports():
+            if any(self._conflicts(pod.shape.host_ports) for pod in added.pods(position)):
+                before[position] = self._reason
+        return before
+
+    def _conflicts(self, used: Iterable[HostPort]) -> bool:
+        wanted = self._wanted
+        for address, protocol, port in used:
+            if port in wanted:
+                for wanted_address, wanted_protocol in wanted[port]:
+                    if protocol == wanted_protocol and (
+                        address == wanted_address or ANY_ADDRESS in (address, wanted_address)
+                    ):
+                        return True
+        return False

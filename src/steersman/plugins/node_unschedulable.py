@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """NodeUnschedulable: cordoned nodes (`spec.unschedulable`) take no pods.
 
-Filter only. The exception are pods that tolerate the taint which the node controller puts on cordoned nodes.
-The vector form is in `node_unschedulable_columns`.
+Filter only. The exception are pods that tolerate the taint which the node controller puts on cordoned nodes. In the
+vector form the column of cordoned nodes is the answer.
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+import numpy as np
 
 from steersman import api
 from steersman.api.tolerations import NO_SCHEDULE, find_untolerated_taint
@@ -17,11 +19,10 @@ from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWit
 from steersman.framework.handle import Handle
 from steersman.framework.hints import changed
 from steersman.framework.node_info import NodeInfo
-from steersman.framework.nodes_view import NodesView
+from steersman.framework.nodes_view import NodesView, ReasonColumn, Rows
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unresolvable
-from steersman.plugins.node_unschedulable_columns import CordonedNodes
 
 ERR_REASON = "node(s) were unschedulable"
 UNSCHEDULABLE_TAINT: Final = api.Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
@@ -76,3 +77,21 @@ class NodeUnschedulable(FilterPlugin, ColumnarFilter, EnqueueExtensions):
             (UNSCHEDULABLE_TAINT,), spec.tolerations, comparison_operators=self._comparison_operators
         )
         return untolerated is None
+
+
+# -- the vector form ---------------------------------------------------------------------------------------------------
+
+
+class CordonedNodes(FilterKernel):
+    """Rejects every cordoned node: for pods that do not tolerate the cordon."""
+
+    def __init__(self, view: NodesView, reason: int) -> None:
+        self._cordoned = view.unschedulable
+        self._cordoned_cell = view.unschedulable.data
+        self._reason = reason
+
+    def rows(self, rows: Rows) -> ReasonColumn:
+        return np.multiply(self._cordoned[rows], self._reason, dtype=np.int32)
+
+    def row(self, row: int) -> int:
+        return self._reason if self._cordoned_cell[row] else 0

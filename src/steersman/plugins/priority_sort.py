@@ -13,7 +13,7 @@ from steersman.framework.plugin import QueueSortPlugin
 
 
 class Queued(Protocol):
-    """What this plugin reads of an entry of the queue."""
+    """An entry of the queue, as far as this plugin reads it."""
 
     @property
     def pod(self) -> api.Pod: ...

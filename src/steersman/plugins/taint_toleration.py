@@ -2,21 +2,26 @@
 """TaintToleration: taints keep pods away that do not tolerate them.
 
 Filter rejects nodes with a NoSchedule or NoExecute taint that the pod does not tolerate; Score counts the
-PreferNoSchedule taints that it does not tolerate, fewer being better. The vector form is in `taint_toleration_columns`.
+PreferNoSchedule taints that it does not tolerate, fewer being better. In the vector form taints are judged once per
+distinct set of them, then gathered by row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
+
 from steersman import api
+from steersman.api import Taint, Toleration
 from steersman.api.tolerations import NO_EXECUTE, NO_SCHEDULE, PREFER_NO_SCHEDULE, find_untolerated_taint, tolerates
 from steersman.framework.columns import (
     ColumnarFilter,
     ColumnarScore,
     FilterKernel,
+    Normalize,
     ScoreKernel,
     StatusTable,
 )
@@ -25,7 +30,13 @@ from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWit
 from steersman.framework.handle import Handle
 from steersman.framework.hints import changed
 from steersman.framework.node_info import NodeInfo
-from steersman.framework.nodes_view import NodesView
+from steersman.framework.nodes_view import (
+    IntColumn,
+    NodesView,
+    ReasonColumn,
+    Rows,
+    TaintSets,
+)
 from steersman.framework.plugin import (
     MAX_NODE_SCORE,
     EnqueueExtensions,
@@ -37,13 +48,6 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, error, unresolvable
-from steersman.plugins.taint_toleration_columns import (
-    Tolerations,
-    UntoleratedSoftTaints,
-    UntoleratedTaints,
-    hard_tolerations,
-    soft_tolerations,
-)
 
 ERR_REASON = "node(s) had untolerated taint(s)"
 STATE_KEY = "PreScoreTaintToleration"
@@ -133,3 +137,93 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin, ColumnarFilter,
 
     def _tolerated(self, taint: api.Taint, tolerations: tuple[api.Toleration, ...]) -> bool:
         return any(tolerates(each, taint, comparison_operators=self._comparison_operators) for each in tolerations)
+
+
+# -- the vector form ---------------------------------------------------------------------------------------------------
+
+Tolerations = frozenset[Toleration]
+
+
+def hard_tolerations(
+    tolerations: Iterable[Toleration], effects: Collection[str], comparison_operators: bool
+) -> Tolerations:
+    """The tolerations that can cover a taint with one of the effects; equal for lists that cover the same."""
+    relevant = (each for each in tolerations if not each.effect or each.effect in effects)
+    return _canonical(relevant, comparison_operators)
+
+
+def soft_tolerations(tolerations: Iterable[Toleration], comparison_operators: bool) -> Tolerations:
+    """The tolerations that can cover a PreferNoSchedule taint; the effect, the same for all then, is left out."""
+    relevant = (
+        Toleration(key=each.key, operator=each.operator, value=each.value)
+        for each in tolerations
+        if each.effect in ("", PREFER_NO_SCHEDULE)
+    )
+    return _canonical(relevant, comparison_operators)
+
+
+def _canonical(tolerations: Iterable[Toleration], comparison_operators: bool) -> Tolerations:
+    """The tolerations without order, times and other ways to write the same, and without those that never cover a taint."""
+    operators = {"Equal", "Exists", "Lt", "Gt"} if comparison_operators else {"Equal", "Exists"}
+    plain = (
+        Toleration(
+            key=each.key,
+            operator=each.operator or "Equal",
+            value="" if each.operator == "Exists" else each.value,
+            effect=each.effect,
+        )
+        for each in tolerations
+    )
+    return frozenset(each for each in plain if each.operator in operators)
+
+
+class TaintSetAnswers:
+    """A number per set of taints, computed when the set is first met."""
+
+    def __init__(self, taints: TaintSets, judge: Callable[[tuple[Taint, ...]], int]) -> None:
+        self._sets = taints.sets
+        self._ids = taints.ids
+        self._id_cell = taints.ids.data
+        self._judge = judge
+        self._answers: list[int] = []
+
+    def rows(self, rows: Rows) -> IntColumn:
+        self._judge_new_sets()
+        return np.array(self._answers, np.int64).take(self._ids[rows])
+
+    def row(self, row: int) -> int:
+        set_id: int = self._id_cell[row]
+        if set_id >= len(self._answers):
+            self._judge_new_sets()
+        return self._answers[set_id]
+
+    def _judge_new_sets(self) -> None:
+        self._answers += map(self._judge, self._sets[len(self._answers) :])
+
+
+class UntoleratedTaints(FilterKernel):
+    """Rejects nodes by their taints. `judge` gives the reason against a set of taints, 0 for none."""
+
+    def __init__(self, taints: TaintSets, judge: Callable[[tuple[Taint, ...]], int]) -> None:
+        self._answers = TaintSetAnswers(taints, judge)
+
+    def rows(self, rows: Rows) -> ReasonColumn:
+        return self._answers.rows(rows).astype(np.int32)
+
+    def row(self, row: int) -> int:
+        return self._answers.row(row)
+
+
+class UntoleratedSoftTaints(ScoreKernel):
+    """Scores nodes by their soft taints. `judge` counts those of a set that the pod does not tolerate."""
+
+    normalize = Normalize.DEFAULT_REVERSE
+
+    def __init__(self, taints: TaintSets, judge: Callable[[tuple[Taint, ...]], int]) -> None:
+        self._answers = TaintSetAnswers(taints, judge)
+
+    def rows(self, rows: Rows) -> IntColumn:
+        return self._answers.rows(rows)
+
+    def row(self, row: int) -> int:
+        return self._answers.row(row)

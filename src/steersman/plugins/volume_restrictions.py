@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """VolumeRestrictions: disks that cannot be attached twice, and claims that only one pod of the cluster may use.
 
-PreFilter looks for claims with the access mode ReadWriteOncePod that are in use, Filter rejects every node while there are
-any; AddPod and RemovePod keep count in what-if questions, so that preemption can free such a claim. Old in-tree disks (GCE,
-AWS, iSCSI, RBD) that a pod names directly conflict with the same disk in other pods of the node. The vector form is in
-`volume_restrictions_columns`.
+PreFilter looks for claims with the access mode ReadWriteOncePod that are in use, Filter rejects every node while there
+are any; AddPod and RemovePod keep count in what-if questions, so that preemption can free such a claim. Old in-tree
+disks (GCE, AWS, iSCSI, RBD) that a pod names directly conflict with the same disk in other pods of the node.
+
+In the vector form an exclusive claim in use rejects every row; disks are looked at node by node. Disks that pods name
+directly are a thing of the past, so that they get no columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+
+import numpy as np
 
 from steersman import api
 from steersman.api import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim, Volume
@@ -20,11 +24,10 @@ from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWit
 from steersman.framework.handle import Handle
 from steersman.framework.hints import changed, deleted
 from steersman.framework.node_info import NodeInfo
-from steersman.framework.nodes_view import NodesView
+from steersman.framework.nodes_view import BoolColumn, NodesView, ReasonColumn
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import SKIP, Status, error, unresolvable, unschedulable
-from steersman.plugins.volume_restrictions_columns import RestrictedRows
+from steersman.framework.status import SKIP, Status, error, is_skip, unresolvable, unschedulable
 
 ERR_REASON_DISK_CONFLICT = "node(s) had no available disk"
 ERR_REASON_READ_WRITE_ONCE_POD_CONFLICT = (
@@ -179,7 +182,7 @@ def _is_same_disk(mine: Volume, theirs: Volume) -> bool:
 
 
 def _is_same_gce(mine: GCEPersistentDisk | None, theirs: GCEPersistentDisk | None) -> bool:
-    """Like the others but for those of AWS, a disk that both only read may be shared."""
+    """Whether both name one GCE disk. A disk that both only read may be shared, as all but those of AWS."""
     if mine is None or theirs is None:
         return False
     return mine.pd_name == theirs.pd_name and not (mine.read_only and theirs.read_only)
@@ -201,3 +204,75 @@ def _is_same_rbd(mine: RBD | None, theirs: RBD | None) -> bool:
     same_image = (mine.pool, mine.image) == (theirs.pool, theirs.image)
     shares_monitor = not set(mine.monitors).isdisjoint(theirs.monitors)
     return same_image and shares_monitor and not (mine.read_only and theirs.read_only)
+
+
+# -- the vector form ---------------------------------------------------------------------------------------------------
+
+#: The filter of one node after PreFilter.
+NodeFilter = Callable[[NodeInfo], Status | None]
+
+
+class RestrictedRows(ClusterFilterKernel):
+    """The filter of one pod. `prepare` is PreFilter: a filter, or what it says of the pod."""
+
+    refusal_varies = True
+
+    def __init__(
+        self,
+        view: NodesView,
+        prepare: Callable[[], NodeFilter | Status],
+        as_of: Callable[[], Hashable],
+        has_disks: bool,
+        statuses: StatusTable,
+    ) -> None:
+        self._view = view
+        self._prepare = prepare
+        self._version = as_of
+        self._has_disks = has_disks
+        self._statuses = statuses
+        self._seen: Hashable = None
+        self._prepared: NodeFilter | Status | None = None
+        self._reasons: ReasonColumn | None = None
+
+    def skipped(self) -> bool:
+        self._catch_up()
+        return isinstance(self._prepared, Status) and is_skip(self._prepared)
+
+    def refusal(self) -> Status | None:
+        self._catch_up()
+        return self._prepared if isinstance(self._prepared, Status) and not is_skip(self._prepared) else None
+
+    def rejected(self) -> BoolColumn | None:
+        reasons = self.reasons()
+        return reasons != 0 if reasons.any() else None
+
+    def reasons(self) -> ReasonColumn:
+        self._catch_up()
+        if self._reasons is None:
+            self._reasons = self._work_out()
+        return self._reasons
+
+    def _catch_up(self) -> None:
+        version = (self._version(), self._view.log.end)
+        if version != self._seen:
+            self._prepared = self._prepare()
+            self._reasons = None
+            self._seen = version
+
+    def _work_out(self) -> ReasonColumn:
+        reasons = np.zeros(self._view.capacity, np.int32)
+        check = self._prepared
+        rows = self._view.alive.nonzero()[0]
+        if check is None or isinstance(check, Status) or not len(rows):
+            return reasons
+        if not self._has_disks:
+            # Without disks the answer is the same everywhere.
+            reasons[rows] = self._ask(check, int(rows[0]))
+            return reasons
+        for row in rows.tolist():
+            reasons[row] = self._ask(check, row)
+        return reasons
+
+    def _ask(self, check: NodeFilter, row: int) -> int:
+        status = check(self._view.info(row))
+        return 0 if status is None else self._statuses.id_of(status)

@@ -1,31 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """VolumeZone: a volume that says in its labels in which zones it can be used is used there.
 
-PreFilter collects the zone and region labels of the volumes that the pod's claims are bound to; Filter compares them with
-the labels of the node. A node without any such label takes every volume. Newer volumes carry a node affinity instead, which
-is VolumeBinding's business. The vector form is in `volume_zone_columns`.
+PreFilter collects the zone and region labels of the volumes that the pod's claims are bound to; Filter compares them
+with the labels of the node. A node without any such label takes every volume. Newer volumes carry a node affinity
+instead, which is VolumeBinding's business. The vector form compares zones and regions of the pod's volumes with the
+nodes' label columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 from steersman import api
 from steersman.api import PersistentVolume, PersistentVolumeClaim, StorageClass
 from steersman.api.csi_topology import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 from steersman.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER, class_of_claim
+from steersman.api.selectors import Operator, Requirement
 from steersman.framework.columns import ClusterFilterKernel, ColumnarFilter, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.handle import Handle
 from steersman.framework.hints import changed
 from steersman.framework.node_info import NodeInfo
-from steersman.framework.nodes_view import NodesView
+from steersman.framework.nodes_view import BoolColumn, NodesView, ReasonColumn
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, unresolvable
-from steersman.plugins.volume_zone_columns import ZonedRows
 
 ERR_REASON_CONFLICT = "node(s) had no available volume zone"
 ERR_CLAIM_WITHOUT_NAME = "PersistentVolumeClaim had no name"
@@ -53,7 +56,7 @@ class VolumeTopology(NamedTuple):
 
 
 class VolumeTopologies(NamedTuple):
-    """From PreFilter to Filter."""
+    """From PreFilter to Filter: the zone and region labels of the pod's volumes."""
 
     topologies: tuple[VolumeTopology, ...]
 
@@ -115,7 +118,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtension
         return list(volume_topologies(volume))
 
     def _why_unbound(self, claim: PersistentVolumeClaim) -> Status | None:
-        """None: the claim waits for its first consumer, and has no zone yet."""
+        """The reason why a claim has no volume; None: it waits for its first consumer, and has no zone yet."""
         name = class_of_claim(claim)
         if not name:
             return unresolvable(ERR_NEITHER_VOLUME_NOR_CLASS)
@@ -139,8 +142,6 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtension
             view,
             prepare=lambda: self._conditions(pod.pod),
             as_of=lambda: tuple([self._objects.version(kind) for kind in _KINDS]),
-            topology_labels=TOPOLOGY_LABELS,
-            present_label=_PRESENT_LABEL,
             reason=self.statuses.id_of(unresolvable(ERR_REASON_CONFLICT)),
         )
 
@@ -198,3 +199,80 @@ def admits(topologies: Sequence[VolumeTopology], labels: Mapping[str, str]) -> b
     if not any(key in labels for key in TOPOLOGY_LABELS):
         return True
     return all(topology.admits(labels) for topology in topologies)
+
+
+# -- the vector form ---------------------------------------------------------------------------------------------------
+
+#: Label key and the values of which a node must have one.
+ZoneCondition = tuple[str, frozenset[str]]
+
+
+class ZonedRows(ClusterFilterKernel):
+    """The filter of one pod. `prepare` is PreFilter: the conditions, or what stands against the pod."""
+
+    refusal_varies = True
+
+    def __init__(
+        self,
+        view: NodesView,
+        prepare: Callable[[], Iterable[ZoneCondition] | Status],
+        as_of: Callable[[], Hashable],
+        reason: int,
+    ) -> None:
+        self._view = view
+        self._prepare = prepare
+        self._version = as_of
+        self._reason = reason
+        self._seen: Hashable = None
+        self._conditions: tuple[ZoneCondition, ...] = ()
+        self._refusal: Status | None = None
+
+    def skipped(self) -> bool:
+        self._catch_up()
+        return self._refusal is None and not self._conditions
+
+    def refusal(self) -> Status | None:
+        self._catch_up()
+        return self._refusal
+
+    def rejected(self) -> BoolColumn | None:
+        """Label columns follow the nodes, so that nothing has to be kept here."""
+        self._catch_up()
+        if not self._conditions:
+            return None
+        rejected = np.zeros(self._view.capacity, np.bool_)
+        for key, values in self._conditions:
+            rejected |= ~self._admitted(key, values)
+        rejected &= self._zoned()
+        return rejected
+
+    def reasons(self) -> ReasonColumn:
+        rejected = self.rejected()
+        if rejected is None:
+            return np.zeros(self._view.capacity, np.int32)
+        return np.where(rejected, np.int32(self._reason), np.int32(0))
+
+    def _catch_up(self) -> None:
+        version = self._version()
+        if version != self._seen:
+            prepared = self._prepare()
+            self._refusal = prepared if isinstance(prepared, Status) else None
+            self._conditions = () if isinstance(prepared, Status) else tuple(prepared)
+            self._seen = version
+
+    def _zoned(self) -> BoolColumn:
+        """Rows that have any of the labels; the others take every volume."""
+        zoned = np.zeros(self._view.capacity, np.bool_)
+        for key in TOPOLOGY_LABELS:
+            zoned |= self._has(key)
+        return zoned
+
+    def _admitted(self, key: str, values: frozenset[str]) -> BoolColumn:
+        present = _PRESENT_LABEL.get(key, key)
+        return self._is_one_of(key, values) | (~self._has(key) & self._is_one_of(present, values))
+
+    def _has(self, key: str) -> BoolColumn:
+        return self._view.requirement(Requirement(key, Operator.EXISTS))
+
+    def _is_one_of(self, key: str, values: frozenset[str]) -> BoolColumn:
+        return self._view.requirement(Requirement(key, Operator.IN, tuple(sorted(values))))

@@ -9,7 +9,7 @@ from tests.plugins.dynamic_resources.handle import OnePlugin
 
 from steersman import api
 from steersman.framework.status import Code
-from steersman.plugins.dynamic_resources import readiness
+from steersman.plugins.dynamic_resources.claims import are_devices_ready, has_binding_timed_out
 from steersman.plugins.dynamic_resources.plugin import REASON_DEALLOCATED
 from steersman.testing import make_device_class, make_node, make_pod, make_resource_claim, make_slice
 
@@ -92,6 +92,6 @@ def test_a_claim_that_is_only_not_ready_yet_can_be_used() -> None:
         devices=api.DeviceAllocationResult(results=(result,)), allocation_timestamp="1970-01-01T00:00:00Z"
     )
     waiting = msgspec.structs.replace(claim, status=api.ResourceClaimStatus(allocation=allocation))
-    assert not readiness.is_ready(waiting)
-    assert not readiness.has_timed_out(waiting, now=600.0, timeout=600.0)
-    assert readiness.has_timed_out(waiting, now=601.0, timeout=600.0)
+    assert not are_devices_ready(waiting)
+    assert not has_binding_timed_out(waiting, now=600.0, timeout=600.0)
+    assert has_binding_timed_out(waiting, now=601.0, timeout=600.0)

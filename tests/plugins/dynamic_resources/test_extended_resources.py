@@ -9,7 +9,7 @@ from tests.plugins.dynamic_resources.handle import OnePlugin
 from steersman import api
 from steersman.framework.device_classes import DeviceClasses
 from steersman.framework.status import SKIP
-from steersman.plugins.dynamic_resources import extended
+from steersman.plugins.dynamic_resources import extended_resources
 from steersman.state.objects import ObjectStore
 from steersman.testing import make_device_class, make_node, make_pod, make_slice
 
@@ -46,7 +46,7 @@ def test_a_claim_is_created_for_the_devices_and_the_pod_is_told() -> None:
     one, pod = cluster(), POD.info()
     one.place(pod, "a")
     claim = one.claim("train-extended-resources-x")
-    assert claim.metadata.annotations == {extended.ANNOTATION: "true"}
+    assert claim.metadata.annotations == {extended_resources.ANNOTATION: "true"}
     assert [owner.uid for owner in claim.metadata.owner_references] == [pod.uid]
     assert [user.name for user in claim.status.reserved_for] == ["train"]
     assert one.devices("train-extended-resources-x") == ["a0", "a1"]
@@ -84,7 +84,7 @@ def asked(pod: api.Pod) -> tuple[dict[str, int], list[tuple[str, str]]]:
     """Counts by request, and which container uses which request."""
     store = ObjectStore()
     store.put(CLASS.obj())
-    made = extended.claim_for_node(extended.claim_in_memory(pod), pod, [GPU], DeviceClasses(store))
+    made = extended_resources.claim_for_node(extended_resources.claim_in_memory(pod), pod, [GPU], DeviceClasses(store))
     counts = {r.name: r.exactly.count for r in made.claim.spec.devices.requests if r.exactly is not None}
     return counts, [(m.container_name, m.request_name) for m in made.mappings]
 

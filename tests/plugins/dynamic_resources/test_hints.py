@@ -8,8 +8,8 @@ from tests.plugins.dynamic_resources.handle import OnePlugin
 
 from steersman import api
 from steersman.framework.events import QueueingHint
+from steersman.plugins.dynamic_resources.claim_tracker import claim_tracker_of
 from steersman.plugins.dynamic_resources.hints import ClaimHints
-from steersman.plugins.dynamic_resources.ledger import ledger_of
 from steersman.testing import make_pod, make_resource_claim
 
 MINE, OTHER = make_resource_claim("gpu").obj(), make_resource_claim("elsewhere").obj()
@@ -18,7 +18,7 @@ WAITING = make_pod("train").resource_claim("gpu").obj()
 
 def hints() -> ClaimHints:
     one = OnePlugin(make_resource_claim("gpu"), make_resource_claim("elsewhere"))
-    return ClaimHints(ledger_of(one.handle.objects, consumable=True))
+    return ClaimHints(claim_tracker_of(one.handle.objects, consumable=True))
 
 
 def test_only_the_pods_own_claim_wakes_it_unless_devices_were_freed() -> None:

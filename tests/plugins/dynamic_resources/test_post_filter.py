@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.plugins.dynamic_resources.handle import OnePlugin
 
 from steersman.framework.status import Code, Status
-from steersman.plugins.dynamic_resources import extended
+from steersman.plugins.dynamic_resources import extended_resources
 from steersman.plugins.dynamic_resources.plugin import REASON_DEALLOCATED, REASON_DELETED, REASON_STILL_NOT
 from steersman.testing import (
     ResourceClaimBuilder,
@@ -70,7 +70,12 @@ def test_there_is_nothing_to_give_up_where_devices_are_missing() -> None:
 
 
 def test_a_claim_left_behind_for_extended_resources_is_deleted() -> None:
-    left = make_resource_claim("left").asks("r", "any").annotation(extended.ANNOTATION, "true").owner("Pod", "train")
+    left = (
+        make_resource_claim("left")
+        .asks("r", "any")
+        .annotation(extended_resources.ANNOTATION, "true")
+        .owner("Pod", "train")
+    )
     one = OnePlugin(left, make_device_class("any").backs("example.com/gpu"), nodes=NODES)
     pod = make_pod("train").req(**{"example.com/gpu": "1"}).info()
     assert one.reasons(pod) == dict.fromkeys("ab", "cannot schedule extended resource claim")

@@ -22,7 +22,7 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import NodesView
 from steersman.framework.pod_info import PodInfo
 from steersman.plugins.node_resources import NodeResourcesBalancedAllocation, NodeResourcesFit
-from steersman.plugins.node_resources.device_scores import RowScores
+from steersman.plugins.node_resources.device_scores import DeviceRowScores
 from steersman.state.node_table import NodeTable
 from steersman.testing import make_device_class, make_node, make_pod, make_resource_claim, make_slice
 
@@ -100,7 +100,7 @@ def test_rows_are_scored_as_nodes_are() -> None:
     view: NodesView = table("n", "m")
     plugin = fit(CLASS, four_devices(), having("a"))
     kernel = plugin.score_kernel(POD.info(), view)
-    assert isinstance(kernel, RowScores)
+    assert isinstance(kernel, DeviceRowScores)
     assert plugin.score_fragment(POD.info()) is None
     feasible = Feasible(np.where(view.alive, 0, -1), 2)
     rows = feasible.rows.tolist()
@@ -110,4 +110,4 @@ def test_rows_are_scored_as_nodes_are() -> None:
 def test_pods_that_do_not_ask_for_devices_are_scored_by_columns() -> None:
     plugin = fit(CLASS, four_devices())
     plain = make_pod("web").req(cpu="1").info()
-    assert not isinstance(plugin.score_kernel(plain, table("n")), RowScores)
+    assert not isinstance(plugin.score_kernel(plain, table("n")), DeviceRowScores)

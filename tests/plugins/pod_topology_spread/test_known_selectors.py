@@ -9,8 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from steersman import api
 from steersman.framework.pod_info import PodShapes
-from steersman.plugins.pod_topology_spread.default_selector import default_selector
-from steersman.plugins.pod_topology_spread.known_selectors import KnownSelectors
+from steersman.plugins.pod_topology_spread.default_selector import KnownSelectors, default_selector
 from steersman.state.objects import ObjectStore
 from steersman.testing import (
     Expression,

@@ -14,9 +14,8 @@ from steersman.api.selectors import from_labels
 from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.plugins.pod_topology_spread.constraints import HOSTNAME, SpreadConstraint
-from steersman.plugins.pod_topology_spread.row_scores import RowScores
+from steersman.plugins.pod_topology_spread.row_scores import SoftConstraints, SpreadRowScores
 from steersman.plugins.pod_topology_spread.score_classes import ScoreClasses
-from steersman.plugins.pod_topology_spread.soft_constraints import SoftConstraints
 from steersman.testing import NodeBuilder, make_node
 
 RACK = "rack"
@@ -59,7 +58,7 @@ class Placements(RuleBasedStateMachine):
         constraints = constraints_on(tuple(keys), self.cluster, require_all_keys=require_all_keys)
         self.constraints = constraints
         self.classes = ScoreClasses(constraints)
-        self.by_row = RowScores(constraints)
+        self.by_row = SpreadRowScores(constraints)
         self.signature = uncrowded(self.cluster.table)
 
     @rule(name=st.sampled_from(PODS), on=st.sampled_from(NODES), app=st.sampled_from(["web", "web", "db"]))

@@ -44,7 +44,7 @@ _TIME_PATTERN_SIZE: Final = 71
 
 
 @dataclass(frozen=True, slots=True)
-class Format(Equatable):
+class NamedFormat(Equatable):
     """A named format."""
 
     name: str
@@ -53,13 +53,13 @@ class Format(Equatable):
     regex_size: int
 
     def equals(self, other: Value) -> bool:
-        """The same format."""
-        if not isinstance(other, Format):
+        """Whether both are one format."""
+        if not isinstance(other, NamedFormat):
             raise no_such_overload()
         return self.name == other.name
 
 
-register(Format, "kubernetes.NamedFormat", "cel.Format", hashable=False)
+register(NamedFormat, "kubernetes.NamedFormat", "cel.Format", hashable=False)
 
 
 def _too_long(text: str, limit: int) -> list[str]:
@@ -82,7 +82,7 @@ def _old_label_errors(text: str) -> list[str]:
 
 
 def _as_prefix(check: Check) -> Check:
-    """For a text that something is appended to: a trailing dash is fine."""
+    """The check for a text that something is appended to: a trailing dash is fine."""
     return lambda text: check(text[:-2] + "a" if len(text) > 1 and text.endswith("-") else text)
 
 
@@ -117,27 +117,27 @@ def _is_datetime(text: str) -> bool:
 
 
 _FORMATS: Final = {
-    "dns1123Label": Format("DNS1123Label", _label_errors, 30),
-    "dns1123Subdomain": Format("DNS1123Subdomain", _subdomain_errors, 60),
-    "dns1035Label": Format("DNS1035Label", _old_label_errors, 30),
-    "qualifiedName": Format("QualifiedName", lambda text: list(key_errors(text)), 60),
-    "dns1123LabelPrefix": Format("DNS1123LabelPrefix", _as_prefix(_label_errors), 30),
-    "dns1123SubdomainPrefix": Format("DNS1123SubdomainPrefix", _as_prefix(_subdomain_errors), 60),
-    "dns1035LabelPrefix": Format("DNS1035LabelPrefix", _as_prefix(_old_label_errors), 30),
-    "labelValue": Format("LabelValue", lambda text: list(value_errors(text)), 40),
-    "uri": Format("URI", _uri_errors, 1103),
-    "uuid": Format(
+    "dns1123Label": NamedFormat("DNS1123Label", _label_errors, 30),
+    "dns1123Subdomain": NamedFormat("DNS1123Subdomain", _subdomain_errors, 60),
+    "dns1035Label": NamedFormat("DNS1035Label", _old_label_errors, 30),
+    "qualifiedName": NamedFormat("QualifiedName", lambda text: list(key_errors(text)), 60),
+    "dns1123LabelPrefix": NamedFormat("DNS1123LabelPrefix", _as_prefix(_label_errors), 30),
+    "dns1123SubdomainPrefix": NamedFormat("DNS1123SubdomainPrefix", _as_prefix(_subdomain_errors), 60),
+    "dns1035LabelPrefix": NamedFormat("DNS1035LabelPrefix", _as_prefix(_old_label_errors), 30),
+    "labelValue": NamedFormat("LabelValue", lambda text: list(value_errors(text)), 40),
+    "uri": NamedFormat("URI", _uri_errors, 1103),
+    "uuid": NamedFormat(
         "uuid",
         _matching(lambda text: _UUID.fullmatch(text) is not None, "does not match the UUID format"),
         _UUID_PATTERN_SIZE,
     ),
-    "byte": Format("byte", _matching(lambda text: _BASE64.fullmatch(text) is not None, "invalid base64"), 84),
-    "date": Format("date", _matching(_is_date, "invalid date"), _TIME_PATTERN_SIZE),
-    "datetime": Format("datetime", _matching(_is_datetime, "invalid datetime"), _TIME_PATTERN_SIZE),
+    "byte": NamedFormat("byte", _matching(lambda text: _BASE64.fullmatch(text) is not None, "invalid base64"), 84),
+    "date": NamedFormat("date", _matching(_is_date, "invalid date"), _TIME_PATTERN_SIZE),
+    "datetime": NamedFormat("datetime", _matching(_is_datetime, "invalid datetime"), _TIME_PATTERN_SIZE),
 }
 
 
-def _validate(format_: Format, text: str) -> Optional:
+def _validate(format_: NamedFormat, text: str) -> Optional:
     errors = format_.check(text)
     return Optional(list(errors)) if errors else NONE
 
@@ -146,7 +146,7 @@ def _named(name: str) -> Optional:
     return Optional(_FORMATS[name]) if name in _FORMATS else NONE
 
 
-def _constant(format_: Format) -> Callable[[], Format]:
+def _constant(format_: NamedFormat) -> Callable[[], NamedFormat]:
     return lambda: format_
 
 

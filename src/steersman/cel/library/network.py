@@ -30,11 +30,11 @@ class Ip(Equatable):
 
     @property
     def size(self) -> int:
-        """In bytes."""
+        """The length of the address in bytes."""
         return len(self.address.packed)
 
     def equals(self, other: Value) -> bool:
-        """The same address."""
+        """Whether both are one address."""
         if not isinstance(other, Ip):
             raise no_such_overload()
         return self.address == other.address
@@ -53,7 +53,7 @@ class Cidr(Equatable):
         return -(-self.bits // 8)
 
     def equals(self, other: Value) -> bool:
-        """The same address and the same prefix."""
+        """Whether both have one address and one prefix."""
         if not isinstance(other, Cidr):
             raise no_such_overload()
         return self == other

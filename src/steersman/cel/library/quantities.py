@@ -26,7 +26,7 @@ class Quantity(Equatable):
     computed: bool = False
 
     def equals(self, other: Value) -> bool:
-        """By value, whatever the unit."""
+        """Whether both have one value, whatever the unit."""
         if not isinstance(other, Quantity) or other.computed:
             raise no_such_overload()
         return quantities.compare(self.amount, other.amount) == 0

@@ -29,7 +29,7 @@ class Semver(Equatable):
     order: tuple[int, int, int, tuple[int, tuple[tuple[bool, int, str], ...]]]
 
     def equals(self, other: Value) -> bool:
-        """By precedence: build metadata is no part of it."""
+        """Whether both have one precedence: build metadata is no part of it."""
         if not isinstance(other, Semver):
             raise no_such_overload()
         return self.order == other.order
@@ -105,7 +105,7 @@ def _parse_relaxed(text: str, normalize: bool) -> Semver:
 
 
 def _normalized(text: str) -> str:
-    """Without a leading `v` and leading zeroes, with three numbers."""
+    """The version without a leading `v` and leading zeroes, with three numbers."""
     parts = [_without_zeroes(part) for part in text.removeprefix("v").split(".", 2)]
     if len(parts) < 3 and any(sign in parts[-1] for sign in "+-"):
         raise CelError("short version cannot contain PreRelease/Build meta data")

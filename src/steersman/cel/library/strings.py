@@ -56,7 +56,7 @@ def _last_index_of_before(text: str, part: str, offset: int) -> int:
 
 
 def _rfind(text: str, part: str) -> int:
-    """As `str.rfind`, which takes time in proportion to the product of both lengths where `find` does not."""
+    """The last position of a part. `str.rfind` takes time in proportion to the product of both lengths, `find` does not."""
     found = text[::-1].find(part[::-1])
     return -1 if found < 0 else len(text) - found - len(part)
 

@@ -28,7 +28,7 @@ from steersman.cel.types import (
     TIMESTAMP,
     TYPE,
     UINT,
-    Kind,
+    TypeKind,
 )
 from steersman.cel.values import Duration, Timestamp, Value, from_key, type_name
 
@@ -58,22 +58,22 @@ class Clause:
 
     verb: str
     precision: int
-    kinds: frozenset[Kind]
+    kinds: frozenset[TypeKind]
     rule: str
 
 
 _KINDS: Final = {
     "s": frozenset(
-        {Kind.LIST, Kind.MAP, Kind.INT, Kind.UINT, Kind.DOUBLE, Kind.BOOL, Kind.STRING, Kind.TIMESTAMP, Kind.BYTES,
-         Kind.DURATION, Kind.TYPE, Kind.NULL}
+        {TypeKind.LIST, TypeKind.MAP, TypeKind.INT, TypeKind.UINT, TypeKind.DOUBLE, TypeKind.BOOL, TypeKind.STRING,
+         TypeKind.TIMESTAMP, TypeKind.BYTES, TypeKind.DURATION, TypeKind.TYPE, TypeKind.NULL}
     ),
-    "d": frozenset({Kind.INT, Kind.UINT}),
-    "f": frozenset({Kind.DOUBLE, Kind.STRING}),
-    "e": frozenset({Kind.DOUBLE, Kind.STRING}),
-    "b": frozenset({Kind.INT, Kind.UINT, Kind.BOOL}),
-    "x": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
-    "X": frozenset({Kind.INT, Kind.UINT, Kind.STRING, Kind.BYTES}),
-    "o": frozenset({Kind.INT, Kind.UINT}),
+    "d": frozenset({TypeKind.INT, TypeKind.UINT}),
+    "f": frozenset({TypeKind.DOUBLE, TypeKind.STRING}),
+    "e": frozenset({TypeKind.DOUBLE, TypeKind.STRING}),
+    "b": frozenset({TypeKind.INT, TypeKind.UINT, TypeKind.BOOL}),
+    "x": frozenset({TypeKind.INT, TypeKind.UINT, TypeKind.STRING, TypeKind.BYTES}),
+    "X": frozenset({TypeKind.INT, TypeKind.UINT, TypeKind.STRING, TypeKind.BYTES}),
+    "o": frozenset({TypeKind.INT, TypeKind.UINT}),
 }  # fmt: skip
 _RULES: Final = {
     "s": STRING_RULE, "d": DECIMAL_RULE, "f": FIXED_RULE, "e": SCIENTIFIC_RULE, "b": BINARY_RULE, "x": HEX_RULE,

@@ -54,7 +54,7 @@ class Url(Equatable):
         return f"{scheme}{authority}{escaped_path(self)}{query}{fragment}"
 
     def equals(self, other: Value) -> bool:
-        """The same text."""
+        """Whether both have one text."""
         if not isinstance(other, Url):
             raise no_such_overload()
         return self.text == other.text

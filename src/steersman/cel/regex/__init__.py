@@ -39,7 +39,7 @@ class _Match(Protocol):
 
 
 class _Compiled(Protocol):
-    """What is used of RE2."""
+    """A compiled pattern of RE2, as far as it is used."""
 
     @property
     def programsize(self) -> int: ...

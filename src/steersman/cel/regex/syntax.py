@@ -42,7 +42,7 @@ _UNICODE: Final = 600
 """What a Unicode class takes, at most about."""
 
 
-class Checked(NamedTuple):
+class CheckedPattern(NamedTuple):
     """An expression that is in order."""
 
     #: The same for RE2.
@@ -88,12 +88,12 @@ class _Group:
             self.last = None
 
 
-def check(pattern: str) -> Checked:
+def check(pattern: str) -> CheckedPattern:
     """The expression for RE2 and its size; raises `CelError` with upstream's message if it is none."""
-    return _Parser(pattern).run()
+    return _PatternParser(pattern).run()
 
 
-class _Parser:
+class _PatternParser:
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
         self._position = 0
@@ -101,12 +101,12 @@ class _Parser:
         self._captures = 0
         self._written: list[str] = []
 
-    def run(self) -> Checked:
+    def run(self) -> CheckedPattern:
         while self._position < len(self._pattern):
             self._item()
         if len(self._groups) > 1:
             self._fail("missing closing )", self._pattern)
-        return Checked("".join(self._written), self._groups[0].closed().size)
+        return CheckedPattern("".join(self._written), self._groups[0].closed().size)
 
     def _fail(self, code: str, part: str) -> NoReturn:
         raise CelError(f"error parsing regexp: {code}: `{part}`")
@@ -222,7 +222,7 @@ class _Parser:
         self._copy(first_end)
 
     def _bounds(self) -> tuple[int, int | None] | None:
-        """Of the operator at the position, which is taken; None: there is none."""
+        """The bounds of the repetition at the position, which is taken; None: there is none."""
         char = self._peek()
         if char and char in "*+?":
             self._position += 1

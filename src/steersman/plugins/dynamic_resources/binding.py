@@ -14,12 +14,17 @@ import msgspec
 from steersman import api
 from steersman.api import timestamps
 from steersman.framework.handle import DevicesHandle
-from steersman.plugins.dynamic_resources import readiness
 from steersman.plugins.dynamic_resources.allocation import Features
-from steersman.plugins.dynamic_resources.claims import is_reserved_for
-from steersman.plugins.dynamic_resources.cycle import CycleClaims
-from steersman.plugins.dynamic_resources.extended import IN_MEMORY
-from steersman.plugins.dynamic_resources.ledger import ClaimLedger
+from steersman.plugins.dynamic_resources.claim_tracker import ClaimTracker
+from steersman.plugins.dynamic_resources.claims import (
+    DeviceNotBound,
+    are_devices_ready,
+    has_binding_timed_out,
+    is_reserved_for,
+    waits_for_devices,
+)
+from steersman.plugins.dynamic_resources.extended_resources import IN_MEMORY
+from steersman.plugins.dynamic_resources.pre_filter import CycleClaims
 
 FINALIZER = "resource.kubernetes.io/delete-protection"
 #: How often to look whether devices are ready.
@@ -42,18 +47,18 @@ class BindingFault(Exception):
 class ClaimBinder:
     """Writes claims of pods that have a node, and takes back what was written for pods that lose it."""
 
-    def __init__(self, handle: DevicesHandle, ledger: ClaimLedger, features: Features, timeout: float) -> None:
+    def __init__(self, handle: DevicesHandle, tracker: ClaimTracker, features: Features, timeout: float) -> None:
         self._handle = handle
-        self._ledger = ledger
+        self._tracker = tracker
         self._features = features
         self._timeout = timeout
 
     async def bind(self, cycle: CycleClaims, pod: api.Pod, node_name: str) -> None:
-        """BindingFault, or what the API server has against it."""
+        """Reserves all claims for the pod and waits for their devices. Raises BindingFault, or what the API server answers."""
         for index, claim in enumerate(cycle.claims):
             if not is_reserved_for(claim, pod) and not _is_unused(cycle, index):
                 cycle.claims[index] = await self._bind_claim(cycle, index, pod, node_name)
-        if self._features.binding_conditions and readiness.waits_for_devices(cycle.claims):
+        if self._features.binding_conditions and waits_for_devices(cycle.claims):
             await self._wait(cycle)
 
     # -- writing -----------------------------------------------------------------------------------------------------
@@ -71,7 +76,7 @@ class ClaimBinder:
         finally:
             # Written, and believed in from now on; or failed, and then others may have the devices.
             if allocation is not None:
-                self._ledger.release(uid)
+                self._tracker.release(uid)
         if index >= cycle.own_count:
             await self._tell_pod(cycle, pod, written)
         return written
@@ -79,7 +84,7 @@ class ClaimBinder:
     def _reserved(
         self, claim: api.ResourceClaim, allocation: api.AllocationResult | None, pod: api.Pod
     ) -> api.ResourceClaim:
-        """The claim as it is to be."""
+        """The claim with its allocation and the pod among its users."""
         key, meta, status = api.key(claim), claim.metadata, claim.status
         if meta.deletion_timestamp is not None:
             raise BindingFault(f"claim {key} got deleted in the meantime")
@@ -96,7 +101,7 @@ class ClaimBinder:
         )
 
     def _stamped(self, allocation: api.AllocationResult | None, key: str) -> api.AllocationResult:
-        """With the time from which the wait for devices counts."""
+        """The allocation with the time from which the wait for devices counts."""
         if allocation is None:
             raise BindingFault(f"claim {key} got deallocated elsewhere in the meantime")
         if allocation.allocation_timestamp is not None:
@@ -114,8 +119,8 @@ class ClaimBinder:
     async def _believe(self, claim: api.ResourceClaim, is_new: bool) -> None:
         """The watch may take a while to show a claim that was just created; until then nothing can be assumed of it."""
         deadline = self._handle.clock.monotonic() + LONGEST_APPEARANCE_SECONDS
-        while not self._ledger.assume(claim):
-            if not is_new or self._ledger.get(api.key(claim)) is not None:
+        while not self._tracker.assume(claim):
+            if not is_new or self._tracker.get(api.key(claim)) is not None:
                 return
             if self._handle.clock.monotonic() > deadline:
                 return
@@ -141,16 +146,16 @@ class ClaimBinder:
         for index, claim in enumerate(cycle.claims):
             if claim.metadata.name == IN_MEMORY:
                 continue
-            current = self._ledger.get(api.key(claim))
+            current = self._tracker.get(api.key(claim))
             if current is None:
                 raise BindingFault(f'could not find ResourceClaim "{api.key(claim)}"')
             cycle.claims[index] = current
             try:
-                if readiness.is_ready(current):
+                if are_devices_ready(current):
                     continue
-            except readiness.DeviceNotBound as failure:
+            except DeviceNotBound as failure:
                 raise BindingFault(str(failure)) from failure
-            if readiness.has_timed_out(current, self._handle.clock.now(), self._timeout):
+            if has_binding_timed_out(current, self._handle.clock.now(), self._timeout):
                 raise BindingFault(f"{ERR_TIMEOUT}: claim={current.metadata.name}")
             return False
         return True

@@ -7,8 +7,8 @@ writes them down. PostFilter gives back devices that keep the pod from being pla
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Iterable, Mapping, Sequence
-from typing import Final, Protocol
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -36,28 +36,25 @@ from steersman.framework.plugin import (
     default_normalize_score,
 )
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.postponement import CyclePostponed, SlicedWork
+from steersman.framework.postponement import CyclePostponed
 from steersman.framework.status import SKIP, Status, error, unresolvable, unschedulable
-from steersman.plugins.dynamic_resources import ranks
+from steersman.plugins.dynamic_resources import scoring
 from steersman.plugins.dynamic_resources.allocation import (
     AllocationFault,
     Features,
-    Pace,
-    Supply,
     allocation_of,
-    run_to_end,
 )
-from steersman.plugins.dynamic_resources.answers import Answer, Answers, NodeAllocation, RowIndex
 from steersman.plugins.dynamic_resources.binding import BindingFault, ClaimBinder
+from steersman.plugins.dynamic_resources.claim_tracker import claim_tracker_of
 from steersman.plugins.dynamic_resources.claims import ClaimProblem, is_reserved_for, pod_claims
-from steersman.plugins.dynamic_resources.cycle import CycleClaims
-from steersman.plugins.dynamic_resources.examining import REASON_NOT_AVAILABLE, Examining
-from steersman.plugins.dynamic_resources.extended import IN_MEMORY, in_memory_uid
+from steersman.plugins.dynamic_resources.extended_resources import IN_MEMORY, in_memory_uid
+from steersman.plugins.dynamic_resources.filter_cache import (
+    NodeAllocation,
+    RowIndex,
+)
+from steersman.plugins.dynamic_resources.filtering import REASON_NOT_AVAILABLE, ClaimFilter
 from steersman.plugins.dynamic_resources.hints import ClaimHints
-from steersman.plugins.dynamic_resources.ledger import ledger_of
-from steersman.plugins.dynamic_resources.postponed_search import PodSearches, PostponedSearches
-from steersman.plugins.dynamic_resources.preparing import Preparing
-from steersman.plugins.dynamic_resources.remembering import KnownAnswers, has_distinct_attributes
+from steersman.plugins.dynamic_resources.pre_filter import ClaimPreFilter, CycleClaims
 
 REASON_NO_NEW_CLAIMS = "no new claims to deallocate"
 REASON_DEALLOCATED = "deallocation of ResourceClaim completed"
@@ -65,10 +62,6 @@ REASON_DELETED = "deletion of ResourceClaim completed"
 REASON_STILL_NOT = "still not schedulable"
 ERR_NO_STATE = "not found"
 ERR_NO_ALLOCATION = "claim allocation not found for node"
-
-#: What the devices of one pod may take in a cycle that can be postponed, and then between two pauses.
-CYCLE_SECONDS: Final = 0.02
-SLICE_SECONDS: Final = 0.01
 
 STATE_KEY = "DynamicResources"
 NO_ROW = -1
@@ -98,28 +91,22 @@ class DynamicResources(
         features = self._features = Features.of(handle.gates)
         self._nodes = handle.nodes
         self._rng = handle.rng
-        self._classes = DeviceClasses(handle.objects)
-        self._ledger = ledger_of(handle.objects, features.consumable_capacity)
+        classes = DeviceClasses(handle.objects)
+        self._tracker = claim_tracker_of(handle.objects, features.consumable_capacity)
         filter_timeout = args.filter_timeout.seconds if args.filter_timeout is not None else 0.0
         binding_timeout = args.binding_timeout.seconds if args.binding_timeout is not None else 600.0
-        self._clock = handle.clock
-        self._postpones = handle.postpones
-        self._postponed = PostponedSearches()
-        self._preparing = Preparing(handle.objects, self._ledger, self._classes, features, handle.clock)
-        self._examining = Examining(
-            handle.objects, self._classes, features, handle.clock, (filter_timeout, binding_timeout)
-        )
-        self._known = KnownAnswers(handle.objects, self._examining.published)
-        self._binder = ClaimBinder(handle, self._ledger, features, binding_timeout)
-        self._hints = ClaimHints(self._ledger)
-        #: Of the pod whose nodes are being, or were last, looked at: the score depends on what was found there.
+        self._pre_filter = ClaimPreFilter(handle.objects, self._tracker, classes, features, handle.clock)
+        self._filter = ClaimFilter(handle, classes, features, (filter_timeout, binding_timeout))
+        self._binder = ClaimBinder(handle, self._tracker, features, binding_timeout)
+        self._hints = ClaimHints(self._tracker)
+        #: The cycle of the pod whose nodes are being, or were last, looked at: the score depends on what was found there.
         self._latest: CycleClaims | None = None
 
     # -- before the nodes --------------------------------------------------------------------------------------------
 
     def pre_enqueue(self, pod: PodInfo | api.Pod) -> Status | None:
         try:
-            pod_claims(pod.pod if isinstance(pod, PodInfo) else pod, self._ledger)
+            pod_claims(pod.pod if isinstance(pod, PodInfo) else pod, self._tracker)
         except ClaimProblem as problem:
             return unresolvable(str(problem))
         return None
@@ -130,28 +117,14 @@ class DynamicResources(
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         state.write(STATE_KEY, CycleClaims())
-        cycle = self._preparing.claims_of(pod.pod)
+        cycle = self._pre_filter.claims_of(pod.pod)
         if isinstance(cycle, Status):
             return cycle
         if cycle.supply is not None:
-            cycle.answers = self._answers(cycle, pod, cycle.supply)
+            cycle.answers = self._filter.known_answers(cycle, pod, cycle.supply.in_use)
         state.write(STATE_KEY, cycle)
         self._latest = cycle
         return SKIP if cycle.is_empty else None
-
-    def _answers(self, cycle: CycleClaims, pod: PodInfo, supply: Supply) -> Answers:
-        """What is known already of the nodes."""
-        answers = self._known.of(cycle, pod, supply.in_use)
-        searches = self._searches_of(cycle, pod)
-        if answers is not None:
-            return answers
-        return (
-            Answers() if searches is None else searches.own_answers(supply.in_use.version, self._known.slices_version)
-        )
-
-    def _searches_of(self, cycle: CycleClaims, pod: PodInfo) -> PodSearches | None:
-        """What was found out between this cycle and an earlier one of the pod."""
-        return self._postponed.of(pod.uid, cycle.own_claims, self._known.classes_version) if self._postpones else None
 
     # -- the nodes ---------------------------------------------------------------------------------------------------
 
@@ -162,56 +135,8 @@ class DynamicResources(
         if cycle.is_empty:
             return None
         self._latest = cycle
-        answer = cycle.answers.get(node.name, node.node) or self._examine(cycle, pod, node)
+        answer = self._filter.answer(cycle, pod, node)
         return answer if isinstance(answer, Status) else None
-
-    def _examine(self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo) -> Answer:
-        """Faults are not kept: they name the claim, which is another one for the next pod."""
-        answer = self._found_meanwhile(cycle, pod, node)
-        if answer is None:
-            pace = self._examining.new_pace()
-            steps = self._examining.examine(cycle, pod.pod, node, pace)
-            answer = self._examine_for_a_while(cycle, pod, node, steps, pace) if self._postpones else run_to_end(steps)
-        if not isinstance(answer, Status) or answer.is_rejected:
-            cycle.answers.put(node.name, node.node, answer)
-        return answer
-
-    def _found_meanwhile(self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo) -> Answer | None:
-        searches = self._searches_of(cycle, pod)
-        if searches is None or cycle.supply is None:
-            return None
-        in_use = cycle.supply.in_use
-        fickle = has_distinct_attributes(cycle)
-        return searches.take(
-            self._examining.published.of(node.node),
-            in_use.version,
-            lambda answer, since: self._known.still_holds(node.name, answer, fickle, since, in_use),
-        )
-
-    def _examine_for_a_while(
-        self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo, steps: Generator[None, None, Answer], pace: Pace
-    ) -> Answer:
-        """CyclePostponed when the cycle has taken long enough and the search has not ended."""
-        if cycle.postponed_at is None:
-            cycle.postponed_at = self._clock.monotonic() + CYCLE_SECONDS
-        pace.resume(cycle.postponed_at - self._clock.monotonic())
-        try:
-            next(steps)
-        except StopIteration as end:
-            answer: Answer = end.value
-            return answer
-        raise CyclePostponed(self._search_on(cycle, pod, node, steps, pace))
-
-    def _search_on(
-        self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo, steps: Generator[None, None, Answer], pace: Pace
-    ) -> SlicedWork:
-        """The rest of the search, which ends with a note for the pod's next cycle."""
-        assert cycle.supply is not None
-        cycle.supply.freeze()
-        usage = cycle.supply.in_use.version
-        devices = self._examining.published.of(node.node)
-        searches = self._postponed.begin(pod.uid, cycle.own_claims, self._known.classes_version)
-        return _sliced(steps, pace, lambda answer: searches.put(devices, answer, usage))
 
     def known_rows(self, state: CycleState, pod: PodInfo, rows: RowIndex, view: NodesView) -> tuple[RowIndex, RowIndex]:
         cycle = state.read(STATE_KEY, CycleClaims)
@@ -226,7 +151,7 @@ class DynamicResources(
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         cycle = state.read(STATE_KEY, CycleClaims)
-        return 0 if cycle is None or not self._features.prioritized_list else ranks.score(cycle, node.name)
+        return 0 if cycle is None or not self._features.prioritized_list else scoring.score(cycle, node.name)
 
     def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> None:
         default_normalize_score(MAX_NODE_SCORE, False, scores)
@@ -237,7 +162,7 @@ class DynamicResources(
     def score_kernel(self, pod: PodInfo, view: NodesView) -> ScoreKernel | ClusterScoreKernel:
         if not self.concerns(pod) or not self._features.prioritized_list:
             return NothingAllocated(view)
-        return ranks.Ranks(view, lambda: self._latest)
+        return scoring.AlternativeScores(view, lambda: self._latest)
 
     # -- no node fits ------------------------------------------------------------------------------------------------
 
@@ -272,7 +197,7 @@ class DynamicResources(
         for name in _nodes_rejected_for(statuses, self.name):
             node = self._nodes.get(name)
             if node is not None:
-                found |= self._examining.unavailable(cycle, node.node)
+                found |= self._filter.unavailable(cycle, node.node)
         return sorted(found)
 
     # -- after the choice --------------------------------------------------------------------------------------------
@@ -286,7 +211,7 @@ class DynamicResources(
         allocation = self._on_node(state, cycle, pod, node_name)
         if allocation is None:
             return error(ERR_NO_ALLOCATION)
-        self._postponed.forget(pod.uid)
+        self._filter.forget(pod)
         try:
             self._take(cycle, allocation, node_name)
         except AllocationFault as fault:
@@ -301,7 +226,7 @@ class DynamicResources(
         ):
             made = allocation_of(prepared, found, node_name, self._features, self._new_share_id)
             cycle.allocations[index] = made
-            self._ledger.signal(claim.metadata.uid, made)
+            self._tracker.signal(claim.metadata.uid, made)
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """May come again, and also when nothing was reserved."""
@@ -309,8 +234,8 @@ class DynamicResources(
         if cycle is None:
             return
         for claim in cycle.own_claims:
-            if self._ledger.release(claim.metadata.uid):
-                self._ledger.restore(api.key(claim))
+            if self._tracker.release(claim.metadata.uid):
+                self._tracker.restore(api.key(claim))
             if claim.status.allocation is not None and is_reserved_for(claim, pod.pod):
                 self._binder.unreserve(claim, pod.pod)
         self._unreserve_extended(cycle, pod.pod)
@@ -347,7 +272,7 @@ class DynamicResources(
         return error(ERR_NO_STATE) if cycle is None else cycle
 
     def _on_node(self, state: CycleState, cycle: CycleClaims, pod: PodInfo, node_name: str) -> NodeAllocation | None:
-        """What Filter found; it was not asked where only the nominated node was looked at."""
+        """The devices that Filter finds on the node; it was not asked where only the nominated node was looked at."""
         node = self._nodes.get(node_name)
         if node is not None:
             try:
@@ -361,12 +286,12 @@ class DynamicResources(
         claim = cycle.extended_claim
         if claim is None:
             return
-        self._ledger.release(in_memory_uid(pod))
+        self._tracker.release(in_memory_uid(pod))
         if claim.metadata.name != IN_MEMORY:
             self._binder.delete(claim)
 
     def _new_share_id(self) -> str:
-        """In the form of a UUID."""
+        """A new share id in the form of a UUID."""
         digits = "".join("0123456789abcdef"[self._rng.randrange(16)] for _ in range(32))
         return "-".join((digits[:8], digits[8:12], f"4{digits[13:16]}", f"8{digits[17:20]}", digits[20:]))
 
@@ -390,15 +315,3 @@ class NothingAllocated(ScoreKernel):
 
     def row(self, row: int) -> int:
         return 0
-
-
-def _sliced(steps: Generator[None, None, Answer], pace: Pace, note: Callable[[Answer], None]) -> SlicedWork:
-    """A search in slices; what it comes to is noted."""
-    while True:
-        pace.resume(SLICE_SECONDS)
-        try:
-            next(steps)
-        except StopIteration as end:
-            note(end.value)
-            return
-        yield

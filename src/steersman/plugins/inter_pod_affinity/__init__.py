@@ -4,10 +4,8 @@
 A domain is all nodes with the same value of a label, the term's topology key. Terms are required (`filtering`) or
 preferred with a weight (`scoring`), and they work in both directions: those of the pod that is being scheduled on the
 pods that run, and those of the pods that run on the one that comes (required affinity only as a preference).
-`namespaces` says which namespaces a term reaches, `hints` when a rejected pod is worth another attempt.
-
-`filtering_columns` and `scoring_columns` are the same rules for all nodes at once, on count tables that `state` keeps;
-`matchers` and `existing_terms` find the tables.
+`terms` says which pods and namespaces a term speaks of, `hints` when a rejected pod is worth another attempt. The vector
+forms, beside the scalar ones, work on count tables that `state` keeps.
 
 `matchLabelKeys` and `mismatchLabelKeys` need no code here: the API server merges them into the label selectors.
 """

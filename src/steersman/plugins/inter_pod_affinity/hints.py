@@ -13,7 +13,7 @@ from steersman import api
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.hints import changed, deleted
 from steersman.framework.pod_info import AffinityTerm, required_affinity_terms, required_anti_affinity_terms
-from steersman.plugins.inter_pod_affinity.namespaces import NO_LABELS
+from steersman.plugins.inter_pod_affinity.terms import NO_LABELS
 
 
 def registered_events() -> tuple[ClusterEventWithHint, ...]:

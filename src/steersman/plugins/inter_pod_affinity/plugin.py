@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The plugin class: what the framework calls, handed on to `filtering`, `scoring` and `hints`.
-
-The vector form, kernels for all nodes at once, is in `filtering_columns` and `scoring_columns`.
-"""
+"""The plugin class: what the framework calls, handed on to `filtering`, `scoring` and `hints`."""
 
 from __future__ import annotations
 
@@ -25,17 +22,16 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable
-from steersman.plugins.inter_pod_affinity.filtering import FilterState, check, fill_counts
-from steersman.plugins.inter_pod_affinity.filtering_columns import RequiredTermsKernel
+from steersman.plugins.inter_pod_affinity.filtering import FilterState, RequiredTermsKernel, check, fill_counts
 from steersman.plugins.inter_pod_affinity.hints import registered_events
-from steersman.plugins.inter_pod_affinity.namespaces import labels_of_namespace, with_selected_namespaces
 from steersman.plugins.inter_pod_affinity.scoring import (
+    PreferredTermsKernel,
     ScoreState,
     fill_scores,
     scale_between_worst_and_best,
     score_of,
 )
-from steersman.plugins.inter_pod_affinity.scoring_columns import PreferredTermsKernel
+from steersman.plugins.inter_pod_affinity.terms import labels_of_namespace, with_selected_namespaces
 
 FILTER_STATE_KEY = "PreFilterInterPodAffinity"
 SCORE_STATE_KEY = "PreScoreInterPodAffinity"
@@ -115,7 +111,7 @@ class InterPodAffinity(
         return RequiredTermsKernel(pod, view, self.statuses)
 
     def score_fragment(self, pod: PodInfo) -> None:
-        """As `filter_fragment`."""
+        """Kernels are not shared, no more than those of the filter."""
 
     def score_kernel(self, pod: PodInfo, view: NodesView) -> PreferredTermsKernel | None:
         has_preferences = pod.shape.preferred_affinity or pod.shape.preferred_anti_affinity

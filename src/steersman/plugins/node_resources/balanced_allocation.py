@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """NodeResourcesBalancedAllocation: prefers nodes whose resources the pod uses more evenly.
 
-Score only; the rule is in `balance`, its vector form in `balance_columns`. Pods that request none of the resources are
+Score only; the rule, with its vector form, is in `balance`. Pods that request none of the resources are
 left out: they change no balance, and would all go to the same node.
 """
 
@@ -25,9 +25,8 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.pod_resources import scoring_requests
 from steersman.framework.status import SKIP, Status, error
 from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES, allocation, requested_on
-from steersman.plugins.node_resources.balance import balance_score
-from steersman.plugins.node_resources.balance_columns import balance_kernel
-from steersman.plugins.node_resources.device_scores import DeviceAmounts, RowScores
+from steersman.plugins.node_resources.balance import balance_kernel, balance_score
+from steersman.plugins.node_resources.device_scores import DeviceAmounts, DeviceRowScores
 
 PRE_SCORE_KEY: Final = "PreScoreNodeResourcesBalancedAllocation"
 
@@ -80,7 +79,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin, ColumnarScore
         if requests.is_best_effort:
             return None
         if self._counts_devices(requests):
-            return RowScores(view, partial(self._score, requests))
+            return DeviceRowScores(view, partial(self._score, requests))
         return balance_kernel(self._resources, requests.amounts, view)
 
     @property

@@ -1,36 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scores of extended resources that devices stand behind: the node's devices of the class count as what it offers.
 
-Only where the scoring strategy names such a resource and the pod requests it. There is no column of devices: rows are scored
-one by one.
+Only where the scoring strategy names such a resource and the pod requests it. Devices are counted more roughly than the
+search for devices does it, as upstream has it: generations, completeness and taints of pools do not matter. There is no
+column of devices: rows are scored one by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from steersman.api import Node
+from steersman.api import DeviceClass, Node, ResourceSlice
 from steersman.config import ResourceSpec
 from steersman.framework.columns import ClusterScoreKernel, Feasible
 from steersman.framework.device_classes import DeviceClasses, may_be_devices
-from steersman.framework.handle import Handle
+from steersman.framework.handle import Handle, Objects
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import IntColumn, NodesView
-from steersman.plugins.dynamic_resources import ledger_of
-from steersman.plugins.dynamic_resources.allocation import DeviceTotals, Selectors
+from steersman.plugins.dynamic_resources import claim_tracker_of
+from steersman.plugins.dynamic_resources.allocation import (
+    AllocationFault,
+    DevicesInUse,
+    PublishedDevice,
+    PublishedSlice,
+    Selectors,
+    expressions_of,
+)
 
 
 class DeviceAmounts:
-    """What nodes offer of the configured resources by devices."""
+    """The devices that nodes offer for the configured resources."""
 
     def __init__(self, resources: Sequence[ResourceSpec], classes: DeviceClasses, handle: Handle) -> None:
         self._classes = classes
         #: Positions of the configured resources that devices may stand behind.
         self._candidates = [i for i, spec in enumerate(resources) if may_be_devices(spec.name)]
         self._names = [spec.name for spec in resources]
-        self._ledger = ledger_of(handle.objects, handle.gates.enabled("DRAConsumableCapacity"))
+        self._tracker = claim_tracker_of(handle.objects, handle.gates.enabled("DRAConsumableCapacity"))
         self._totals = DeviceTotals(
             handle.objects, Selectors(handle.gates.enabled("DRAListTypeAttributes"), handle.clock.monotonic)
         )
@@ -47,10 +55,51 @@ class DeviceAmounts:
     def of(self, node: Node, resource: str) -> tuple[int, int]:
         """How many devices there are, and how many of them are allocated."""
         device_class = self._classes.behind(resource)
-        return (0, 0) if device_class is None else self._totals.of(node, device_class, self._ledger.in_use())
+        return (0, 0) if device_class is None else self._totals.of(node, device_class, self._tracker.in_use())
 
 
-class RowScores(ClusterScoreKernel):
+class DeviceTotals:
+    """How many devices of a class a node has, and how many are allocated. Slices are prepared when they change."""
+
+    def __init__(self, objects: Objects, selectors: Selectors) -> None:
+        self._objects = objects
+        self._selectors = selectors
+        self._version = -1
+        self._local: dict[str, list[PublishedSlice]] = {}
+        self._shared: list[PublishedSlice] = []
+
+    def of(self, node: Node, device_class: DeviceClass, in_use: DevicesInUse) -> tuple[int, int]:
+        """All devices, and those that are allocated. Nothing where an expression of the class cannot be evaluated."""
+        expressions = expressions_of(device_class.spec.selectors)
+        total = allocated = 0
+        try:
+            for device in self._devices(node):
+                if self._selectors.match(device, expressions):
+                    total += 1
+                    allocated += in_use.is_allocated(device.id)
+        except AllocationFault:
+            return 0, 0
+        return total, allocated
+
+    def _devices(self, node: Node) -> Iterator[PublishedDevice]:
+        if self._objects.version(ResourceSlice) != self._version:
+            self._read()
+        for one in (*self._local.get(node.metadata.name, ()), *self._shared):
+            for device in one.devices if not one.reach or one.reach.includes(node) else ():
+                if device.reach is None or device.reach.includes(node):
+                    yield device
+
+    def _read(self) -> None:
+        self._version = self._objects.version(ResourceSlice)
+        self._local, self._shared = {}, []
+        for one in map(PublishedSlice, self._objects.list(ResourceSlice)):
+            if one.reach.node_name:
+                self._local.setdefault(one.reach.node_name, []).append(one)
+            else:
+                self._shared.append(one)
+
+
+class DeviceRowScores(ClusterScoreKernel):
     """Asks for each feasible row. Scores are not normalised."""
 
     def __init__(self, view: NodesView, score: Callable[[NodeInfo], int]) -> None:

@@ -37,7 +37,7 @@ from steersman.framework.pod_resources import pod_requests, scoring_requests
 from steersman.framework.status import Status, error, fault, unresolvable
 from steersman.plugins.node_resources import fit_hints
 from steersman.plugins.node_resources.allocation import ERR_NO_RESOURCES, allocation, requested_with_minimum_on
-from steersman.plugins.node_resources.device_scores import DeviceAmounts, RowScores
+from steersman.plugins.node_resources.device_scores import DeviceAmounts, DeviceRowScores
 from steersman.plugins.node_resources.fit_columns import fit_kernel
 from steersman.plugins.node_resources.insufficient import (
     CheckedRequest,
@@ -154,7 +154,7 @@ class NodeResourcesFit(
             raise KernelFault(fault("Score", self.name, ERR_NO_RESOURCES))
         requests = self._score_requests(pod)
         if self._counts_devices(requests):
-            return RowScores(view, partial(self._score, requests))
+            return DeviceRowScores(view, partial(self._score, requests))
         return strategy_kernel(self._strategy, requests.amounts, view)
 
     def _counts_devices(self, requests: ScoreRequests) -> bool:

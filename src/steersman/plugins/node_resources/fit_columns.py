@@ -40,7 +40,7 @@ _MOST_TABULATED: Final = 12
 _TOO_MANY_PODS: Final = 1
 
 
-class _Need(NamedTuple):
+class _CheckedResource(NamedTuple):
     """A checked resource with its columns and its bit in a shortage."""
 
     bit: int
@@ -70,7 +70,7 @@ class Fit(FilterKernel):
         self._pods, self._allowed = view.pod_count, view.allowed_pods
         self._pods_cell, self._allowed_cell = self._pods.cell, self._allowed.cell
         self._needs = tuple(
-            _Need(2 << i, r.amount, view.allocatable(r.resource), view.requested(r.resource))
+            _CheckedResource(2 << i, r.amount, view.allocatable(r.resource), view.requested(r.resource))
             for i, r in enumerate(requests)
         )
         #: The same for one row.
@@ -124,7 +124,7 @@ class Fit(FilterKernel):
         return self._ids_of_shortages(self._shortages(rows))
 
     def _ids_of_shortages(self, shortages: NDArray[np.intp]) -> ReasonColumn:
-        """None of them is 0."""
+        """The status ids by shortage, none of them 0."""
         ids = self._id_table[shortages]
         if not ids.all():
             for shortage in set(shortages[ids == 0].tolist()):
@@ -148,7 +148,7 @@ class Fit(FilterKernel):
         return shortages + np.multiply(hopeless, self._hopeless, dtype=np.intp)
 
     def _shortage(self, row: int) -> int:
-        """The same for one row."""
+        """The shortage of one row, as a set of bits."""
         shortage = 0 if self._pods_cell[row] < self._allowed_cell[row] else _TOO_MANY_PODS
         for bit, wanted, offered, used in self._cells:
             if wanted > offered[row] - used[row]:
@@ -166,7 +166,7 @@ class Fit(FilterKernel):
 
 
 class FitOfTwo(Fit):
-    """The same for two resources, as most pods request: its `row` has no loop."""
+    """The fit of two resources, as most pods request: its `row` has no loop."""
 
     def __init__(self, requests: Sequence[CheckedRequest], view: NodesView, statuses: StatusTable) -> None:
         super().__init__(requests, view, statuses)
@@ -185,7 +185,7 @@ class FitOfTwo(Fit):
 
 
 class FitOrDevices(Fit):
-    """The same where devices may stand in for resources that a row does not offer. Rows are looked at one by one."""
+    """The fit where devices may stand in for resources that a row does not offer. Rows are looked at one by one."""
 
     def __init__(self, requests: Sequence[CheckedRequest], view: NodesView, statuses: StatusTable) -> None:
         super().__init__(requests, view, statuses)

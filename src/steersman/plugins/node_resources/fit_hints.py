@@ -59,7 +59,7 @@ def _frees_something(waiting: Pod, before: Pod, after: Pod) -> bool:
 
 
 def _offers_more(checked: Iterable[CheckedRequest], before: EmptyNode, after: EmptyNode) -> bool:
-    """What devices provide may always be more than before."""
+    """Whether the node offers more of a requested resource. Devices may always provide more than before."""
     if after.allowed_pods > before.allowed_pods:
         return True
     return any(

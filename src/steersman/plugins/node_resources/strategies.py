@@ -63,7 +63,7 @@ def most_requested_score(requested: int, capacity: int) -> int:
 
 
 def share(part: int, whole: int) -> int:
-    """In percent, cut towards zero."""
+    """The used share in percent, cut towards zero."""
     return int64_quotient(int64(part * FULL), whole)
 
 

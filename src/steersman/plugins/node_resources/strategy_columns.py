@@ -19,8 +19,7 @@ from steersman.framework.columns import ScoreKernel
 from steersman.framework.go_integers import MAX_INT64
 from steersman.framework.go_math import go_round
 from steersman.framework.nodes_view import IntColumn, NodesView
-from steersman.plugins.node_resources.allocation import ScoreNode
-from steersman.plugins.node_resources.allocation_columns import (
+from steersman.plugins.node_resources.allocation import (
     HUNDRED,
     ONE,
     ORDINARY_CAPACITY,
@@ -29,6 +28,7 @@ from steersman.plugins.node_resources.allocation_columns import (
     Amounts,
     FloatColumn,
     ScoredResource,
+    ScoreNode,
     requested_with_minimum_column,
     scored_resources,
 )
@@ -67,7 +67,7 @@ class AverageKernel(AllocationKernel):
         self._weight_sum = np.array(self._weights.sum())
 
     def average(self, scores: Shares, offered: Amounts) -> IntColumn:
-        """By the weights of the resources, rounded down."""
+        """The average by the weights of the resources, rounded down."""
         if not self._weighs_alike:
             scores *= self._weights
         average: FloatColumn = scores[0] + scores[1] if len(scores) == 2 else np.add.reduce(scores)
@@ -101,7 +101,7 @@ class LeastAllocated(AverageKernel):
 
 
 class LeastAllocatedOfTwo(LeastAllocated):
-    """The same for two resources."""
+    """The strategy LeastAllocated for two resources, the default, without loops."""
 
     def __init__(self, resources: Sequence[ScoredResource], view: NodesView, score_node: ScoreNode) -> None:
         super().__init__(resources, view, score_node)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """NodeVolumeLimits: no more volumes of a driver on a node than the driver can attach there.
 
-`plugin` compares and holds the hints, `attachable` finds out which volumes of which drivers a pod has, `attachments` what
-is attached to nodes whatever their pods; `columns` is the vector form.
+`plugin` compares and holds the hints, `attachments` finds out which volumes of which drivers a pod has, and what is attached
+to nodes whatever their pods; `columns` is the vector form.
 """
 
 from steersman.plugins.node_volume_limits.plugin import ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED, NodeVolumeLimits

@@ -1,14 +1,144 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is attached to each node according to VolumeAttachments, which counts even when no pod uses it any more; and how
-much can be, according to the node's CSINode."""
+"""What counts against the limits of CSI drivers: the volumes of pods, and what is attached to nodes whatever their pods.
+
+Volumes are told apart by driver and handle, so that one that several pods use counts once. A claim without a volume counts
+under the driver that will provision it. In-tree volumes count under the driver that replaced their plugin. What a
+VolumeAttachment attaches to a node counts even when no pod uses it any more. How much can be attached says the node's CSINode.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from steersman.api import CSINode, PersistentVolume, VolumeAttachment
+from steersman import api
+from steersman.api import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, Volume, VolumeAttachment
+from steersman.api.csi_migration import inline_handle, persistent_handle, plugin_named, plugin_of
+from steersman.api.persistent_volumes import class_of_claim, ephemeral_claim_name, not_made_for
+from steersman.errors import InputError
 from steersman.framework.handle import Objects
-from steersman.plugins.node_volume_limits.attachable import Attachable, unique_name
+from steersman.framework.status import Status, error, unresolvable
+
+ERR_CLAIM_WITHOUT_NAME = "PersistentVolumeClaim had no name"
+#: Begins the handles of volumes that do not exist yet; no driver makes such handles.
+UNPROVISIONED = "unprovisioned"
+
+#: Driver by the volume's unique name.
+Attachable = dict[str, str]
+
+
+class AttachableVolumes:
+    """Looks at claims, volumes and storage classes as they are when it is asked."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+
+    def of_new(self, pod: api.Pod, node: CSINode | None) -> Attachable | Status:
+        """The volumes of a pod that is to be placed; a claim that does not exist is an objection."""
+        found: Attachable = {}
+        for volume in pod.spec.volumes:
+            name = claim_name(pod, volume)
+            if name and self._claim(pod, name) is None:
+                text = f'looking up PVC {pod.metadata.namespace}/{name}: persistentvolumeclaim "{name}" not found'
+                return unresolvable(text)
+            fault = self._add(found, pod, volume, node)
+            if fault:
+                return error(fault)
+        return found
+
+    def of_existing(self, pod: api.Pod, node: CSINode | None, found: Attachable) -> Status | None:
+        """Adds the volumes of a pod that is on the node; claims that are gone do not count."""
+        for volume in pod.spec.volumes:
+            fault = self._add(found, pod, volume, node)
+            if fault:
+                return error(fault)
+        return None
+
+    def _claim(self, pod: api.Pod, name: str) -> PersistentVolumeClaim | None:
+        return self._objects.get(PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
+
+    def _add(self, found: Attachable, pod: api.Pod, volume: Volume, node: CSINode | None) -> str:
+        """Adds the volume of a claim. Returns what is wrong, "" if nothing."""
+        name = claim_name(pod, volume)
+        if name is None:
+            return _add_inline(found, volume, node)
+        if not name:
+            return ERR_CLAIM_WITHOUT_NAME
+        claim = self._claim(pod, name)
+        if claim is None:
+            return ""
+        if volume.ephemeral is not None and (fault := not_made_for(pod, claim)):
+            return fault
+        driver, handle = self._driver_and_handle(claim, node)
+        if driver and handle:
+            found[unique_name(driver, handle)] = driver
+        return ""
+
+    def _driver_and_handle(self, claim: PersistentVolumeClaim, node: CSINode | None) -> tuple[str, str]:
+        """Driver and handle of the claim's volume, or of the one it will have. ("", ""): it has none that counts."""
+        volume = self._objects.get(PersistentVolume, claim.spec.volume_name) if claim.spec.volume_name else None
+        if volume is None:
+            return self._of_storage_class(claim, node)
+        if volume.spec.csi is not None:
+            return volume.spec.csi.driver, volume.spec.csi.volume_handle
+        plugin = plugin_of(volume.spec)
+        if plugin is None or not plugin.is_migrated or node is None:
+            return "", ""
+        try:
+            return plugin.driver, persistent_handle(volume)
+        except InputError:
+            return "", ""
+
+    def _of_storage_class(self, claim: PersistentVolumeClaim, node: CSINode | None) -> tuple[str, str]:
+        name = class_of_claim(claim)
+        storage_class = self._objects.get(StorageClass, name) if name else None
+        if storage_class is None:
+            return "", ""
+        handle = f"{UNPROVISIONED}-{claim.metadata.namespace}/{claim.metadata.name}"
+        plugin = plugin_named(storage_class.provisioner)
+        if plugin is None:
+            return storage_class.provisioner, handle
+        return (plugin.driver, handle) if plugin.is_migrated and node is not None else ("", "")
+
+
+def claim_name(pod: api.Pod, volume: Volume) -> str | None:
+    """The claim behind a volume of the pod; None: there is none."""
+    if volume.persistent_volume_claim is not None:
+        return volume.persistent_volume_claim.claim_name
+    return ephemeral_claim_name(pod, volume) if volume.ephemeral is not None else None
+
+
+def unique_name(driver: str, handle: str) -> str:
+    return f"{driver}/{handle}"
+
+
+def _add_inline(found: Attachable, volume: Volume, node: CSINode | None) -> str:
+    """A disk that the pod names directly counts on nodes that have drivers at all."""
+    plugin = plugin_of(volume)
+    if plugin is None or not plugin.is_migrated or node is None:
+        return ""
+    try:
+        handle = inline_handle(volume)
+    except InputError as problem:
+        return f"converting volume({volume.name}) from inline to csi: {problem}"
+    found[unique_name(plugin.driver, handle)] = plugin.driver
+    return ""
+
+
+def may_attach(volume: Volume) -> bool:
+    """Whether the volume is of a kind that can count at all."""
+    return volume.persistent_volume_claim is not None or volume.ephemeral is not None or plugin_of(volume) is not None
+
+
+def inline_drivers(pod: api.Pod) -> Iterator[str]:
+    """The drivers of disks that the pod names directly; raises `InputError` for one that makes no sense."""
+    for volume in pod.spec.volumes:
+        plugin = plugin_of(volume)
+        if plugin is not None:
+            inline_handle(volume)
+            yield plugin.driver
+
+
+# -- what is attached to nodes -----------------------------------------------------------------------------------------
 
 
 class Attachments:

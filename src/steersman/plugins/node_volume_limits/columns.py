@@ -26,8 +26,7 @@ from steersman.framework.nodes_view import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
-from steersman.plugins.node_volume_limits.attachable import AttachableVolumes, may_attach
-from steersman.plugins.node_volume_limits.attachments import Attachments, volume_limits
+from steersman.plugins.node_volume_limits.attachments import AttachableVolumes, Attachments, may_attach, volume_limits
 
 #: Higher than any limit.
 UNLIMITED = 1 << 40
@@ -37,7 +36,7 @@ _MOST_SHAPES = 1 << 10
 
 
 class RowVolumes:
-    """What is known per row, for all pods: volumes, attachments, limits. One per table of nodes."""
+    """Volumes, attachments and limits per row, for all pods. One per table of nodes."""
 
     def __init__(self, view: NodesView, objects: Objects, attachments: Attachments) -> None:
         self.view = view

@@ -18,14 +18,15 @@ from steersman.framework.nodes_view import NodesView
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, unschedulable
-from steersman.plugins.node_volume_limits.attachable import (
+from steersman.plugins.node_volume_limits.attachments import (
     Attachable,
     AttachableVolumes,
+    Attachments,
     claim_name,
     inline_drivers,
     may_attach,
+    volume_limits,
 )
-from steersman.plugins.node_volume_limits.attachments import Attachments, volume_limits
 from steersman.plugins.node_volume_limits.columns import LimitedRows, RowVolumes
 
 ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED = "node(s) exceed max volume count"

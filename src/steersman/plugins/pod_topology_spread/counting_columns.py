@@ -48,7 +48,7 @@ class SpreadMatcher(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 class NodeRule(msgspec.Struct, frozen=True, cache_hash=True):
-    """What decides whether the pods of a node count."""
+    """The rule that decides whether the pods of a node count."""
 
     #: The node must have all these labels.
     keys: tuple[str, ...] = ()
@@ -116,7 +116,7 @@ def matching_pods(constraint: SpreadConstraint, pod: Pod, view: NodesView) -> Ma
 
 
 def count_by_domain(constraint: SpreadConstraint, pods: MatchCounts, rule: NodeRule, view: NodesView) -> DomainCounts:
-    """The same per domain of the constraint's topology key, on the nodes that count."""
+    """The matching pods per domain of the constraint's topology key, on the nodes that count."""
     return pods.by_domain(
         view.topology(constraint.topology_key), None if rule == ANY_NODE else CountedNodes(rule, view)
     )

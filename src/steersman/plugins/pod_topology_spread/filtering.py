@@ -2,19 +2,33 @@
 """What Filter of PodTopologySpread decides by: how many matching pods each domain has.
 
 PreFilter counts once; AddPod and RemovePod keep the counts right while "what if" questions are answered on a copy.
+
+In the vector form `state` keeps the matching pods counted per domain. In every cycle each domain is judged once, by the
+least count among the domains of its constraint, and the verdicts are spread to the rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from steersman.api import Pod
 from steersman.api.node_selectors import required
+from steersman.framework.columns import ClusterFilterKernel, StatusTable
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.nodes_view import (
+    BoolColumn,
+    DomainCounts,
+    NodesView,
+    ReasonColumn,
+)
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unresolvable, unschedulable
 from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint, has_all_keys
+from steersman.plugins.pod_topology_spread.counting_columns import NodeRule, count_by_domain, matching_pods
 
 ERR_CONSTRAINTS_NOT_MATCH: Final = "node(s) didn't match pod topology spread constraints"
 ERR_NODE_LABEL_NOT_MATCH: Final = f"{ERR_CONSTRAINTS_NOT_MATCH} (missing required label)"
@@ -23,7 +37,7 @@ ERR_NODE_LABEL_NOT_MATCH: Final = f"{ERR_CONSTRAINTS_NOT_MATCH} (missing require
 NO_DOMAIN: Final = 2**31 - 1
 
 
-class DomainCounts:
+class SpreadCounts:
     """From PreFilter to Filter: per constraint, the matching pods of every eligible domain."""
 
     def __init__(self, constraints: tuple[SpreadConstraint, ...], comparison_operators: bool) -> None:
@@ -32,8 +46,8 @@ class DomainCounts:
         self.by_value: tuple[dict[str, int], ...] = tuple({} for _ in constraints)
         self._comparison_operators = comparison_operators
 
-    def clone(self) -> DomainCounts:
-        copy = DomainCounts(self.constraints, self._comparison_operators)
+    def clone(self) -> SpreadCounts:
+        copy = SpreadCounts(self.constraints, self._comparison_operators)
         copy.by_value = tuple(dict(counts) for counts in self.by_value)
         return copy
 
@@ -79,3 +93,101 @@ def least_matching(counts: Mapping[str, int], min_domains: int) -> int:
     if len(counts) < min_domains:
         return 0
     return min(counts.values(), default=NO_DOMAIN)
+
+
+# -- the vector form ---------------------------------------------------------------------------------------------------
+
+
+class HardConstraint:
+    """One constraint of a pod, with the counts of its domains."""
+
+    def __init__(
+        self, constraint: SpreadConstraint, table: DomainCounts, *, matches_itself: bool, view: NodesView
+    ) -> None:
+        self._view = view
+        self._table = table
+        self.topology = table.topology
+        self._min_domains = constraint.min_domains
+        #: What a domain may have more than the least.
+        self._lead = constraint.max_skew - matches_itself
+        self._nodes_seen = -1
+
+    def crowded(self) -> BoolColumn:
+        """The domains in which one pod more would be too many. Slot 0 is not meaningful."""
+        crowded: BoolColumn = self._table.counts > self._lead + self._least()
+        return crowded
+
+    @property
+    def lacks_label(self) -> bool:
+        """Whether there is a node without a domain."""
+        self._look_at_nodes()
+        return self._lacks_label
+
+    def _least(self) -> int:
+        """The count that the others are compared with, as `least_matching` has it."""
+        self._look_at_nodes()
+        if self._domain_count < self._min_domains:
+            return 0
+        return int(self._table.counts[self._domains].min()) if self._domain_count else NO_DOMAIN
+
+    def _look_at_nodes(self) -> None:
+        """Finds the eligible domains anew; they change with the nodes only."""
+        position = self._view.node_log.end
+        if self._nodes_seen != position:
+            self._nodes_seen = position
+            domains = self._table.eligible_rows[1:].nonzero()[0] + 1
+            self._domain_count = len(domains)
+            self._domains = _as_slice(domains)
+            self._lacks_label = bool((self._view.alive & (self.topology.domain == 0)).any())
+
+
+class HardConstraintsKernel(ClusterFilterKernel):
+    """All hard constraints of one pod, in their order."""
+
+    def __init__(
+        self,
+        constraints: Sequence[SpreadConstraint],
+        pod: PodInfo,
+        view: NodesView,
+        statuses: StatusTable,
+        *,
+        comparison_operators: bool,
+    ) -> None:
+        self._view = view
+        self._constraints: list[HardConstraint] = []
+        keys = [constraint.topology_key for constraint in constraints]
+        for constraint in constraints:
+            rule = NodeRule.of(constraint, pod.pod, keys, comparison_operators=comparison_operators)
+            table = count_by_domain(constraint, matching_pods(constraint, pod.pod, view), rule, view)
+            matches_itself = constraint.selector.matches(pod.labels)
+            self._constraints.append(HardConstraint(constraint, table, matches_itself=matches_itself, view=view))
+        self._reason_crowded = statuses.id_of(unschedulable(ERR_CONSTRAINTS_NOT_MATCH))
+        self._reason_no_label = statuses.id_of(unresolvable(ERR_NODE_LABEL_NOT_MATCH))
+
+    def skipped(self) -> bool:
+        return False
+
+    def rejected(self) -> BoolColumn | None:
+        rejected: BoolColumn | None = None
+        for constraint in self._constraints:
+            domains = constraint.crowded()
+            domains[0] = constraint.lacks_label
+            if domains.any():
+                rows = constraint.topology.gather(domains)
+                rejected = rows if rejected is None else rejected | rows
+        return rejected
+
+    def reasons(self) -> ReasonColumn:
+        """The first constraint that is not met gives the reason."""
+        reasons = np.zeros(self._view.capacity, np.int32)
+        for constraint in self._constraints:
+            by_domain = np.multiply(constraint.crowded(), self._reason_crowded, dtype=np.int32)
+            by_domain[0] = self._reason_no_label
+            reasons = np.where(reasons != 0, reasons, constraint.topology.gather(by_domain))
+        return reasons
+
+
+def _as_slice(indices: NDArray[np.intp]) -> NDArray[np.intp] | slice:
+    """Neighbours are read faster as a slice than one by one: usually all domains there are."""
+    first, last = (int(indices[0]), int(indices[-1])) if len(indices) else (0, -1)
+    return slice(first, last + 1) if last - first + 1 == len(indices) else indices

@@ -2,8 +2,8 @@
 """PodTopologySpread: keeps the pods that a constraint speaks of evenly spread over topology domains.
 
 This module is the plugin with its extension points; `constraints` finds what the pod demands, `filtering` and `scoring`
-hold the counts and the rules, `hints` says which events matter. The vector form, kernels for all nodes at once, is in
-`filtering_columns` and `scoring_columns`.
+hold the counts and the rules, `hints` says which events matter. The vector form of the filter is beside the scalar one; that
+of the score is in `scoring_columns`, with two ways to the same numbers: `row_scores` and `score_classes`.
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ from steersman.plugins.pod_topology_spread.constraints import (
     SYSTEM_DEFAULT_CONSTRAINTS,
     ConstraintSource,
 )
-from steersman.plugins.pod_topology_spread.filtering import DomainCounts
-from steersman.plugins.pod_topology_spread.filtering_columns import HardConstraintsKernel
+from steersman.plugins.pod_topology_spread.default_selector import KnownSelectors
+from steersman.plugins.pod_topology_spread.filtering import HardConstraintsKernel, SpreadCounts
 from steersman.plugins.pod_topology_spread.hints import SpreadHints
-from steersman.plugins.pod_topology_spread.known_selectors import KnownSelectors
 from steersman.plugins.pod_topology_spread.scoring import DomainScores
 from steersman.plugins.pod_topology_spread.scoring_columns import SoftConstraintsKernel, UnusableConstraintsKernel
 
@@ -89,7 +88,7 @@ class PodTopologySpread(
             return _wrong_hard_constraints(wrong)
         if not constraints:
             return SKIP
-        counts = DomainCounts(constraints, self._comparison_operators)
+        counts = SpreadCounts(constraints, self._comparison_operators)
         counts.count(pod.pod, nodes)
         state.write(PRE_FILTER_KEY, counts)
         return None
@@ -101,14 +100,14 @@ class PodTopologySpread(
         return self._update(state, pod, removed, node, -1)
 
     def _update(self, state: CycleState, pod: PodInfo, changed: PodInfo, node: NodeInfo, delta: int) -> Status | None:
-        counts = state.read(PRE_FILTER_KEY, DomainCounts)
+        counts = state.read(PRE_FILTER_KEY, SpreadCounts)
         if counts is None:
             return error(ERR_NO_PRE_FILTER)
         counts.update(pod.pod, changed, node, delta)
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
-        counts = state.read(PRE_FILTER_KEY, DomainCounts)
+        counts = state.read(PRE_FILTER_KEY, SpreadCounts)
         return error(ERR_NO_PRE_FILTER) if counts is None else counts.check(pod.labels, node)
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
@@ -160,7 +159,7 @@ class PodTopologySpread(
         return HardConstraintsKernel(constraints, pod, view, self.statuses, comparison_operators=operators)
 
     def score_fragment(self, pod: PodInfo) -> None:
-        """As `filter_fragment`."""
+        """Kernels are not shared, no more than those of the filter."""
 
     def score_kernel(self, pod: PodInfo, view: NodesView) -> SoftConstraintsKernel | UnusableConstraintsKernel | None:
         try:

@@ -1,26 +1,79 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scores of soft constraints, row by row: every domain's count becomes a score and is spread to the rows of the domain.
 
-Works for every cluster; `score_classes` gives the same for less work where it can.
+The counts are those that `state` keeps for each constraint. Works for every cluster; `score_classes` gives the same for less
+work where it can.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.api import Pod
 from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import (
     AnyIntColumn,
     BoolColumn,
+    Column,
     DomainCounts,
     IntColumn,
+    NodesView,
 )
 from steersman.framework.plugin import MAX_NODE_SCORE
+from steersman.plugins.pod_topology_spread.constraints import HOSTNAME, SpreadConstraint
+from steersman.plugins.pod_topology_spread.counting_columns import NodeRule, count_by_domain, matching_pods
 from steersman.plugins.pod_topology_spread.scoring import NOT_SCORED, topology_weight
-from steersman.plugins.pod_topology_spread.soft_constraints import SoftConstraint, SoftConstraints
+
+
+class SoftConstraint:
+    """One constraint of a pod."""
+
+    def __init__(self, constraint: SpreadConstraint, pod: Pod, rule: NodeRule, view: NodesView) -> None:
+        #: Kept, because its columns follow the pods only as long as somebody refers to it.
+        self._pods = pods = matching_pods(constraint, pod, view)
+        self.topology = view.topology(constraint.topology_key)
+        self.max_skew = constraint.max_skew
+        #: Matching pods by row.
+        self.per_row: Column = pods.per_row
+        #: Matching pods by domain; None for hostnames, where the pods of the node itself count.
+        self.by_domain: DomainCounts | None = None
+        if constraint.topology_key != HOSTNAME:
+            self.by_domain = count_by_domain(constraint, pods, rule, view)
+
+
+class SoftConstraints:
+    """All soft constraints of a pod, in their order."""
+
+    def __init__(
+        self,
+        constraints: Sequence[SpreadConstraint],
+        pod: Pod,
+        view: NodesView,
+        *,
+        require_all_keys: bool,
+        comparison_operators: bool,
+    ) -> None:
+        self.view = view
+        #: Nodes that lack one of the topology labels are not scored.
+        self.require_all_keys = require_all_keys
+        keys = [constraint.topology_key for constraint in constraints] if require_all_keys else []
+        self.each = tuple(
+            SoftConstraint(c, pod, NodeRule.of(c, pod, keys, comparison_operators=comparison_operators), view)
+            for c in constraints
+        )
+
+    def rows_with_all_keys(self) -> BoolColumn:
+        has = self.view.alive.copy()
+        for constraint in self.each:
+            has &= constraint.topology.domain != 0
+        return has
+
+
+# -- scores ------------------------------------------------------------------------------------------------------------
 
 FloatColumn = NDArray[np.floating[Any]]
 
@@ -28,7 +81,7 @@ FloatColumn = NDArray[np.floating[Any]]
 ALMOST_HALF = 0.49999999999999994
 
 
-class RowScores:
+class SpreadRowScores:
     """`raw` and `normalized` are what `ClusterScoreKernel` asks for."""
 
     def __init__(self, constraints: SoftConstraints) -> None:
@@ -65,7 +118,7 @@ class RowScores:
 
 
 def _domains(constraint: SoftConstraint, scored: BoolColumn) -> int:
-    """In how many domains the scored rows are. Those without the label share the domain of the empty value."""
+    """The number of domains in which the scored rows are. Those without the label share the domain of the empty value."""
     topology = constraint.topology
     if constraint.by_domain is None:
         return int(np.count_nonzero(scored))
@@ -76,7 +129,7 @@ def _domains(constraint: SoftConstraint, scored: BoolColumn) -> int:
 
 
 def _scores(constraint: SoftConstraint, weight: float) -> FloatColumn:
-    """What the constraint adds to the score of each row: nothing where the label is missing."""
+    """The share of the constraint in the score of each row: nothing where the label is missing."""
     if constraint.by_domain is not None:
         return constraint.topology.gather(_scores_of_domains(constraint, constraint.by_domain, weight))
     scores: FloatColumn = constraint.per_row.values * weight + float(constraint.max_skew - 1)

@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import AnyIntColumn, Column
 from steersman.framework.plugin import MAX_NODE_SCORE
-from steersman.plugins.pod_topology_spread.row_scores import ALMOST_HALF
+from steersman.plugins.pod_topology_spread.row_scores import ALMOST_HALF, SoftConstraint, SoftConstraints
 from steersman.plugins.pod_topology_spread.scoring import topology_weight
-from steersman.plugins.pod_topology_spread.soft_constraints import SoftConstraint, SoftConstraints
 
 #: Up to this weight a score fits into the 32 bits of the table of classes.
 MOST_WEIGHT = 1 << 24
@@ -70,7 +69,7 @@ class ScoreClasses:
         self._resolved: list[tuple[SoftConstraint, list[int], int]] = []
 
     def inhabited(self, feasible: Feasible) -> Inhabited | None:
-        """None: compute row by row instead."""
+        """The classes that have feasible rows; None: compute row by row instead."""
         if not self._catch_up(feasible.local):
             return None
         population, row_count = self._population, self._view.capacity - self._population_cell[0]

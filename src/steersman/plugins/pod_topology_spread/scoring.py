@@ -71,7 +71,7 @@ class DomainScores:
         return go_round(total)
 
     def normalize(self, scores: Sequence[NodeScore]) -> None:
-        """In place: the emptiest domains get the most; nodes that are not scored get 0."""
+        """Normalises in place: the emptiest domains get the most; nodes that are not scored get 0."""
         scored = [entry for entry in scores if entry.name not in self.ignored]
         least = min((entry.score for entry in scored), default=0)
         greatest = max((entry.score for entry in scored), default=0)

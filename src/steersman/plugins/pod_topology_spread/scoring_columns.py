@@ -15,9 +15,8 @@ from steersman.framework.columns import ClusterScoreKernel, Feasible, KernelFaul
 from steersman.framework.nodes_view import AnyIntColumn, IntColumn, NodesView
 from steersman.framework.status import Status
 from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint
-from steersman.plugins.pod_topology_spread.row_scores import RowScores
+from steersman.plugins.pod_topology_spread.row_scores import SoftConstraints, SpreadRowScores
 from steersman.plugins.pod_topology_spread.score_classes import MOST_WEIGHT, ScoreClasses
-from steersman.plugins.pod_topology_spread.soft_constraints import SoftConstraints
 
 
 class SoftConstraintsKernel(ClusterScoreKernel):
@@ -68,8 +67,8 @@ class SoftConstraintsKernel(ClusterScoreKernel):
         )
 
     @cached_property
-    def _by_row(self) -> RowScores:
-        return RowScores(self._constraints)
+    def _by_row(self) -> SpreadRowScores:
+        return SpreadRowScores(self._constraints)
 
     @cached_property
     def _by_class(self) -> ScoreClasses:
@@ -77,7 +76,7 @@ class SoftConstraintsKernel(ClusterScoreKernel):
 
 
 class UnusableConstraintsKernel(ClusterScoreKernel):
-    """Of a pod whose constraints cannot be understood. It becomes a fault only when there are nodes to score."""
+    """The score of a pod whose constraints cannot be understood: a fault, but only when there are nodes to score."""
 
     def __init__(self, status: Status) -> None:
         self._status = status

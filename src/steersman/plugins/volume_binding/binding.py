@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the choice of a node to bound claims: assume the volumes, write them to the API server, wait for the controllers.
+"""The way from the choice of a node to bound claims: assume the volumes, write them, wait for the controllers.
 
 Reserve, Unreserve and PreBind of the plugin are thin fronts of this. PreBind fails when something undoes the choice, and
 when the controllers take too long; the pod is then scheduled anew.
@@ -14,16 +14,16 @@ from steersman.api.meta import key, version_number
 from steersman.api.persistent_volumes import SELECTED_NODE, annotated, bound_to, is_fully_bound, why_not_admitted
 from steersman.framework.handle import PreBindHandle
 from steersman.framework.pod_info import PodInfo
-from steersman.plugins.volume_binding.assuming import AssumedObjects, AssumedVolumes, NotInStep
+from steersman.plugins.volume_binding.assume_cache import AssumedObjects, AssumedVolumes, NotInStep
 from steersman.plugins.volume_binding.claims import VolumeFault
-from steersman.plugins.volume_binding.finding import Binding, PodVolumes, Provision, VolumeFinder
+from steersman.plugins.volume_binding.volume_finder import Binding, PodVolumes, Provision, VolumeFinder
 
 ERR_TIMEOUT = "binding volumes: context deadline exceeded"
 POLL_SECONDS = 1.0
 
 
 class VolumeBinder:
-    """See the module's text. What goes wrong raises `VolumeFault`."""
+    """Assumes, writes and waits for the volumes of pods that have a node. Faults raise `VolumeFault`."""
 
     def __init__(
         self,

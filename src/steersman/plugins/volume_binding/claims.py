@@ -22,7 +22,7 @@ from steersman.api.persistent_volumes import (
 from steersman.api.volume_matching import VolumeChoice
 from steersman.framework.handle import Objects
 from steersman.framework.status import Status, error, unresolvable
-from steersman.plugins.volume_binding.assuming import AssumedObjects, AssumedVolumes
+from steersman.plugins.volume_binding.assume_cache import AssumedObjects, AssumedVolumes
 
 ERR_UNBOUND_IMMEDIATE_CLAIMS = "pod has unbound immediate PersistentVolumeClaims"
 LOST = "Lost"

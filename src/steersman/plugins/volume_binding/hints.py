@@ -9,7 +9,7 @@ from steersman.api.csi_migration import MIGRATED_PLUGINS
 from steersman.api.persistent_volumes import claim_uses
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.hints import changed
-from steersman.plugins.volume_binding.capacity import volume_limit
+from steersman.plugins.volume_binding.volume_finder import volume_limit
 
 _ADD_OR_UPDATE = ActionType.ADD | ActionType.UPDATE
 

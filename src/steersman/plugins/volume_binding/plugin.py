@@ -35,7 +35,7 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable
-from steersman.plugins.volume_binding.assuming import AssumedObjects, AssumedVolumes
+from steersman.plugins.volume_binding.assume_cache import AssumedObjects, AssumedVolumes
 from steersman.plugins.volume_binding.binding import VolumeBinder
 from steersman.plugins.volume_binding.claims import (
     PodClaims,
@@ -44,10 +44,10 @@ from steersman.plugins.volume_binding.claims import (
     prepare,
 )
 from steersman.plugins.volume_binding.columns import ScoredRows, UsableRows
-from steersman.plugins.volume_binding.finding import PodVolumes, VolumeFinder
 from steersman.plugins.volume_binding.hints import registered_events
 from steersman.plugins.volume_binding.row_finder import RowFinder
 from steersman.plugins.volume_binding.scoring import CapacityScorer
+from steersman.plugins.volume_binding.volume_finder import PodVolumes, VolumeFinder
 
 ERR_NO_VOLUMES_FOR_NODE = 'no pod volume found for node "{}"'
 STATE_KEY = "VolumeBinding"
@@ -55,7 +55,8 @@ STATE_KEY = "VolumeBinding"
 
 @dataclass(slots=True)
 class CycleVolumes:
-    """From PreFilter to PreBind. What-if evaluations share it: which pods are on a node does not matter here."""
+    """The volumes of one pod, handed from PreFilter to PreBind. What-if evaluations share them: which pods are
+    on a node does not matter here."""
 
     claims: PodClaims = field(default_factory=PodClaims)
     #: What has to be done on each node that passed the filter.
@@ -163,7 +164,7 @@ class VolumeBinding(
         return rows
 
     def _score_row(self, pod: PodInfo, view: NodesView, row: int) -> int:
-        """As Filter and Score would have it."""
+        """The score of one row, as Filter and Score would have it."""
         state, node = CycleState(), view.info(row)
         if self.pre_filter(state, pod, ()) is None:
             self.filter(state, pod, node)
@@ -224,7 +225,7 @@ class VolumeBinding(
         return self._claims.version, self._volumes.version, self._objects.version(StorageClass)
 
     def _prepare(self, pod: PodInfo) -> PodClaims | Status:
-        """What Filter worked out for the pod is at hand when Reserve asks again, unless something has changed."""
+        """The pod's claims; worked out for Filter, they are at hand when Reserve asks again, unless something has changed."""
         key = (id(pod.pod), self._believed())
         if key != self._prepared_as_of:
             self._prepared = prepare(pod.pod, self._claims, self._objects)
@@ -232,7 +233,7 @@ class VolumeBinding(
         return self._prepared
 
     def _volumes_of_cycle(self, state: CycleState, pod: PodInfo, node_name: str) -> CycleVolumes | Status:
-        """With what has to be done on the chosen node."""
+        """The volumes of the cycle, with what has to be done on the chosen node."""
         if state.read(STATE_KEY, CycleVolumes) is None:
             status = self.pre_filter(state, pod, ())
             if status is not None:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `finding` says of one node, said of all rows at once.
+"""What `volume_finder` says of one node, said of all rows at once.
 
-Bound volumes and provisioning come down to node selectors. Volumes for waiting claims do too, as long as the claims do not
-compete; where two of them could get the same volume, the row is looked at by itself.
+Bound volumes and provisioning come down to node selectors, which are evaluated over all rows. Volumes for waiting claims do
+too, as long as the claims do not compete; where two of them could get the same volume, the row is looked at by itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,14 @@ from steersman.api import CSINode, PersistentVolume, PersistentVolumeClaim, quan
 from steersman.api.csi_migration import InTreePlugin, is_migrated_on, plugin_of, translated
 from steersman.api.node_selectors import AnyTerm
 from steersman.api.persistent_volumes import NO_PROVISIONER, SELECTED_NODE, STORAGE, node_selector_of
+from steersman.api.selectors import Operator, Selector
 from steersman.api.volume_matching import VolumeChoice, requested_size
 from steersman.errors import InputError
 from steersman.framework.handle import Objects
 from steersman.framework.nodes_view import BoolColumn, NodesView
-from steersman.plugins.volume_binding.assuming import AssumedVolumes
+from steersman.plugins.volume_binding.assume_cache import AssumedVolumes
 from steersman.plugins.volume_binding.claims import PodClaims, VolumeFault
-from steersman.plugins.volume_binding.finding import (
+from steersman.plugins.volume_binding.volume_finder import (
     ERR_REASON_BIND_CONFLICT,
     ERR_REASON_NODE_CONFLICT,
     ERR_REASON_NOT_ENOUGH_SPACE,
@@ -31,7 +32,6 @@ from steersman.plugins.volume_binding.finding import (
     VolumeFinder,
     topology_selectors,
 )
-from steersman.plugins.volume_binding.masks import SelectorMasks
 
 #: What may be wrong with bound volumes, by code.
 BOUND_REASONS = ("", ERR_REASON_NODE_CONFLICT, ERR_REASON_PV_NOT_EXIST)
@@ -192,3 +192,50 @@ def _is_selected(claim: PersistentVolumeClaim) -> bool:
 def _note(codes: Codes, admitted: BoolColumn | None) -> None:
     if admitted is not None:
         codes[(codes == 0) & ~admitted] = NODE_CONFLICT
+
+
+# -- node selectors of volumes, classes and capacities, as columns -----------------------------------------------------
+
+
+class SelectorMasks:
+    """Evaluates selectors over all rows. What it answers is the caller's to change."""
+
+    def __init__(self, view: NodesView) -> None:
+        self._view = view
+
+    def no_rows(self) -> BoolColumn:
+        return np.zeros(self._view.capacity, np.bool_)
+
+    def any_term(self, selectors: Iterable[AnyTerm]) -> BoolColumn:
+        """Rows that one of the node selectors admits. Volumes know nothing of names: conditions on them do not count."""
+        return self.any_of(Selector(term.labels) for s in selectors for term in s.terms if not term.errors)
+
+    def any_of(self, selectors: Iterable[Selector]) -> BoolColumn:
+        """Rows that one of the selectors admits. Conditions on one label are taken together: every local volume names a
+        host of its own, and a column for each would be a waste."""
+        admitted = self.no_rows()
+        values_by_key: dict[str, set[str]] = {}
+        for selector in selectors:
+            requirements = selector.requirements
+            if requirements is None:
+                continue
+            if len(requirements) == 1 and requirements[0].operator is Operator.IN:
+                values_by_key.setdefault(requirements[0].key, set()).update(requirements[0].values)
+            else:
+                admitted |= self._all(selector)
+        for key, values in values_by_key.items():
+            admitted |= self._has_one_of(key, values)
+        return admitted
+
+    def _all(self, selector: Selector) -> BoolColumn:
+        admitted = np.ones(self._view.capacity, np.bool_)
+        for requirement in selector.requirements or ():
+            admitted &= self._view.requirement(requirement)
+        return admitted
+
+    def _has_one_of(self, key: str, values: Iterable[str]) -> BoolColumn:
+        ids, known = self._view.label_values(key)
+        # One more than there are values: rows without the label have the id -1, which is the last.
+        wanted = np.zeros(len(known) + 1, np.bool_)
+        wanted[[known[value] for value in values if value in known]] = True
+        return wanted.take(ids, mode="wrap")

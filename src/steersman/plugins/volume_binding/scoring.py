@@ -15,7 +15,7 @@ from steersman.api.volume_matching import offered_storage, requested_storage
 from steersman.config import UtilizationShapePoint
 from steersman.framework.go_math import go_round
 from steersman.framework.plugin import MAX_NODE_SCORE
-from steersman.plugins.volume_binding.finding import Binding, PodVolumes, Provision
+from steersman.plugins.volume_binding.volume_finder import Binding, PodVolumes, Provision
 
 MAX_UTILIZATION = 100
 MAX_SHAPE_SCORE = 10

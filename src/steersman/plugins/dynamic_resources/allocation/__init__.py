@@ -5,34 +5,35 @@
     ResourceClaims ─► prepare ─► PreparedClaim ────────┼─► find_devices ─► FoundDevice ─► allocation_of
     allocations of other claims ─► DevicesInUse ───────┘
 
-`published`, `slices`, `pools`, `devices`, `reach` are the supply; `requests`, `selectors`, `constraints`, `capacity`,
-`taints`, `counters` say what may be chosen; `search` chooses; `results` writes it down.
+In order of reading: `limits` bounds everything; `resource_slices` and `pools` are the supply, `usage` what is left of it;
+`requests` says what claims want and `suitability` which devices will do; `search` chooses; `results` writes it down.
 """
 
-from steersman.plugins.dynamic_resources.allocation.counters import AvailableCounters
-from steersman.plugins.dynamic_resources.allocation.devices import DeviceId
-from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault, NodeFault, OutOfTime
-from steersman.plugins.dynamic_resources.allocation.features import Features
-from steersman.plugins.dynamic_resources.allocation.pace import Pace
-from steersman.plugins.dynamic_resources.allocation.published import NodeDevices, PublishedDevices
-from steersman.plugins.dynamic_resources.allocation.requests import PreparedClaim, Request, prepare
+from steersman.plugins.dynamic_resources.allocation.limits import (
+    AllocationFault,
+    Features,
+    NodeFault,
+    OutOfTime,
+    Pace,
+    run_to_end,
+)
+from steersman.plugins.dynamic_resources.allocation.pools import NodeDevices, PublishedDevices
+from steersman.plugins.dynamic_resources.allocation.requests import PreparedClaim, Request, expressions_of, prepare
+from steersman.plugins.dynamic_resources.allocation.resource_slices import DeviceId, PublishedDevice, PublishedSlice
 from steersman.plugins.dynamic_resources.allocation.results import allocation_of
 from steersman.plugins.dynamic_resources.allocation.search import (
     FoundDevice,
     Supply,
     find_devices,
     find_devices_in_steps,
-    run_to_end,
 )
-from steersman.plugins.dynamic_resources.allocation.selectors import Selectors
-from steersman.plugins.dynamic_resources.allocation.totals import DeviceTotals
-from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse, UseChange
+from steersman.plugins.dynamic_resources.allocation.suitability import Selectors
+from steersman.plugins.dynamic_resources.allocation.usage import AvailableCounters, DevicesInUse, UseChange
 
 __all__ = [
     "AllocationFault",
     "AvailableCounters",
     "DeviceId",
-    "DeviceTotals",
     "DevicesInUse",
     "Features",
     "FoundDevice",
@@ -41,12 +42,15 @@ __all__ = [
     "OutOfTime",
     "Pace",
     "PreparedClaim",
+    "PublishedDevice",
     "PublishedDevices",
+    "PublishedSlice",
     "Request",
     "Selectors",
     "Supply",
     "UseChange",
     "allocation_of",
+    "expressions_of",
     "find_devices",
     "find_devices_in_steps",
     "prepare",

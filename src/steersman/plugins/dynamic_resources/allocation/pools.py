@@ -1,22 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pools of devices that one node can use, from the slices that reach it.
+"""The pools of devices that each node can use, from all ResourceSlices of the cluster.
 
 Only the newest generation of a pool counts. A pool of which slices are missing is *incomplete*, one that contradicts
-itself is *invalid*; devices are taken from neither. `published` keeps what is made here.
+itself is *invalid*; devices are taken from neither. `PublishedDevices` keeps the pools from cycle to cycle: slices that
+have not changed are not prepared again, and a node's pools are put together when somebody first asks for them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from steersman.plugins.dynamic_resources.allocation.devices import CounterId, PoolId, PublishedDevice, nanos
-from steersman.plugins.dynamic_resources.allocation.slices import PublishedSlice
+from steersman.api import Node, ResourceSlice
+from steersman.framework.handle import Objects
+from steersman.plugins.dynamic_resources.allocation.resource_slices import (
+    CounterId,
+    PoolId,
+    PublishedDevice,
+    PublishedSlice,
+    nanos,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
-    """As one node sees it."""
+class DevicePool:
+    """A pool of devices as one node sees it."""
 
     id: PoolId
     is_incomplete: bool = False
@@ -43,7 +51,7 @@ class Pool:
 
 
 def newest(slices: Iterable[PublishedSlice]) -> dict[PoolId, list[PublishedSlice]]:
-    """By pool, without those of older generations."""
+    """The slices by pool, without those of older generations."""
     pools: dict[PoolId, list[PublishedSlice]] = {}
     for one in slices:
         known = pools.get(one.pool)
@@ -56,7 +64,7 @@ def newest(slices: Iterable[PublishedSlice]) -> dict[PoolId, list[PublishedSlice
 
 def make_pools(
     reaching: Iterable[PublishedSlice], by_pool: Mapping[PoolId, Sequence[PublishedSlice]], partitionable: bool
-) -> tuple[Pool, ...]:
+) -> tuple[DevicePool, ...]:
     """The pools of the slices that reach a node, in the order in which they are tried: sorted, and those with binding
     conditions last, for their devices take time. `by_pool` has all slices of the cluster."""
     found = (_pool(pool, slices, by_pool[pool], partitionable) for pool, slices in newest(reaching).items())
@@ -66,8 +74,8 @@ def make_pools(
 
 def _pool(
     pool: PoolId, slices: list[PublishedSlice], known: Sequence[PublishedSlice], partitionable: bool
-) -> Pool | None:
-    """None: the driver is about to replace what is there, and has nothing newer for the node."""
+) -> DevicePool | None:
+    """One pool of a node; None: the driver is about to replace what is there, and has nothing newer for the node."""
     generation, expected = slices[0].generation, slices[0].slice_count
     if len(slices) == expected:
         return _complete_pool(pool, slices, (), partitionable)
@@ -75,27 +83,27 @@ def _pool(
         return None
     current = [one for one in known if one.generation == generation]
     if len(current) != expected:
-        return Pool(pool, is_incomplete=True)
+        return DevicePool(pool, is_incomplete=True)
     here = {one.name for one in slices}
     return _complete_pool(pool, slices, [one for one in current if one.name not in here], partitionable)
 
 
 def _complete_pool(
     pool: PoolId, slices: Sequence[PublishedSlice], elsewhere: Sequence[PublishedSlice], partitionable: bool
-) -> Pool:
+) -> DevicePool:
     ordered = sorted(slices, key=lambda one: one.name)
     if not partitionable:
         devices = _devices(ordered)
-        return Pool(pool, invalid=_repeated_name(devices), devices=devices)
+        return DevicePool(pool, invalid=_repeated_name(devices), devices=devices)
     devices = _devices([one for one in ordered if not one.has_counters])
     counters, others = _counters(ordered), _devices(elsewhere)
     if isinstance(counters, str):
         invalid = _repeated_name(devices) or counters
-        return Pool(pool, invalid=invalid)
+        return DevicePool(pool, invalid=invalid)
     invalid = (
         _repeated_name(devices) or _unknown_counter(counters, _devices(ordered)) or _unknown_counter(counters, others)
     )
-    return Pool(pool, invalid=invalid) if invalid else Pool(pool, False, "", devices, others, counters)
+    return DevicePool(pool, invalid=invalid) if invalid else DevicePool(pool, False, "", devices, others, counters)
 
 
 def _devices(slices: Iterable[PublishedSlice]) -> tuple[PublishedDevice, ...]:
@@ -131,3 +139,110 @@ def _unknown_counter(counters: Mapping[CounterId, int], devices: Iterable[Publis
             if (counter_set, name) not in counters:
                 return f"counter {name} not found in counter set {counter_set}"
     return ""
+
+
+# -- pools of all nodes ------------------------------------------------------------------------------------------------
+
+
+class NodeDevices:
+    """The devices that one node can use, by pool."""
+
+    __slots__ = ("candidates", "has_invalid_pools", "node", "pools")
+
+    def __init__(self, node: Node, pools: tuple[DevicePool, ...]) -> None:
+        self.node = node
+        self.pools = pools
+        self.has_invalid_pools = any(pool.invalid for pool in pools)
+        #: Every device that can be chosen, with its pool, in the order in which they are tried.
+        self.candidates: tuple[tuple[PublishedDevice, DevicePool], ...] = tuple(
+            (device, pool) for pool in pools if pool.is_usable for device in pool.devices
+        )
+
+    def is_same(self, other: NodeDevices) -> bool:
+        """Whether both are one node with equal devices."""
+        return self is other or (self.node is other.node and self.pools == other.pools)
+
+
+class PublishedDevices:
+    """The devices of every node, worked out when somebody asks and kept until a slice that reaches the node changes."""
+
+    def __init__(self, objects: Objects, partitionable: bool) -> None:
+        self._objects = objects
+        self._partitionable = partitionable
+        self._version = -1
+        self._slices: dict[str, PublishedSlice] = {}
+        self._local: dict[str, list[PublishedSlice]] = {}
+        self._shared: list[PublishedSlice] = []
+        self._by_pool: dict[PoolId, list[PublishedSlice]] = {}
+        self._by_node: dict[str, NodeDevices] = {}
+        #: The nodes, as far as anybody asked for them, that slices of a pool reach.
+        self._users: dict[PoolId, set[str]] = {}
+        #: Nodes whose devices changed since somebody asked for them; None: any node's may have.
+        self._changed_nodes: set[str] | None = None
+
+    def of(self, node: Node) -> NodeDevices:
+        self._refresh()
+        known = self._by_node.get(node.metadata.name)
+        if known is None or known.node is not node:
+            known = self._by_node[node.metadata.name] = self._make(node)
+        return known
+
+    def take_changed_nodes(self) -> Collection[str] | None:
+        """The nodes whose devices changed since the last call; None: any node's may have."""
+        self._refresh()
+        changed, self._changed_nodes = self._changed_nodes, set()
+        return changed
+
+    def nodes_using(self, pool: PoolId) -> Iterable[str]:
+        """The nodes that slices of the pool reach, as far as their devices have been asked for."""
+        return self._users.get(pool, ())
+
+    def has_counters(self, pool: PoolId) -> bool:
+        """Whether what is taken of the pool may keep others from devices that are free."""
+        return any(one.has_counters for one in self._by_pool.get(pool, ()))
+
+    def _make(self, node: Node) -> NodeDevices:
+        slices = (*self._local.get(node.metadata.name, ()), *self._shared)
+        reaching = [one for one in slices if one.reaches(node)]
+        pools = make_pools(reaching, self._by_pool, self._partitionable)
+        for one in reaching:
+            self._users.setdefault(one.pool, set()).add(node.metadata.name)
+        return NodeDevices(node, pools)
+
+    def _refresh(self) -> None:
+        if self._objects.version(ResourceSlice) != self._version:
+            before = self._slices
+            self._read()
+            self._forget_changed(before)
+
+    def _forget_changed(self, before: Mapping[str, PublishedSlice]) -> None:
+        """The nodes that a changed slice reaches, or that use its pool. One that is not tied to a node may reach any."""
+        now = self._slices
+        changed = [one for name, one in before.items() if now.get(name) is not one]
+        changed += [one for name, one in now.items() if before.get(name) is not one]
+        if not all(one.is_local for one in changed):
+            self._by_node, self._users, self._changed_nodes = {}, {}, None
+            return
+        nodes = {one.reach.node_name for one in changed}.union(*(self.nodes_using(one.pool) for one in changed))
+        for name in nodes:
+            self._by_node.pop(name, None)
+        if self._changed_nodes is not None:
+            self._changed_nodes |= nodes
+
+    def _read(self) -> None:
+        self._version = self._objects.version(ResourceSlice)
+        self._slices = {one.name: one for one in self._prepared(self._objects.list(ResourceSlice))}
+        self._local, self._shared, self._by_pool = {}, [], {}
+        for one in self._slices.values():
+            self._by_pool.setdefault(one.pool, []).append(one)
+            if one.needs_partitions and not self._partitionable:
+                continue
+            if one.is_local:
+                self._local.setdefault(one.reach.node_name, []).append(one)
+            else:
+                self._shared.append(one)
+
+    def _prepared(self, slices: Iterable[ResourceSlice]) -> Iterable[PublishedSlice]:
+        for one in slices:
+            known = self._slices.get(one.metadata.name)
+            yield known if known is not None and known.slice is one else PublishedSlice(one)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From the devices that were found to the allocation that is written into the claim."""
+"""The allocation that is written into a claim, made from the devices that were found."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from steersman import api
 from steersman.api.quantity import canonical, parse
-from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault
-from steersman.plugins.dynamic_resources.allocation.features import Features
+from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault, Features
 from steersman.plugins.dynamic_resources.allocation.requests import PreparedClaim, Request
 from steersman.plugins.dynamic_resources.allocation.search import FoundDevice
 
@@ -50,7 +49,7 @@ def _result(found: FoundDevice, features: Features, new_share_id: NewShareId) ->
 
 
 def _of_classes(requests: Iterable[Request]) -> Iterator[api.DeviceAllocationConfiguration]:
-    """Each class once, for all requests that use it."""
+    """The configuration of each class once, for all requests that use it."""
     users: dict[str, list[Request]] = {}
     for request in requests:
         users.setdefault(request.device_class.metadata.name, []).append(request)
@@ -61,7 +60,7 @@ def _of_classes(requests: Iterable[Request]) -> Iterator[api.DeviceAllocationCon
 
 
 def _of_claim(claim: api.ResourceClaim, chosen: Iterable[Request]) -> Iterator[api.DeviceAllocationConfiguration]:
-    """What is meant for all requests, and what is meant for a request that was chosen, as often as it is."""
+    """The claim's configuration for all requests, and for each request that was chosen, as often as it is."""
     chosen = list(chosen)
     for config in claim.spec.devices.config:
         meant = api.DeviceAllocationConfiguration(source="FromClaim", requests=config.requests, opaque=config.opaque)
@@ -77,7 +76,7 @@ def _of_claim(claim: api.ResourceClaim, chosen: Iterable[Request]) -> Iterator[a
 
 
 def _node_selector(claim: PreparedClaim, found: Iterable[FoundDevice], node_name: str) -> api.NodeSelector | None:
-    """None: everywhere. One local device is enough to tie the claim to the node."""
+    """Where the allocation can be used; None: everywhere. One local device is enough to tie the claim to the node."""
     fields: list[api.NodeSelectorRequirement] = []
     expressions: list[api.NodeSelectorRequirement] = []
     for one in found:

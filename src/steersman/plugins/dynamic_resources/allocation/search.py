@@ -13,25 +13,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from typing import Final
 
 from steersman.api.meta import Quantity
-from steersman.plugins.dynamic_resources.allocation import capacity
-from steersman.plugins.dynamic_resources.allocation.counters import AvailableCounters, CountersTaken
-from steersman.plugins.dynamic_resources.allocation.devices import DeviceId, PublishedDevice, nanos
-from steersman.plugins.dynamic_resources.allocation.faults import AllocationFault, NodeFault
-from steersman.plugins.dynamic_resources.allocation.features import Features
-from steersman.plugins.dynamic_resources.allocation.pace import Pace
-from steersman.plugins.dynamic_resources.allocation.pools import Pool
-from steersman.plugins.dynamic_resources.allocation.published import NodeDevices
+from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault, Features, NodeFault, Pace, run_to_end
+from steersman.plugins.dynamic_resources.allocation.pools import DevicePool, NodeDevices
 from steersman.plugins.dynamic_resources.allocation.requests import MOST_DEVICES, PreparedClaim, Request
-from steersman.plugins.dynamic_resources.allocation.selectors import Selectors
-from steersman.plugins.dynamic_resources.allocation.taints import are_tolerated
-from steersman.plugins.dynamic_resources.allocation.usage import DevicesInUse
+from steersman.plugins.dynamic_resources.allocation.resource_slices import DeviceId, PublishedDevice, nanos
+from steersman.plugins.dynamic_resources.allocation.suitability import (
+    Selectors,
+    are_tolerated,
+    consumed_capacity,
+    has_capacity,
+)
+from steersman.plugins.dynamic_resources.allocation.usage import AvailableCounters, CountersTaken, DevicesInUse
 
-Candidate = tuple[PublishedDevice, Pool]
-
-T = TypeVar("T")
+Candidate = tuple[PublishedDevice, DevicePool]
 
 _NOTHING: dict[str, int] = {}
 
@@ -42,7 +39,7 @@ class FoundDevice:
 
     request: Request
     device: PublishedDevice
-    pool: Pool
+    pool: DevicePool
     #: What a share of the device takes; None: the device is not shared.
     consumed: dict[str, Quantity] | None
     took_counters: bool
@@ -51,7 +48,7 @@ class FoundDevice:
 
 
 class Supply:
-    """What is there to choose from, for all searches of one cycle. `clock` limits what expressions may take."""
+    """The devices, counters and expressions that all searches of one cycle share. `clock` limits what expressions may take."""
 
     __slots__ = ("counters", "features", "in_use", "selectors")
 
@@ -62,7 +59,7 @@ class Supply:
         self.selectors = Selectors(features.list_attributes, clock)
 
     def freeze(self) -> None:
-        """For a search that goes on after the cycle: what happens to devices meanwhile does not reach it."""
+        """Takes a copy for a search that goes on after the cycle: what happens to devices meanwhile does not reach it."""
         self.in_use = self.in_use.copy()
         self.counters.count_by(self.in_use)
 
@@ -80,16 +77,6 @@ _LOOK_EVERY: Final = 32
 """Candidates, between two looks at the pace."""
 
 
-def run_to_end(steps: Generator[None, None, T]) -> T:
-    """What a generator comes to, without pauses in between."""
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            result: T = end.value
-            return result
-
-
 def find_devices(
     claims: Sequence[PreparedClaim], node: NodeDevices, supply: Supply, pace: Pace | None = None
 ) -> Found | None:
@@ -103,7 +90,7 @@ def find_devices(
 def find_devices_in_steps(
     claims: Sequence[PreparedClaim], node: NodeDevices, supply: Supply, pace: Pace | None = None
 ) -> Generator[None, None, Found | None]:
-    """The same with pauses, as the pace has them."""
+    """Searches as `find_devices` does, but pauses where the pace says so."""
     try:
         found = yield from Search(claims, node, supply, pace).run()
     except _TooManyDevices:
@@ -146,14 +133,14 @@ class Search:
         return self._pace is not None and self._pace.is_time_to_pause()
 
     def _is_time_for_a_look(self, evaluations: int) -> bool:
-        """Expressions of users may take milliseconds, everything else microseconds."""
+        """Whether to look at the pace. Expressions of users may take milliseconds, everything else microseconds."""
         self._unpaced += 1
         return self._unpaced >= _LOOK_EVERY or self._selectors.evaluations != evaluations
 
     # -- requests for all devices ------------------------------------------------------------------------------------
 
     def _look_for_all(self, claim: PreparedClaim) -> Generator[None, None, None]:
-        """Which devices "all" means; and whether the claim asks for more than it can get."""
+        """Finds out which devices "all" means. AllocationFault when the claim asks for more than it can get."""
         least = 0
         for alternatives in claim.requests:
             for request in alternatives:
@@ -189,7 +176,7 @@ class Search:
         return True if index >= len(self._claims) else (yield from self._request(index, 0))
 
     def _request(self, claim: int, index: int) -> _Steps:
-        """This request and everything after it."""
+        """Searches for this request and everything after it."""
         requests = self._claims[claim].requests
         if index >= len(requests):
             try:
@@ -216,7 +203,7 @@ class Search:
         return False
 
     def _devices(self, claim: int, index: int, request: Request, nth: int, start: int) -> _Steps:
-        """The nth device of the request, not before the candidate at `start`, and everything after it."""
+        """Searches for the nth device of the request, from the candidate at `start` on, and for everything after it."""
         if self._is_time_to_pause():
             yield
         count = self._count(request)
@@ -245,9 +232,9 @@ class Search:
         return False
 
     def _try(
-        self, claim: int, index: int, request: Request, nth: int, device: PublishedDevice, pool: Pool, after: int
+        self, claim: int, index: int, request: Request, nth: int, device: PublishedDevice, pool: DevicePool, after: int
     ) -> _Steps:
-        """With this device as the nth."""
+        """Searches on with this device as the nth of the request."""
         if not self._take(claim, request, device, pool):
             return False
         done = False
@@ -261,7 +248,7 @@ class Search:
     # -- one device --------------------------------------------------------------------------------------------------
 
     def _is_free(self, claim: int, request: Request, device: PublishedDevice) -> bool:
-        """With admin access, devices of others do not matter, but a claim gets each device once."""
+        """Whether nobody has the device. With admin access others do not matter, but a claim gets each device once."""
         allocating = self._allocating.get(device.id)
         if request.admin_access:
             return not allocating or claim not in allocating
@@ -278,9 +265,9 @@ class Search:
         if not self._features.consumable_capacity:
             return True
         allocated = self._supply.in_use.capacity.get(device.id, _NOTHING)
-        return capacity.has_room(device.device, request.capacity, allocated, self._sharing.get(device.id, _NOTHING))
+        return has_capacity(device.device, request.capacity, allocated, self._sharing.get(device.id, _NOTHING))
 
-    def _take(self, claim: int, request: Request, device: PublishedDevice, pool: Pool) -> bool:
+    def _take(self, claim: int, request: Request, device: PublishedDevice, pool: DevicePool) -> bool:
         """Chooses the device, unless something is against it. Constraints come after what can be told without them: a
         device that is taken back is not always forgotten as if it had never been there."""
         is_shared = device.is_shared and self._features.consumable_capacity
@@ -299,7 +286,7 @@ class Search:
         if request.wants_all and not self._has_room(device, request):
             self._leave_constraints(claim, request, len(self._constraints[claim]))
             return False
-        share = capacity.consumed(device.device, request.capacity) if is_shared else None
+        share = consumed_capacity(device.device, request.capacity) if is_shared else None
         self._commit(claim, FoundDevice(request, device, pool, share, counts, device.id in self._sharing))
         return True
 
@@ -331,7 +318,7 @@ class Search:
         self._found[claim].append(found)
 
     def _give_back(self, claim: int) -> None:
-        """The device chosen last."""
+        """Drops the device that was chosen last for the claim."""
         found = self._found[claim].pop()
         device = found.device
         if found.consumed is None:

@@ -1,13 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which devices are allocated, and how much of those that are shared: the sum of the allocations of all claims."""
+"""Which devices are in use, and what that leaves.
+
+`DevicesInUse` is the sum of the allocations of all claims: devices, and how much of those that are shared. Pools may have
+shared counters besides: partitions of one piece of hardware exclude each other by what they take of them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from steersman.api import AllocationResult, DeviceRequestAllocationResult
-from steersman.plugins.dynamic_resources.allocation.devices import DeviceId, PoolId, nanos
+from steersman.plugins.dynamic_resources.allocation.pools import DevicePool
+from steersman.plugins.dynamic_resources.allocation.resource_slices import (
+    CounterId,
+    DeviceId,
+    PoolId,
+    PublishedDevice,
+    nanos,
+)
 
 #: So many changes, at least, a reader may lag behind.
 HISTORY = 1 << 12
@@ -49,7 +61,7 @@ class DevicesInUse:
             self._count(result, -1)
 
     def copy(self) -> DevicesInUse:
-        """As they are now, whatever comes and goes later."""
+        """The devices in use as they are now, whatever comes and goes later."""
         copied = DevicesInUse(self._consumable)
         copied.devices, copied.shares = dict(self.devices), dict(self.shares)
         copied.capacity = {device: dict(taken) for device, taken in self.capacity.items()}
@@ -62,7 +74,7 @@ class DevicesInUse:
         return self._dropped + len(self._log)
 
     def changes_since(self, version: int) -> Sequence[UseChange] | None:
-        """None: that is too long ago to tell."""
+        """The changes after a version; None: that is too long ago to tell."""
         return None if version < self._dropped else self._log[version - self._dropped :]
 
     def is_allocated(self, device: DeviceId) -> bool:
@@ -103,3 +115,69 @@ def _change(counts: dict[DeviceId, int], device: DeviceId, by: int) -> None:
         counts[device] = left
     else:
         counts.pop(device, None)
+
+
+# -- shared counters of pools ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Available:
+    """The counters of a pool less what its allocated devices take, in billionths."""
+
+    left: dict[CounterId, int]
+    #: More is taken of some counter than there is: then nothing that counts can be had.
+    is_overdrawn: bool
+
+
+class AvailableCounters:
+    """Available counters by pool, worked out when first asked for; valid as long as no device is taken or given back."""
+
+    def __init__(self, in_use: DevicesInUse) -> None:
+        self._in_use = in_use
+        self._by_pool: dict[PoolId, Available] = {}
+
+    def count_by(self, in_use: DevicesInUse) -> None:
+        """Counts by other devices in use from now on, which are equal."""
+        self._in_use = in_use
+
+    def of(self, pool: DevicePool) -> Available:
+        known = self._by_pool.get(pool.id)
+        if known is None:
+            known = self._by_pool[pool.id] = self._work_out(pool)
+        return known
+
+    def _work_out(self, pool: DevicePool) -> Available:
+        left = dict(pool.counters)
+        for device in (*pool.devices, *pool.devices_elsewhere):
+            if device.consumes and self._in_use.is_allocated(device.id):
+                for counter, amount in device.consumes.items():
+                    left[counter] -= amount
+        return Available(left, any(amount < 0 for amount in left.values()))
+
+
+class CountersTaken:
+    """The counters that the devices take which one search has chosen so far."""
+
+    def __init__(self, available: AvailableCounters) -> None:
+        self._available = available
+        self._taken: dict[tuple[PoolId, CounterId], int] = {}
+
+    def suffice_for(self, device: PublishedDevice, pool: DevicePool) -> bool:
+        available = self._available.of(pool)
+        if available.is_overdrawn:
+            return False
+        taken, left = self._taken, available.left
+        return all(
+            taken.get((pool.id, counter), 0) + amount <= left[counter] for counter, amount in device.consumes.items()
+        )
+
+    def take(self, device: PublishedDevice, pool: DevicePool) -> None:
+        self._change(device, pool, 1)
+
+    def give_back(self, device: PublishedDevice, pool: DevicePool) -> None:
+        self._change(device, pool, -1)
+
+    def _change(self, device: PublishedDevice, pool: DevicePool, sign: int) -> None:
+        for counter, amount in device.consumes.items():
+            key = (pool.id, counter)
+            self._taken[key] = self._taken.get(key, 0) + sign * amount

@@ -3,7 +3,7 @@
 
 On top of what the API server last showed come claims that were just written (*assumed*, until the watch shows them) and
 allocations that are decided but not written yet (*pending*: Reserve makes them, PreBind or Unreserve ends them). All
-profiles of a scheduler share one ledger, since they share the devices.
+profiles of a scheduler share one tracker, since they share the devices.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from weakref import WeakKeyDictionary
 from steersman import api
 from steersman.api.meta import version_number
 from steersman.framework.handle import Objects
-from steersman.plugins.dynamic_resources import extended
+from steersman.plugins.dynamic_resources import extended_resources
 from steersman.plugins.dynamic_resources.allocation import DevicesInUse
 
 
-class ClaimLedger:
-    """See the module's text."""
+class ClaimTracker:
+    """The claims of all objects of one store, with the devices that they take."""
 
     def __init__(self, objects: Objects, consumable: bool) -> None:
         self._objects = objects
@@ -32,7 +32,7 @@ class ClaimLedger:
         self._made: dict[str, str] = {}
         self._owners: dict[str, str] = {}
         self._version: int | None = None
-        #: Claims that were assumed or restored since the ledger was brought up to date.
+        #: Claims that were assumed or restored since the tracker was brought up to date.
         self._touched: set[str] = set()
 
     # -- claims ------------------------------------------------------------------------------------------------------
@@ -88,7 +88,7 @@ class ClaimLedger:
     # -- devices -----------------------------------------------------------------------------------------------------
 
     def in_use(self) -> DevicesInUse:
-        """As of now; changes with the next claim that does."""
+        """The devices in use as of now, which change with the next claim that does."""
         self._catch_up()
         return self._in_use
 
@@ -124,26 +124,26 @@ class ClaimLedger:
         claim, known = self.get(key), self._owners.pop(key, None)
         if known is not None and self._made.get(known) == key:
             del self._made[known]
-        owner = None if claim is None else extended.owner_of(claim)
+        owner = None if claim is None else extended_resources.owner_of(claim)
         if owner is not None:
             self._owners[key] = owner
             self._made[owner] = key
 
     def _forget_confirmed(self, key: str) -> None:
-        """What the watch has shown by now need not be assumed."""
+        """Drops an assumed claim that the watch has shown by now."""
         shown, assumed = self._objects.get(api.ResourceClaim, key), self._assumed.get(key)
         if assumed is not None and (shown is None or _version(shown) >= _version(assumed)):
             del self._assumed[key]
 
 
-_ledgers: WeakKeyDictionary[Objects, ClaimLedger] = WeakKeyDictionary()
+_trackers: WeakKeyDictionary[Objects, ClaimTracker] = WeakKeyDictionary()
 
 
-def ledger_of(objects: Objects, consumable: bool) -> ClaimLedger:
-    """The one ledger of everybody who sees these objects."""
-    known = _ledgers.get(objects)
+def claim_tracker_of(objects: Objects, consumable: bool) -> ClaimTracker:
+    """The one tracker of everybody who sees these objects."""
+    known = _trackers.get(objects)
     if known is None:
-        known = _ledgers[objects] = ClaimLedger(objects, consumable)
+        known = _trackers[objects] = ClaimTracker(objects, consumable)
     return known
 
 

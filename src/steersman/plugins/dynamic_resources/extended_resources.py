@@ -52,12 +52,12 @@ def owner_of(claim: api.ResourceClaim) -> str | None:
 
 
 def in_memory_uid(pod: api.Pod) -> str:
-    """Of the claim as long as it exists in memory only."""
+    """The uid of the pod's claim as long as it exists in memory only."""
     return f"{IN_MEMORY}{pod.metadata.uid}"
 
 
 def claim_in_memory(pod: api.Pod) -> api.ResourceClaim:
-    """Without requests, which depend on the node."""
+    """The claim before it is written, without requests, which depend on the node."""
     meta = pod.metadata
     owner = api.OwnerReference(api_version="v1", kind="Pod", name=meta.name, uid=meta.uid, controller=True)
     return api.ResourceClaim(
@@ -91,7 +91,7 @@ def claim_for_node(
     for resource in resources:
         device_class = classes.behind(resource)
         if device_class is not None:
-            found = _OfResource(pod, resource, device_class.metadata.name)
+            found = _ResourceRequests(pod, resource, device_class.metadata.name)
             requests += found.requests
             mappings += found.mappings
     requests.sort(key=lambda request: request.name)
@@ -100,15 +100,15 @@ def claim_for_node(
 
 
 @dataclass(frozen=True, slots=True)
-class _Need:
-    """What one container needs beyond what it may use of others."""
+class _ContainerNeed:
+    """The devices that one container needs beyond those of others that it may use."""
 
     position: int
     request: str
     count: int
 
 
-class _OfResource:
+class _ResourceRequests:
     """The requests for one resource. Containers that run to their end before others start use the devices of those; what
     they need beyond is requested once, for the neediest of them."""
 
@@ -131,14 +131,14 @@ class _OfResource:
         amount = self._containers[position].resources.requests.get(self._resource)
         return 0 if amount is None else quantities.value_of(amount)
 
-    def _reusable(self, position: int) -> list[_Need]:
+    def _reusable(self, position: int) -> list[_ContainerNeed]:
         return [need for need in self._lasting if need.position >= position]
 
-    def _need(self, position: int, reusable: Iterable[_Need]) -> _Need | None:
+    def _need(self, position: int, reusable: Iterable[_ContainerNeed]) -> _ContainerNeed | None:
         missing = self._wanted(position) - sum(need.count for need in reusable)
-        return _Need(position, self._request_name(position), missing) if missing > 0 else None
+        return _ContainerNeed(position, self._request_name(position), missing) if missing > 0 else None
 
-    def _passing_mappings(self, position: int, most: _Need | None) -> Iterator[Mapped]:
+    def _passing_mappings(self, position: int, most: _ContainerNeed | None) -> Iterator[Mapped]:
         """The container uses devices of others, and those that are there for its kind."""
         left = self._wanted(position)
         for need in self._reusable(position):
@@ -156,7 +156,7 @@ class _OfResource:
         container = self._containers[position].name
         return Mapped(container_name=container, resource_name=self._resource, request_name=request)
 
-    def _request(self, need: _Need) -> api.DeviceRequest:
+    def _request(self, need: _ContainerNeed) -> api.DeviceRequest:
         exactly = api.ExactDeviceRequest(
             device_class_name=self._class_name, allocation_mode="ExactCount", count=need.count
         )

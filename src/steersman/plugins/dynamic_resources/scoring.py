@@ -14,8 +14,8 @@ from steersman.api import ResourceClaim
 from steersman.framework.columns import ClusterScoreKernel, Feasible
 from steersman.framework.nodes_view import IntColumn, NodesView
 from steersman.framework.plugin import MAX_NODE_SCORE
-from steersman.plugins.dynamic_resources.answers import NodeAllocation
-from steersman.plugins.dynamic_resources.cycle import CycleClaims
+from steersman.plugins.dynamic_resources.filter_cache import NodeAllocation
+from steersman.plugins.dynamic_resources.pre_filter import CycleClaims
 
 #: A request has at most so many alternatives.
 MOST_ALTERNATIVES = 8
@@ -54,7 +54,7 @@ def _rank(claim: ResourceClaim, chosen: set[str]) -> int:
     )
 
 
-class Ranks(ClusterScoreKernel):
+class AlternativeScores(ClusterScoreKernel):
     """The score of the pod whose nodes were filtered last."""
 
     def __init__(self, view: NodesView, current: Callable[[], CycleClaims | None]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from steersman.api import PersistentVolume, PersistentVolumeClaim
-from steersman.plugins.volume_binding.assuming import AssumedVolumes, NotInStep
+from steersman.plugins.volume_binding.assume_cache import AssumedVolumes, NotInStep
 from steersman.state.objects import ObjectStore
 from steersman.testing import VolumeBuilder, make_claim, make_volume
 

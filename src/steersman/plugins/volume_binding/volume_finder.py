@@ -2,31 +2,36 @@
 """One pod and one node: where the pod's volumes would come from, or why they cannot.
 
 Bound volumes must be usable on the node. Claims that wait for a consumer get the volumes that fit best, the smallest claim
-first; those that find none are provisioned, if their class can do that here and has the room.
+first; those that find none are provisioned, if their class can do that here and the driver, where it publishes its capacity,
+has the room.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import NamedTuple
 
 from steersman.api import (
+    CSIDriver,
     CSINode,
     CSIStorageCapacity,
     Node,
     PersistentVolume,
     PersistentVolumeClaim,
+    Quantity,
     StorageClass,
     TopologySelectorTerm,
+    quantity,
 )
 from steersman.api.csi_migration import is_migrated_on, plugin_of, translated
-from steersman.api.persistent_volumes import NO_PROVISIONER, SELECTED_NODE, admits_node, class_of_claim
-from steersman.api.selectors import Operator, Requirement, Selector, requirement
+from steersman.api.persistent_volumes import NO_PROVISIONER, SELECTED_NODE, STORAGE, admits_node, class_of_claim
+from steersman.api.selectors import NOTHING, Operator, Requirement, Selector, from_label_selector, requirement
 from steersman.api.volume_matching import requested_size
 from steersman.errors import InputError
 from steersman.framework.handle import Objects
-from steersman.plugins.volume_binding.assuming import AssumedVolumes
-from steersman.plugins.volume_binding.capacity import StorageCapacities
+from steersman.plugins.volume_binding.assume_cache import AssumedVolumes
 from steersman.plugins.volume_binding.claims import PodClaims, VolumeFault
 
 ERR_REASON_BIND_CONFLICT = "node(s) didn't find available persistent volumes to bind"
@@ -53,14 +58,14 @@ class Provision:
 
 @dataclass(slots=True)
 class PodVolumes:
-    """What has to be done about the pod's claims if it is placed on the node. Reserve replaces it by what it assumed."""
+    """The bindings and provisions that a pod needs if it is placed on the node. Reserve replaces them by what it assumed."""
 
     bindings: list[Binding] = field(default_factory=list)
     provisions: list[Provision] = field(default_factory=list)
 
 
 class VolumeFinder:
-    """See the module's text. Faults of the objects involved raise `VolumeFault`."""
+    """Finds the volumes of a pod on a node. Faults of the objects involved raise `VolumeFault`."""
 
     def __init__(self, objects: Objects, volumes: AssumedVolumes) -> None:
         self._objects = objects
@@ -68,7 +73,7 @@ class VolumeFinder:
         self.capacities = StorageCapacities(objects)
 
     def find(self, claims: PodClaims, node: Node) -> PodVolumes | tuple[str, ...]:
-        """What has to be done, or the reasons why the node will not do."""
+        """Finds what has to be done, or the reasons why the node will not do."""
         found = PodVolumes()
         reasons = [self.objection_of_bound(claims.bound, node), self.find_unbound(claims, node, found)]
         # A volume that does not exist is told last, one that is out of reach first.
@@ -182,3 +187,65 @@ def _topology_selector(term: TopologySelectorTerm) -> Selector | None:
     except InputError:
         return None
     return Selector(tuple(requirements))
+
+
+# -- what drivers publish of their capacity ----------------------------------------------------------------------------
+
+
+class PublishedCapacity(NamedTuple):
+    """One CSIStorageCapacity, made ready."""
+
+    published: CSIStorageCapacity
+    #: The largest volume that it has room for.
+    limit: int
+    #: The nodes that can use such a volume.
+    nodes: Selector
+
+
+class StorageCapacities:
+    """All published capacities by storage class, made ready anew when one of them has changed."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self._version = -1
+        self._pools: dict[str, list[PublishedCapacity]] = {}
+
+    def is_checked(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> bool:
+        """Whether capacity matters at all: the claim has a size, and the driver wants its capacity to be heeded."""
+        driver = self._objects.get(CSIDriver, storage_class.provisioner)
+        return STORAGE in claim.spec.resources.requests and driver is not None and bool(driver.spec.storage_capacity)
+
+    def room_for(
+        self, claim: PersistentVolumeClaim, storage_class: StorageClass, labels: Mapping[str, str]
+    ) -> CSIStorageCapacity | None:
+        """A capacity large enough for the claim that a node with these labels can use."""
+        size = quantity.value_of(claim.spec.resources.requests[STORAGE])
+        for pool in self.pools(storage_class.metadata.name):
+            if pool.limit >= size and pool.nodes.matches(labels):
+                return pool.published
+        return None
+
+    def pools(self, storage_class: str) -> list[PublishedCapacity]:
+        version = self._objects.version(CSIStorageCapacity)
+        if version != self._version:
+            self._pools = {}
+            for published in self._objects.list(CSIStorageCapacity):
+                limit = volume_limit(published)
+                if limit is not None:
+                    pool = PublishedCapacity(published, quantity.value_of(limit), _nodes(published))
+                    self._pools.setdefault(published.storage_class_name, []).append(pool)
+            self._version = version
+        return self._pools.get(storage_class, [])
+
+
+def volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:
+    """The largest volume that there is room for; None: not known. What the driver says of single volumes is more exact."""
+    return capacity.capacity if capacity.maximum_volume_size is None else capacity.maximum_volume_size
+
+
+def _nodes(capacity: CSIStorageCapacity) -> Selector:
+    """The nodes that can use the capacity: none without a topology, or with one that cannot be read."""
+    try:
+        return from_label_selector(capacity.node_topology)
+    except InputError:
+        return NOTHING
