@@ -44,3 +44,23 @@ def test_whoever_is_waited_for_says_why() -> None:
         return service.kind.KIND, str(service.failure)
 
     assert run(scenario()) == ("Service", "a fault")
+
+
+def test_who_could_not_follow_without_a_break_lists_anew_before_he_leads() -> None:
+    async def scenario() -> None:
+        server, diary = ApiServer(), Diary()
+        async with server.serving() as address, http_transport(Connection(address)) as transport:
+            informers = Informers(transport, diary, IMPATIENT, kinds=(api.Node, api.Pod))
+            nodes, pods = informers.reflectors
+            async with running(informers.run()):
+                await until(lambda: len(server.faults.watches) == 2)
+                await informers.catch_up(60.0)
+                assert (nodes.lists, pods.lists) == (1, 1), "nothing was missed"
+                server.faults.refuse(500, times=1000, part_of_path="watch=true")
+                server.faults.cut_watches()
+                await until(lambda: pods.was_interrupted(60.0))
+                server.store.create(make_pod("bound-meanwhile").node("n1").obj())
+                await informers.catch_up(60.0)
+                assert "+ default/bound-meanwhile" in diary.entries
+
+    run(scenario())

@@ -125,9 +125,41 @@ def test_a_version_that_expired_leads_to_a_new_list() -> None:
                 server.store.create(make_node(f"new-{index}").obj())
             await until(lambda: reflector.resource_version == server.store.resource_version)
             assert reflector.lists == 2
-            assert diary.entries[2] == "- lost"
+            assert diary.entries[-1] == "- lost", (
+                "room that is left is not given away before those are known that took it"
+            )
             assert diary.entries.count("+ kept") == 1, "what has not changed is not told again"
             assert sorted(reflector.objects) == sorted(server.store.objects(api.Node))
+
+    run(scenario())
+
+
+def test_a_list_can_be_asked_for_while_a_watch_goes_on() -> None:
+    async def scenario() -> None:
+        server = _with_nodes(2)
+        async with following(server, api.Node) as (reflector, diary):
+            await until(lambda: server.faults.watches)
+            assert not reflector.was_interrupted(60.0)
+            await reflector.renew()
+            assert (reflector.lists, len(diary.entries)) == (2, 2)
+            server.store.create(make_node("late").obj())
+            await until(lambda: "+ late" in diary.entries)
+
+    run(scenario())
+
+
+def test_a_new_list_has_everything_that_was_there_when_it_was_asked_for() -> None:
+    async def scenario() -> None:
+        server = _with_nodes(1)
+        async with following(server, api.Node) as (reflector, diary):
+            await until(lambda: server.faults.watches)
+            server.faults.refuse(500, part_of_path="watch=true", times=1000)
+            server.faults.cut_watches()
+            await until(lambda: reflector.was_interrupted(60.0))
+            server.store.create(make_node("late").obj())
+            server.faults.refuse(500, part_of_path="limit", times=2)
+            await reflector.renew()
+            assert "+ late" in diary.entries
 
     run(scenario())
 

@@ -65,6 +65,8 @@ LEASE_LOST: Final = 1
 #: Together with the release of the lease this fits into a pod's usual 30 seconds of grace.
 FINISH_SECONDS: Final = 10.0
 DRAIN_SECONDS: Final = 5.0
+#: Who comes to lead lists anew what he could not follow without a break for so long.
+INTERRUPTED_SECONDS: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,10 +168,14 @@ class Program:
         freeze_heap()
         return True
 
+    async def _caught_up(self) -> bool:
+        """The former leader may have bound pods just before watches broke off. False: the end came first."""
+        return await ended_before(self._control.stop, self._informers.catch_up(INTERRUPTED_SECONDS))
+
     async def _lead(self) -> None:
         """Schedules until the end is asked for. Whoever cancels this has lost the right to write, or has no time."""
         try:
-            if await self._synced():
+            if await self._synced() and await self._caught_up():
                 logger.info("scheduling begins")
                 await ended_before(self._control.stop, self._loop.run())
             logger.info("scheduling ends, %d bindings are in flight", len(self._bindings))

@@ -54,6 +54,14 @@ class Informers:
         """Returns when the sink knows all that was there at the start."""
         await self._synced.wait()
 
+    async def catch_up(self, seconds: float) -> None:
+        """Returns when the sink knows all that was there before this was called, as far as following broke off within the last
+        seconds. A watch that goes on is never far behind; one that is being opened again may be."""
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors:
+                if reflector.was_interrupted(seconds):
+                    group.create_task(reflector.renew(), name=f"catch up with {reflector.kind.PLURAL}")
+
     def not_synced(self) -> list[Reflector[Any]]:
         """Whom everybody waits for; each says what went wrong."""
         return [reflector for reflector in self.reflectors if not reflector.has_synced]

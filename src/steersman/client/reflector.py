@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from contextlib import aclosing
 from typing import Final, Generic, TypeVar
 
@@ -73,6 +74,11 @@ class Reflector(Generic[T]):
         self.lists = 0
         #: What went wrong last, None while all is well.
         self.failure: SteersmanError | None = None
+        #: When a watch last ended, or a list failed; monotonic seconds.
+        self._interrupted = -math.inf
+        #: Somebody wants a list that begins after he asked; and has it.
+        self._renewal = asyncio.Event()
+        self._renewed = asyncio.Event()
 
     @property
     def kind(self) -> type[T]:
@@ -86,12 +92,22 @@ class Reflector(Generic[T]):
     async def wait_synced(self) -> None:
         await self._synced.wait()
 
+    def was_interrupted(self, seconds: float) -> bool:
+        """Whether following broke off within the last seconds: what happened since then may not be known yet."""
+        return self._timing.clock.monotonic() - self._interrupted < seconds
+
+    async def renew(self) -> None:
+        """Lists anew; returns when the sink has been told of everything that was there when this was called."""
+        self._renewed.clear()
+        self._renewal.set()
+        await self._renewed.wait()
+
     async def run(self) -> None:
         """Lists and watches until it is cancelled."""
         while True:
             try:
                 if await self._listed():
-                    await self._follow()
+                    await self._follow_until_renewal()
             except Exception as error:
                 self._internal_errors.survived("informer", self.kind.PLURAL, error)
                 await self._backoff.pause()
@@ -99,6 +115,20 @@ class Reflector(Generic[T]):
     # -- listing -----------------------------------------------------------------------------------------------------
 
     async def _listed(self) -> bool:
+        is_renewal = self._renewal.is_set()
+        self._renewal.clear()
+        try:
+            is_listed = await self._list()
+        finally:
+            if is_renewal:
+                # One that failed is still wanted.
+                self._renewal.set()
+        if is_listed and is_renewal:
+            self._renewal.clear()
+            self._renewed.set()
+        return is_listed
+
+    async def _list(self) -> bool:
         try:
             listing = await self._source.list()
         except ApiError as refusal:
@@ -129,8 +159,6 @@ class Reflector(Generic[T]):
         listed = {api.key(obj): obj for obj in listing.objects}
         unreadable = {one.identity.key: one for one in listing.unreadable}
         self._set_aside.keep_only(self.kind.KIND, listed.keys() | unreadable.keys())
-        for key in [key for key in self.objects if key not in listed and key not in unreadable]:
-            self._remove(key)
         for count, one in enumerate(unreadable.values(), start=1):
             self._put_unreadable(one)
             if count % UNREADABLE_AT_ONCE == 0:
@@ -139,7 +167,22 @@ class Reflector(Generic[T]):
             self._put(key, obj)
             if count % BREATH == 0:
                 await asyncio.sleep(0)
+        # Last: room that pods have left is not given away before those are known that took it.
+        for key in [key for key in self.objects if key not in listed and key not in unreadable]:
+            self._remove(key)
         self.resource_version = listing.resource_version
+
+    async def _follow_until_renewal(self) -> None:
+        following = asyncio.ensure_future(self._follow())
+        renewal = asyncio.ensure_future(self._renewal.wait())
+        try:
+            await asyncio.wait((following, renewal), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            renewal.cancel()
+            following.cancel()
+            await asyncio.wait((following,))
+        if not following.cancelled():
+            following.result()
 
     # -- watching ----------------------------------------------------------------------------------------------------
 
@@ -158,6 +201,7 @@ class Reflector(Generic[T]):
                 await self._failed(failure)
                 return
             except ConnectionFailed as failure:
+                self._interrupted = self._timing.clock.monotonic()
                 if self._was_of_use(began, version):
                     logger.info("following %s: %s", self.kind.PLURAL, failure)
                 else:
@@ -165,6 +209,7 @@ class Reflector(Generic[T]):
             except SteersmanError as failure:
                 await self._failed(failure)
             else:
+                self._interrupted = self._timing.clock.monotonic()
                 if not self._was_of_use(began, version):
                     await self._backoff.pause()
 
@@ -245,6 +290,7 @@ class Reflector(Generic[T]):
 
     async def _failed(self, failure: SteersmanError, explanation: str = "") -> None:
         self.failure = failure
+        self._interrupted = self._timing.clock.monotonic()
         expired = isinstance(failure, ApiError) and failure.is_expired
         level = logging.INFO if expired else logging.WARNING
         logger.log(level, "following %s: %s%s", self.kind.PLURAL, explanation, failure)
