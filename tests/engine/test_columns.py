@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Columns of kernel answers that catch up with the dirty-row log."""
+"""Columns of kernel answers that catch up with the log of changed rows."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_column_that_fell_too_far_behind_starts_afresh() -> None:
     tables = many_nodes(8)
     column = FragmentColumn[FilterKernel](MostPods(tables.table, 1), tables.table)
     pod = tables.add(make_pod("p"), "n5")
-    tables.table.log._limit = 4
+    tables.table.log._most = 4
     for _ in range(6):
         tables.table.remove_pod(pod, "n5")
         tables.table.add_pod(pod, "n5")

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from steersman.change_log import ChangeLog
 from steersman.engine.best_rows import MaskedBest
-from steersman.state.dirty_log import DirtyLog
 
 ROWS = 12
 REJECTED = -1000
@@ -27,7 +27,7 @@ changes = st.lists(
 def test_they_follow_totals_and_mask(start: list[int], story: list[tuple[str, int, int]]) -> None:
     total = np.array(start, np.int32)
     mask = np.zeros(ROWS, np.bool_)
-    log = DirtyLog()
+    log = ChangeLog[int]()
     best = MaskedBest(total, mask, log.end, REJECTED)
     for what, row, value in (*story, ("look", 0, 0)):
         if what == "total":
@@ -43,13 +43,13 @@ def test_they_follow_totals_and_mask(start: list[int], story: list[tuple[str, in
 
 
 def test_other_totals_mean_to_start_afresh() -> None:
-    total, mask, log = np.zeros(ROWS, np.int32), np.zeros(ROWS, np.bool_), DirtyLog()
+    total, mask, log = np.zeros(ROWS, np.int32), np.zeros(ROWS, np.bool_), ChangeLog[int]()
     best = MaskedBest(total, mask, log.end, REJECTED)
     assert not best.follow(total.copy(), mask, log)
 
 
 def test_so_do_many_changed_rows() -> None:
-    total, mask, log = np.zeros(100, np.int32), np.zeros(100, np.bool_), DirtyLog()
+    total, mask, log = np.zeros(100, np.int32), np.zeros(100, np.bool_), ChangeLog[int]()
     best = MaskedBest(total, mask, log.end, REJECTED)
     assert not best.follow(total, ~mask, log)
     for row in range(100):

@@ -236,7 +236,7 @@ def spoil_log(table: NodeTable) -> None:
         (spoil_other_resources, "requested example.com/gpu is 1, expected 0"),
         (spoil_offering_nodes, "number of nodes by offered resource"),
         (spoil_labelled_nodes, "number of nodes by label"),
-        (spoil_log, "dirty-row log: end"),
+        (spoil_log, "log of changed rows: end"),
     ],
 )
 def test_a_spoilt_column_is_noticed(cache: Cache, spoil: Callable[[NodeTable], None], story: str) -> None:

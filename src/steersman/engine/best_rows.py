@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.change_log import ChangeLog
 from steersman.engine.columns import FEW
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
-from steersman.state.dirty_log import DirtyLog
 
 #: Beyond, looking for the best among all rows is cheaper than moving single ones.
 _FEW_MOVES = 4
@@ -100,7 +100,7 @@ class MaskedBest:
             self._best = BestRows(self._masked)
         return self._best.rows or ()
 
-    def follow(self, total: AnyIntColumn, mask: BoolColumn, log: DirtyLog) -> bool:
+    def follow(self, total: AnyIntColumn, mask: BoolColumn, log: ChangeLog[int]) -> bool:
         """Whether it could be brought up to date; else it has to be made anew."""
         rows = log.since(self._position) if total is self._total else None
         if rows is None or len(rows) > FEW:

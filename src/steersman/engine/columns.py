@@ -15,9 +15,9 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.change_log import ChangeLog
 from steersman.framework.columns import Depends, FilterKernel, Normalize, ScoreKernel
 from steersman.framework.nodes_view import ALL_ROWS, AnyIntColumn
-from steersman.state.dirty_log import DirtyLog
 from steersman.state.node_table import NodeTable
 
 #: Up to this many changed rows, single cells are cheaper than a vector operation.
@@ -48,7 +48,7 @@ class FragmentColumn(Generic[KernelT]):
         self.answer: Callable[[int], int] = kernel.row
         self._has_epoch = has_epoch(kernel)
         self._nodes = table.nodes
-        self._log: DirtyLog = table.log if kernel.depends is Depends.NODE_PODS else table.node_log
+        self._log: ChangeLog[int] = table.log if kernel.depends is Depends.NODE_PODS else table.node_log
         #: Position in the log and the kernel's epoch at which the column was exact. The signature that goes with the log
         #: may put in the answer for the next row itself.
         self.position = self._log.end
@@ -63,7 +63,7 @@ class FragmentColumn(Generic[KernelT]):
         behind = end - self.position
         if behind == 1:
             # The usual case after placing a pod: one row to look at.
-            row = log.rows[-1]
+            row = log.entries[-1]
             if self._nodes[row] is not None:
                 self.cell[row] = self.answer(row)
             self.position = end
@@ -85,7 +85,7 @@ class FragmentColumn(Generic[KernelT]):
         if self._has_epoch and self._epoch != self.kernel.epoch():
             self._recompute()
 
-    def _catch_up(self, log: DirtyLog) -> None:
+    def _catch_up(self, log: ChangeLog[int]) -> None:
         rows = log.since(self.position)
         if rows is None or len(rows) > len(self.values) // 2:
             self._recompute()

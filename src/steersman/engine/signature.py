@@ -2,7 +2,7 @@
 """Pods that all columnar plugins of a profile treat alike share a signature: feasible rows and totals, kept exact.
 
 A signature combines fragment columns. What depends on the node alone is combined once and follows the node log; what
-depends on the pods of a node follows the dirty-row log, so that after placing a pod one row is looked at again. Answers
+depends on the pods of a node follows the log of changed rows, so that after placing a pod one row is looked at again. Answers
 that depend on the whole cluster are asked for in every cycle and laid on top.
 
     static (NODE kernels)  ─┐
@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.change_log import ChangeLog
 from steersman.engine.best_rows import BestRows, MaskedBest, rows_of_greatest
 from steersman.engine.columns import FEW, MAX_SCORE, FragmentColumn, RelativeScores, ScoreColumn, WeightedColumn
 from steersman.framework.columns import (
@@ -31,7 +32,6 @@ from steersman.framework.columns import (
     Normalize,
 )
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
-from steersman.state.dirty_log import DirtyLog
 from steersman.state.node_table import NodeTable
 
 #: Subtracted from the total of a row that does not pass. Greater than any total of 32-bit profiles.
@@ -192,12 +192,12 @@ class Signature:
             self._combine_all()
         elif table.terms_epoch != self._terms_seen and self._ask_term_kernels():
             self._combine_with_terms()
-        elif (behind := log.end - self._position) == 1 and table.nodes[log.rows[-1]] is not None:
-            self._follow(log.rows[-1])
+        elif (behind := log.end - self._position) == 1 and table.nodes[log.entries[-1]] is not None:
+            self._follow(log.entries[-1])
         elif behind:
             self._catch_up(log)
 
-    def _catch_up(self, log: DirtyLog) -> None:
+    def _catch_up(self, log: ChangeLog[int]) -> None:
         """Any number of rows changed."""
         position, self._position = self._position, log.end
         rows = log.since(position)

@@ -11,7 +11,7 @@ view that it found in there.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Protocol, TypeVar
 
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from steersman.api import Node, Taint
 from steersman.api.selectors import Requirement, Selector
+from steersman.change_log import ChangeLog
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import AffinityTerm
 
@@ -209,16 +210,6 @@ class TaintSets(Protocol):
     def sets(self) -> Sequence[tuple[Taint, ...]]: ...
 
 
-class ChangeLog(Protocol):
-    """Which rows changed, in order: whoever was up to date at `end` catches up with what has been added since."""
-
-    @property
-    def end(self) -> int: ...
-
-    def since(self, position: int) -> Collection[int] | None:
-        """The distinct rows that changed since; None when that is too long ago to tell."""
-
-
 class NodesView(Protocol):
     """The node columns as kernels read them. Arrays may be replaced only when `generation` changes, and then every
     kernel is made anew: a kernel may keep what it got."""
@@ -237,11 +228,11 @@ class NodesView(Protocol):
     def node_count(self) -> int: ...
 
     @property
-    def log(self) -> ChangeLog:
+    def log(self) -> ChangeLog[int]:
         """Rows whose node or pods changed."""
 
     @property
-    def node_log(self) -> ChangeLog:
+    def node_log(self) -> ChangeLog[int]:
         """Rows whose node changed."""
 
     def row_of(self, name: str) -> int | None: ...

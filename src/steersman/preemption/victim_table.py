@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steersman.api import timestamps
+from steersman.change_log import ChangeLog
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.preemption.candidates import as_equals
-from steersman.state.dirty_log import DirtyLog
 from steersman.state.node_table import NodeTable
 
 RowIndex = NDArray[np.intp]
@@ -184,7 +184,7 @@ def _start(pod: PodInfo) -> float:
     return math.inf if started is None else timestamps.parse(started)
 
 
-def _union(log: DirtyLog, starts: DirtyLog, positions: tuple[int, int]) -> set[int] | None:
+def _union(log: ChangeLog[int], starts: ChangeLog[int], positions: tuple[int, int]) -> set[int] | None:
     """The rows in either log since those positions; None when that is too long ago."""
     changed, started = log.since(positions[0]), starts.since(positions[1])
     return None if changed is None or started is None else {*changed, *started}

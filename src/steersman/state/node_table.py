@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from steersman.api import Node
 from steersman.api.selectors import Requirement
 from steersman.bounded_table import SharedTable
+from steersman.change_log import ChangeLog
 from steersman.framework.nodes_view import (
     BoolColumn,
     Column,
@@ -27,7 +28,6 @@ from steersman.framework.nodes_view import (
 from steersman.framework.pod_info import HostPort, PodInfo
 from steersman.framework.pod_resources import node_allocatable
 from steersman.state.charges import Charges
-from steersman.state.dirty_log import DirtyLog
 from steersman.state.domain_counts import MatchCountsTable
 from steersman.state.images import ImageTable
 from steersman.state.label_columns import LabelColumns, TaintColumn, different_keys
@@ -60,10 +60,10 @@ class NodeTable:
         self.namespaces_epoch = 0
         self.terms_epoch = 0
         #: Rows whose node or pods changed / whose node changed.
-        self.log = DirtyLog()
-        self.node_log = DirtyLog()
+        self.log: ChangeLog[int] = ChangeLog()
+        self.node_log: ChangeLog[int] = ChangeLog()
         #: Rows where a pod's start became known: no filter or score looks at it, but preemption does.
-        self.start_log = DirtyLog()
+        self.start_log: ChangeLog[int] = ChangeLog()
         self._begin(capacity)
 
     def clear(self) -> None:

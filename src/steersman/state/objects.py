@@ -10,6 +10,7 @@ from collections.abc import Collection
 from typing import TypeVar, cast
 
 from steersman.api import Object, key
+from steersman.change_log import ChangeLog
 
 K = TypeVar("K")
 
@@ -17,30 +18,7 @@ K = TypeVar("K")
 HISTORY = 1 << 12
 
 
-class Changes:
-    """The keys of changed objects of one kind, in order; every change makes the next version."""
-
-    __slots__ = ("_dropped", "_keys")
-
-    def __init__(self) -> None:
-        self._keys: list[str] = []
-        self._dropped = 0
-
-    @property
-    def version(self) -> int:
-        return self._dropped + len(self._keys)
-
-    def append(self, key: str) -> None:
-        self._keys.append(key)
-        if len(self._keys) > 2 * HISTORY:
-            del self._keys[:HISTORY]
-            self._dropped += HISTORY
-
-    def since(self, version: int) -> Collection[str] | None:
-        return None if version < self._dropped else set(self._keys[version - self._dropped :])
-
-
-_NONE = Changes()
+_NONE: ChangeLog[str] = ChangeLog()
 
 
 class ObjectStore:
@@ -49,7 +27,8 @@ class ObjectStore:
     def __init__(self) -> None:
         self._by_kind: dict[type[object], dict[str, Object]] = {}
         self._by_namespace: dict[tuple[type[object], str], dict[str, Object]] = {}
-        self._changes: dict[type[object], Changes] = {}
+        #: Keys of changed objects by kind; a version is a position.
+        self._changes: dict[type[object], ChangeLog[str]] = {}
         self.changes = 0
 
     def put(self, obj: Object) -> Object | None:
@@ -83,7 +62,7 @@ class ObjectStore:
         return cast("Collection[K]", self._by_namespace.get((kind, namespace), {}).values())
 
     def version(self, kind: type[object]) -> int:
-        return self._changes.get(kind, _NONE).version
+        return self._changes.get(kind, _NONE).end
 
     def changed_since(self, kind: type[object], version: int) -> Collection[str] | None:
         return self._changes.get(kind, _NONE).since(version)
@@ -92,5 +71,5 @@ class ObjectStore:
         self.changes += 1
         changes = self._changes.get(kind)
         if changes is None:
-            changes = self._changes[kind] = Changes()
+            changes = self._changes[kind] = ChangeLog(2 * HISTORY)
         changes.append(name)

@@ -16,6 +16,7 @@ from weakref import ref
 import numpy as np
 
 from steersman.api.selectors import NOTHING
+from steersman.change_log import ChangeLog
 from steersman.framework.nodes_view import BoolColumn, IntColumn, TermKind, Topology
 from steersman.framework.pod_info import AffinityTerm, PodShape
 from steersman.state.label_keys import LabelKeysInUse
@@ -115,15 +116,16 @@ class TermsOfKind:
     def __init__(self) -> None:
         self._tables: dict[AffinityTerm, AffinityTermTable] = {}
         self._index: SelectorIndex[AffinityTermTable] = SelectorIndex()
-        #: The latest tables, up to number `end`; those that have gone are not kept alive by it.
-        self._latest: list[ref[AffinityTermTable]] = []
-        self.end = 0
+        #: The tables that came; those that have gone are not kept alive by it.
+        self._came: ChangeLog[ref[AffinityTermTable]] = ChangeLog(2 * _MOST_LATEST)
+
+    @property
+    def end(self) -> int:
+        return self._came.end
 
     def since(self, position: int) -> Sequence[AffinityTermTable] | None:
-        missed = self.end - position
-        if missed > len(self._latest):
-            return None
-        return [table for reference in self._latest[len(self._latest) - missed :] if (table := reference()) is not None]
+        came = self._came.each_since(position)
+        return None if came is None else [table for reference in came if (table := reference()) is not None]
 
     def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterator[AffinityTermTable]:
         return self._index.candidates(namespace, labels)
@@ -134,10 +136,7 @@ class TermsOfKind:
     def add(self, table: AffinityTermTable) -> None:
         self._tables[table.term] = table
         self._index.add(table, table.term.selector, _namespaces(table.term))
-        self._latest.append(ref(table))
-        self.end += 1
-        if len(self._latest) > 2 * _MOST_LATEST:
-            del self._latest[:_MOST_LATEST]
+        self._came.append(ref(table))
 
     def remove(self, table: AffinityTermTable) -> None:
         del self._tables[table.term]

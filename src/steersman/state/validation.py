@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from steersman.api import Node, Taint
+from steersman.change_log import ChangeLog
 from steersman.errors import SteersmanError
 from steersman.framework.nodes_view import Column, IntColumn, TermKind
 from steersman.framework.pod_info import AffinityTerm, HostPort, PodInfo
 from steersman.framework.pod_resources import node_allocatable
-from steersman.state.dirty_log import DirtyLog
 from steersman.state.domain_counts import DomainCountsTable, MatchCountsTable
 from steersman.state.label_classes import LabelClass, LabelClasses, class_key
 from steersman.state.pod_lifecycle import PodState
@@ -370,8 +370,8 @@ def _is_twin(cell: memoryview, values: IntColumn) -> bool:
     return np.shares_memory(np.asarray(cell), values)
 
 
-def _validate_log(log: DirtyLog) -> None:
-    _expect("dirty-row log", "end", log.end, log.base + len(log.rows))
+def _validate_log(log: ChangeLog[int]) -> None:
+    _expect("log of changed rows", "end", log.end, log.base + len(log.entries))
 
 
 # -- reading -------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from steersman.api import AllocationResult, DeviceRequestAllocationResult
+from steersman.change_log import ChangeLog
 from steersman.plugins.dynamic_resources.allocation.pools import DevicePool
 from steersman.plugins.dynamic_resources.allocation.resource_slices import (
     CounterId,
@@ -48,9 +49,7 @@ class DevicesInUse:
         self.shares: dict[DeviceId, int] = {}
         #: What the shares take, in billionths; no device without.
         self.capacity: dict[DeviceId, dict[str, int]] = {}
-        #: In order; the oldest are dropped.
-        self._log: list[UseChange] = []
-        self._dropped = 0
+        self._log: ChangeLog[UseChange] = ChangeLog(2 * HISTORY)
 
     def add(self, allocation: AllocationResult) -> None:
         for result in allocation.devices.results:
@@ -65,17 +64,17 @@ class DevicesInUse:
         copied = DevicesInUse(self._consumable)
         copied.devices, copied.shares = dict(self.devices), dict(self.shares)
         copied.capacity = {device: dict(taken) for device, taken in self.capacity.items()}
-        copied._dropped = self.version
+        copied._log = ChangeLog(2 * HISTORY, begin=self.version)
         return copied
 
     @property
     def version(self) -> int:
         """Grows with every device that is taken or given back."""
-        return self._dropped + len(self._log)
+        return self._log.end
 
     def changes_since(self, version: int) -> Sequence[UseChange] | None:
         """The changes after a version; None: that is too long ago to tell."""
-        return None if version < self._dropped else self._log[version - self._dropped :]
+        return self._log.each_since(version)
 
     def is_allocated(self, device: DeviceId) -> bool:
         return device in self.devices or device in self.shares or device in self.capacity
@@ -86,20 +85,14 @@ class DevicesInUse:
         device = (result.driver, result.pool, result.device)
         if self._consumable and result.share_id is not None:
             _change(self.shares, device, sign)
-            self._note(UseChange(device, sign > 0, is_share=True))
+            self._log.append(UseChange(device, sign > 0, is_share=True))
             if result.consumed_capacity:
                 self._take(device, {name: sign * nanos(q) for name, q in result.consumed_capacity.items()})
         else:
             was_taken = device in self.devices
             _change(self.devices, device, sign)
             if was_taken is not (device in self.devices):
-                self._note(UseChange(device, not was_taken, is_share=False))
-
-    def _note(self, change: UseChange) -> None:
-        self._log.append(change)
-        if len(self._log) > 2 * HISTORY:
-            del self._log[:HISTORY]
-            self._dropped += HISTORY
+                self._log.append(UseChange(device, not was_taken, is_share=False))
 
     def _take(self, device: DeviceId, amounts: Mapping[str, int]) -> None:
         taken = self.capacity.setdefault(device, {})
