@@ -13,6 +13,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.derived import Derived
 from steersman.engine import scalar
 from steersman.engine.best_rows import rows_of_greatest
 from steersman.engine.evaluation import (
@@ -58,8 +59,7 @@ class ColumnarEngine:
         self.sampling = sampling
         #: The latest evaluation; the state may have changed since.
         self.latest: ColumnarEvaluation | None = None
-        self._names: tuple[str, ...] = ()
-        self._names_position = -1
+        self._names: Derived[tuple[str, ...]] = Derived()
 
     def evaluate(self, pod: PodInfo, nominations: Nominations) -> ColumnarEvaluation:
         self.latest = ColumnarEvaluation(self, pod, nominations)
@@ -67,10 +67,7 @@ class ColumnarEngine:
 
     def names(self) -> tuple[str, ...]:
         """The nodes' names by row, as they are now."""
-        if self._names_position != self.table.node_log.end:
-            self._names_position = self.table.node_log.end
-            self._names = tuple(self.table.names)
-        return self._names
+        return self._names.at(self.table.node_log.end, lambda: tuple(self.table.names))
 
 
 class ColumnarEvaluation(Evaluation):

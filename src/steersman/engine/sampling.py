@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.derived import Derived
 from steersman.engine.claim_overlay import ClaimOverlay
 from steersman.engine.signature import Signature
 from steersman.framework.columns import Feasible
@@ -37,8 +38,7 @@ class Sampling:
         self._percentage = percentage or 100
         self.looks_at_all = self._percentage >= 100
         self._start = start
-        self._order: NDArray[np.intp] = np.zeros(0, np.intp)
-        self._order_position = -1
+        self._order: Derived[NDArray[np.intp]] = Derived()
 
     def enough(self, all_nodes: int) -> int:
         if all_nodes < MIN_FEASIBLE_NODES:
@@ -74,10 +74,7 @@ class Sampling:
         return signature.without(beyond, feasible)
 
     def _search_order(self, table: NodeTable) -> NDArray[np.intp]:
-        if self._order_position != table.node_log.end:
-            self._order_position = table.node_log.end
-            self._order = np.array(zone_round_robin(table), np.intp)
-        return self._order
+        return self._order.at(table.node_log.end, lambda: np.array(zone_round_robin(table), np.intp))
 
 
 def zone_round_robin(table: NodeTable) -> list[int]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from steersman.api import DeviceClass, timestamps
+from steersman.derived import Derived
 from steersman.framework.handle import Objects
 from steersman.framework.pod_resources import is_extended
 
@@ -26,11 +27,10 @@ class DeviceClasses:
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        #: Of all objects, when the version was last asked for.
+        #: Asked for every pod: compared here, because a call for it would cost as much as the answer.
         self._changes = -1
-        self._known_version = -1
         self._version = -1
-        self._by_resource: dict[str, DeviceClass] = {}
+        self._by_resource: Derived[dict[str, DeviceClass]] = Derived()
 
     @property
     def version(self) -> int:
@@ -38,26 +38,25 @@ class DeviceClasses:
         changes = self._objects.changes
         if changes != self._changes:
             self._changes = changes
-            self._known_version = self._objects.version(DeviceClass)
-        return self._known_version
+            self._version = self._objects.version(DeviceClass)
+        return self._version
 
     def behind(self, resource: str) -> DeviceClass | None:
-        if self.version != self._version:
-            self._read()
-        return self._by_resource.get(resource)
+        return self._by_resource.at(self.version, self._read).get(resource)
 
-    def _read(self) -> None:
+    def _read(self) -> dict[str, DeviceClass]:
         """Of several classes with the same resource name, the youngest counts, then the first by name. Like upstream, one
         that comes second to another is not known by its own name either."""
-        self._version, self._by_resource = self.version, {}
+        by_resource: dict[str, DeviceClass] = {}
         for device_class in self._objects.list(DeviceClass):
             name = device_class.spec.extended_resource_name
-            rival = self._by_resource.get(name) if name is not None else None
+            rival = by_resource.get(name) if name is not None else None
             if rival is not None and _rank(rival) <= _rank(device_class):
                 continue
             if name is not None:
-                self._by_resource[name] = device_class
-            self._by_resource[DEVICE_CLASS_PREFIX + device_class.metadata.name] = device_class
+                by_resource[name] = device_class
+            by_resource[DEVICE_CLASS_PREFIX + device_class.metadata.name] = device_class
+        return by_resource
 
 
 def _rank(device_class: DeviceClass) -> tuple[float, str]:

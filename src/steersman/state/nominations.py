@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from steersman.derived import Derived
 from steersman.framework.go_integers import int64
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo
@@ -78,9 +79,7 @@ class Nominations:
         #: By slot: the node, "" for a free slot; its nominated pods; and its row, -1 while there is no such node.
         self._names: list[str] = []
         self._pods: list[Sequence[PodInfo]] = []
-        self._rows: RowIndex = np.zeros(0, np.intp)
-        #: Position of the node log for which the rows are right.
-        self._position = -1
+        self._rows: Derived[RowIndex] = Derived()
         #: By priority: the latest asked for come last.
         self._sums: dict[int, PodsFrom] = {}
 
@@ -95,7 +94,7 @@ class Nominations:
         if not pods:
             del self._slots[node]
             self._names[slot] = ""
-            self._rows[slot] = _NOWHERE
+            self._current_rows()[slot] = _NOWHERE
             self._free.append(slot)
 
     def on(self, node: str) -> Sequence[PodInfo]:
@@ -104,16 +103,15 @@ class Nominations:
 
     def rivals(self, pod: PodInfo) -> Rivals:
         """What `rivals` says of every node of the table. Valid until nominations or nodes change."""
-        if self._position != self._table.node_log.end:
-            self._find_rows()
+        rows = self._current_rows()
         sums = self._from(pod.priority)
-        slots = ((sums.counts > 0) & (self._rows >= 0)).nonzero()[0]
+        slots = ((sums.counts > 0) & (rows >= 0)).nonzero()[0]
         counts = sums.counts[slots]
         own = self._slot_of_pod.get(pod.uid, _NOWHERE)
         if own != _NOWHERE:
             counts[slots == own] = len(rivals(pod, self._pods[own]))
             slots, counts = slots[counts > 0], counts[counts > 0]
-        return Rivals(pod, own, slots, self._rows[slots], counts, sums, self._pods)
+        return Rivals(pod, own, slots, rows[slots], counts, sums, self._pods)
 
     def _from(self, priority: int) -> PodsFrom:
         sums = self._sums.pop(priority, None) or PodsFrom(priority, self._pods)
@@ -137,22 +135,24 @@ class Nominations:
             self._add_slots()
         slot = self._slots[node] = self._free.pop()
         self._names[slot] = node
-        self._rows[slot] = self._row(node)
+        self._current_rows()[slot] = self._row(node)
         return slot
 
     def _add_slots(self) -> None:
-        """As many as there are; sums are made again on demand."""
+        """As many as there are; rows and sums are made again on demand."""
         before = len(self._names)
         added = max(before, _FEWEST_SLOTS)
         self._names += [""] * added
         self._pods += [()] * added
-        self._rows = np.concatenate([self._rows, np.full(added, _NOWHERE, np.intp)])
         self._free += reversed(range(before, before + added))
+        self._rows.forget()
         self._sums.clear()
 
-    def _find_rows(self) -> None:
-        self._position = self._table.node_log.end
-        self._rows = np.array([self._row(name) for name in self._names], np.intp)
+    def _current_rows(self) -> RowIndex:
+        return self._rows.at(self._table.node_log.end, self._find_rows)
+
+    def _find_rows(self) -> RowIndex:
+        return np.array([self._row(name) for name in self._names], np.intp)
 
     def _row(self, node: str) -> int:
         row = self._table.row_of(node)
