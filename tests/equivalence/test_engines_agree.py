@@ -64,6 +64,7 @@ def agree(cluster: Cluster, waiting: Sequence[PodInfo]) -> None:
             assert together["number of feasible nodes"] == expected["number of feasible nodes"]
             assert together["top"] == expected.get("choice", {"top": []})["top"]
     cluster.cache.validate_state()
+    cluster.columnar.validate_state()
 
 
 @examples(60)

@@ -55,6 +55,7 @@ def outcome(driven: Driver, decisions: Sequence[Decision]) -> Outcome:
     scheduler = driven.scheduler
     scheduler.cache.validate_state()
     scheduler.queue.validate_state()
+    scheduler.cycle.validate_state()
     driven.close()
     placed = {api.key(pod): pod.spec.node_name for pod in scheduler.pods.values()}
     return Outcome(list(map(told, decisions)), placed, scheduler.queue.scheduling_cycle, scheduler.cycle.rng.random())

@@ -67,6 +67,7 @@ def test_no_table_grows_with_the_number_of_templates(cluster: ChangingCluster, k
     assert {table: (before[table], count) for table, count in after.items() if count > before[table] + 16} == {}
     assert {table: after[table] for table in OF_PODS} == dict.fromkeys(OF_PODS, 0)
     cluster.scheduler.cache.validate_state()
+    cluster.scheduler.cycle.validate_state()
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from tests.state.tables import HOSTNAME, ZONE, usual_node
 from steersman.api.selectors import Operator, Requirement
 from steersman.framework.nodes_view import TermKind
 from steersman.state.cache import Cache
+from steersman.state.invariants import StateInvariantError
 from steersman.state.node_table import NodeTable
 from steersman.state.pod_lifecycle import Life, PodState
-from steersman.state.validation import StateInvariantError, validate
+from steersman.state.validation import validate
 from steersman.testing import make_pod
 
 SSD = Requirement("disk", Operator.IN, ("ssd",))

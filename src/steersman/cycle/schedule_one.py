@@ -23,6 +23,7 @@ from steersman.engine.evaluation import Choice, Evaluation, NodeStatuses
 from steersman.engine.plan import make_plan
 from steersman.engine.sampling import Sampling, SearchStart
 from steersman.engine.scalar import ScalarEvaluation
+from steersman.engine.validation import validate_engine
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import CLEARED, Nomination
 from steersman.framework.postponement import CyclePostponed
@@ -121,6 +122,11 @@ class SchedulingCycle:
         for engine in self._engines.values():
             total.update(engine.signatures.kept())
         return dict(total)
+
+    def validate_state(self) -> None:
+        """Computes again what the engines keep; StateInvariantError where it differs."""
+        for engine in self._engines.values():
+            validate_engine(engine)
 
     def evaluate(self, profile: Profile, pod: PodInfo) -> Evaluation:
         """The pod against all nodes as they are now. CycleAborted when a plugin is broken."""

@@ -17,9 +17,21 @@ from numpy.typing import NDArray
 from steersman.change_log import ChangeLog
 from steersman.engine.columns import FEW
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
+from steersman.kept import Kept
 
 #: Beyond, looking for the best among all rows is cheaper than moving single ones.
 _FEW_MOVES = 4
+
+
+BEST_ROWS = Kept(
+    name="best rows",
+    attributes=("BestRows._buckets", "BestRows.rows"),
+    holds="the rows with the greatest total",
+    key="one for each signature",
+    stamps="none: told of every total that changes",
+    bound="one for each signature",
+    twin="`rows_of_greatest`",
+)
 
 
 class BestRows:
@@ -71,6 +83,17 @@ def rows_of_greatest(totals: AnyIntColumn) -> NDArray[np.intp]:
     """Ascending."""
     rows: NDArray[np.intp] = (totals == totals.max()).nonzero()[0]
     return rows
+
+
+MASKED_BEST_ROWS = Kept(
+    name="best rows under a mask",
+    attributes=("MaskedBest._masked", "MaskedBest._position"),
+    holds="the same without the rows that cluster filters reject",
+    key="one for each signature",
+    stamps="position in the log of changed rows, and the mask of the cycle before: rows that differ are looked at again",
+    bound="one for each signature",
+    twin="`rows_of_greatest` of the masked totals",
+)
 
 
 class MaskedBest:

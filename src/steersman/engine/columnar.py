@@ -40,6 +40,7 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import BoolColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status
+from steersman.kept import Kept
 from steersman.rng import Rng
 from steersman.runtime.profile import Profile
 from steersman.state.node_table import NodeTable
@@ -47,6 +48,17 @@ from steersman.state.nominations import Nominations, rivals
 from steersman.state.row_info import LiveNodes
 
 Rows = Sequence[int] | NDArray[np.intp]
+
+
+ROW_NAMES = Kept(
+    name="names by row",
+    attributes=("ColumnarEngine._names",),
+    holds="the nodes' names, for reports",
+    key="row",
+    stamps="end of the log of changed nodes (`Derived`)",
+    bound="one for each profile",
+    twin="`NodeTable.names`",
+)
 
 
 class ColumnarEngine:

@@ -18,12 +18,28 @@ from numpy.typing import NDArray
 from steersman.change_log import ChangeLog
 from steersman.framework.columns import Depends, FilterKernel, Normalize, ScoreKernel
 from steersman.framework.nodes_view import ALL_ROWS, AnyIntColumn
+from steersman.kept import Kept
 from steersman.state.node_table import NodeTable
 
 #: Up to this many changed rows, single cells are cheaper than a vector operation.
 FEW = 24
 
 KernelT = TypeVar("KernelT", bound=FilterKernel | ScoreKernel)
+
+
+FRAGMENT_COLUMNS = Kept(
+    name="fragment columns",
+    attributes=("FragmentColumn.values", "FragmentColumn.position", "FragmentColumn._epoch"),
+    holds="the answer of one kernel for every row",
+    key="plugin, fragment of the pod (`Signatures` has the tables)",
+    stamps=(
+        "position in the log of changed rows, or of changed nodes if the kernel looks at nothing else: those rows are asked "
+        "again; the kernel's epoch: all rows are"
+    ),
+    bound="those of kept signatures, and 64 spare ones (`SharedTable`)",
+    twin="`kernel.rows` of all rows",
+    is_inline=True,
+)
 
 
 class FragmentColumn(Generic[KernelT]):
@@ -126,6 +142,17 @@ class WeightedColumn:
         self.column = column
         self.weight = weight
         self.normalize = column.kernel.normalize
+
+
+RELATIVE_SCORES = Kept(
+    name="relative scores",
+    attributes=("RelativeScores.values", "RelativeScores._maxima"),
+    holds="the weighted sum of scores that are normalised over the feasible rows",
+    key="one for each signature",
+    stamps="the greatest raw scores among the feasible rows; after any change if a column follows pods",
+    bound="one for each signature",
+    twin="made anew from the columns",
+)
 
 
 class RelativeScores:

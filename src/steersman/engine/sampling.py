@@ -15,6 +15,7 @@ from steersman.engine.claim_overlay import ClaimOverlay
 from steersman.engine.signature import Signature
 from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import BoolColumn
+from steersman.kept import Kept
 from steersman.state.node_table import NodeTable
 
 MIN_FEASIBLE_NODES = 100
@@ -29,6 +30,17 @@ class SearchStart:
 
     def __init__(self) -> None:
         self.index = 0
+
+
+SEARCH_ORDER = Kept(
+    name="order of a search",
+    attributes=("Sampling._order",),
+    holds="the rows in the order in which upstream looks at nodes",
+    key="one for each profile",
+    stamps="end of the log of changed nodes (`Derived`)",
+    bound="one for each profile",
+    twin="`zone_round_robin`",
+)
 
 
 class Sampling:
@@ -56,7 +68,7 @@ class Sampling:
         not searched, and do not count among those of which a share is enough."""
         if self.looks_at_all or not table.node_count:
             return feasible
-        order = self._search_order(table)
+        order = self.search_order(table)
         if outside is not None:
             order = order[~outside[order]]
         if not len(order):
@@ -73,7 +85,8 @@ class Sampling:
         beyond[order[looked_at:]] = True
         return signature.without(beyond, feasible)
 
-    def _search_order(self, table: NodeTable) -> NDArray[np.intp]:
+    def search_order(self, table: NodeTable) -> NDArray[np.intp]:
+        """The rows as a search from the first node on would come to them."""
         return self._order.at(table.node_log.end, lambda: np.array(zone_round_robin(table), np.intp))
 
 

@@ -32,6 +32,7 @@ from steersman.framework.columns import (
     Normalize,
 )
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
+from steersman.kept import Kept
 from steersman.state.node_table import NodeTable
 
 #: Subtracted from the total of a row that does not pass. Greater than any total of 32-bit profiles.
@@ -41,8 +42,39 @@ FilterColumn = FragmentColumn[FilterKernel]
 Totals = AnyIntColumn
 
 
+SIGNATURE_TOTALS = Kept(
+    name="signature totals",
+    attributes=(
+        "Signature._penalty",
+        "Signature._base",
+        "Signature._total",
+        "Signature._position",
+        "Signature._node_position",
+    ),
+    holds="for every row whether it is feasible, and its weighted total",
+    key="one for each signature",
+    stamps="positions in the logs of changed rows and of changed nodes",
+    bound="one for each signature",
+    twin="a `Signature` made anew from the same columns",
+    is_inline=True,
+)
+
+
+TERM_REJECTIONS = Kept(
+    name="rows rejected by terms",
+    attributes=("Signature._rows_rejected_by_terms", "Signature._active_cluster_scores", "Signature._terms_seen"),
+    holds="what cluster kernels say that follow nothing but affinity terms",
+    key="one for each signature",
+    stamps="`NodeTable.terms_epoch`: the kernels are asked again",
+    bound="one for each signature",
+    twin="the kernels, asked again",
+    is_inline=True,
+)
+
+
 class Signature:
-    """See the module's text. `rank()` is exact for the state of the table at the time of the call."""
+    """Which rows are feasible for the pods of a signature, and what each is worth. Every answer is exact for the state of the
+    table at the time of the call."""
 
     def __init__(
         self,
@@ -61,6 +93,7 @@ class Signature:
         self._static_scores = [s for s in plain if s.column.kernel.depends is Depends.NODE]
         self._local_scores = [s for s in plain if s.column.kernel.depends is Depends.NODE_PODS]
         self._relative = [s for s in scores if s.normalize is not Normalize.NONE]
+        self._cluster_filters = cluster_filters
         self._cluster_scores = cluster_scores
         self._columns: list[FilterColumn | ScoreColumn] = [*filters, *(s.column for s in scores)]
         self._local_cells = [f.cell for f in self._local_filters]
@@ -91,6 +124,13 @@ class Signature:
         self._position = -1
         self._node_position = -1
         self._combine_all()
+
+    def made_anew(self) -> Signature:
+        """A signature of the same kernels, combined from their columns as these are now: the twin of what is kept here."""
+        wide = self._dtype is np.int64
+        filters = [*self._static_filters, *self._local_filters]
+        scores = [*self._static_scores, *self._local_scores, *self._relative]
+        return Signature(self._table, filters, self._cluster_filters, scores, self._cluster_scores, wide)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 

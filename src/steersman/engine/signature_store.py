@@ -9,10 +9,11 @@ again after it has left the queue is known by its fingerprint, and goes to the o
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Generic, Protocol, TypeVar
 
 from steersman.bounded_table import RecentTable
+from steersman.kept import Kept
 
 #: How many fingerprints are remembered of those that have left the queue.
 _MOST_REMEMBERED = 1 << 12
@@ -24,6 +25,18 @@ class Marked(Protocol):
 
 
 EntryT = TypeVar("EntryT", bound=Marked)
+
+
+FINGERPRINTS = Kept(
+    name="fingerprints of signatures",
+    attributes=("SignatureStore._left",),
+    holds="that a signature was asked for before",
+    key="fingerprint of its identity",
+    stamps="none: decides what is kept, not what is said",
+    bound="4,096, the latest (`RecentTable`)",
+    twin="none is needed",
+    held_equal="tests/engine/test_signatures.py",
+)
 
 
 class SignatureStore(Generic[EntryT]):
@@ -81,6 +94,9 @@ class SignatureStore(Generic[EntryT]):
     def clear(self) -> None:
         self._entries.clear()
         self._new.clear()
+
+    def values(self) -> Iterator[EntryT]:
+        return iter(self._entries.values())
 
     def __len__(self) -> int:
         return len(self._entries)

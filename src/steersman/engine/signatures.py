@@ -31,6 +31,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import Objects
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.framework.status import SKIP, is_skip
+from steersman.kept import Kept
 from steersman.runtime.concerned import concerns
 from steersman.state.node_table import NodeTable
 
@@ -137,6 +138,44 @@ Identity = tuple[PodShape, tuple[tuple[str, str], ...], str, tuple[Hashable, ...
 """What tells pods of different signatures apart: shape, relevant labels, node, and what plugins add."""
 
 
+SIGNATURES = Kept(
+    name="signatures",
+    attributes=("Signatures._entries", "Signatures._generation", "Signatures._label_version"),
+    holds="the parts of a signature in configured order, and what PreFilter says",
+    key="shape, labels that a selector in use refers to, node name, what plugins add",
+    stamps="the table's generation and forgotten statuses: all go; a new label key in use: those whose pod has the label",
+    bound="64 to 512, by the number of rows; those asked for once go first",
+    twin="`Signatures._make` of the pod",
+    held_equal="tests/engine/test_signatures.py",
+    is_inline=True,
+)
+
+
+TEMPLATE_SIGNATURES = Kept(
+    name="signatures of templates",
+    attributes=("Signatures._as_of", "Signatures._versions", "Signatures._changes_seen"),
+    holds="the signature that was found for another pod of the template",
+    key="template (it keeps a weak reference)",
+    stamps="versions of the objects that plugins look at, and label keys in use: then every template asks again",
+    bound="one for each template",
+    twin="`Signatures._look_up` of the pod",
+    held_equal="tests/engine/test_signatures.py",
+    is_inline=True,
+)
+
+
+FRAGMENT_TABLES = Kept(
+    name="fragments",
+    attributes=("Signatures._filter_columns", "Signatures._score_columns"),
+    holds="which column answers for a fragment",
+    key="plugin, fragment",
+    stamps="the table's generation and forgotten statuses: all go",
+    bound="those of kept signatures, and 64 spare ones (`SharedTable`)",
+    twin="a kernel made anew for the fragment",
+    held_equal="tests/equivalence/test_engines_agree.py",
+)
+
+
 class Signatures:
     """All signatures of one plan on one table."""
 
@@ -229,6 +268,19 @@ class Signatures:
 
     def __len__(self) -> int:
         return len(self._entries)
+
+    def are_void(self) -> bool:
+        """Whether columns were replaced, or statuses forgotten, since the last pod asked: the next one starts afresh."""
+        return self._table.generation != self._generation or self._forgotten != StatusTable.forgotten
+
+    def entries(self) -> Iterator[SignatureEntry]:
+        """All that are kept."""
+        return self._entries.values()
+
+    def columns(self) -> Iterator[FilterColumn | ScoreColumn]:
+        """The columns of all fragments that a signature refers to, and some spare ones."""
+        yield from self._filter_columns.values()
+        yield from self._score_columns.values()
 
     def kept(self) -> dict[str, int]:
         """Number of entries by table."""

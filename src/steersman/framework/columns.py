@@ -32,6 +32,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn, IntColumn, NodesView, ReasonColumn, Rows
 from steersman.framework.pod_info import HostPort, PodInfo
 from steersman.framework.status import CycleAborted, Status
+from steersman.kept import Kept
 
 #: Raw scores of a `ScoreKernel` that is normalised lie within 0..MAX_RAW_SCORE; a cluster kernel does its own scaling.
 MAX_RAW_SCORE = 1 << 24
@@ -55,6 +56,18 @@ class Normalize(Enum):
     NONE = "as they are"
     DEFAULT = "relative to the greatest"
     DEFAULT_REVERSE = "relative to the greatest, lower is better"
+
+
+STATUS_TABLES = Kept(
+    name="statuses",
+    attributes=("StatusTable._ids", "StatusTable._statuses", "StatusTable._former"),
+    holds="a plugin's statuses by the ids that its kernels give",
+    key="status",
+    stamps="none; `forgotten` moves when ids are void",
+    bound="4,096; then all are forgotten, and the kernels with them",
+    twin="the scalar filter's status",
+    held_equal="tests/equivalence/test_engines_agree.py",
+)
 
 
 class StatusTable:

@@ -13,6 +13,7 @@ from steersman.api import DeviceClass, timestamps
 from steersman.derived import Derived
 from steersman.framework.handle import Objects
 from steersman.framework.pod_resources import is_extended
+from steersman.kept import Kept
 
 DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 
@@ -20,6 +21,19 @@ DEVICE_CLASS_PREFIX: Final = "deviceclass.resource.kubernetes.io/"
 def may_be_devices(resource: str) -> bool:
     """Whether a class of devices could stand behind a resource of that name."""
     return is_extended(resource) or resource.startswith(DEVICE_CLASS_PREFIX)
+
+
+DEVICE_CLASSES = Kept(
+    name="device classes",
+    attributes=("DeviceClasses._by_resource", "DeviceClasses._version"),
+    holds="the DeviceClass behind an extended resource",
+    key="resource name",
+    stamps="version of DeviceClass objects (`Derived`)",
+    bound="classes that there are",
+    twin="`DeviceClasses._read`",
+    held_equal="tests/plugins/dynamic_resources/test_extended_resources.py",
+    is_inline=True,
+)
 
 
 class DeviceClasses:

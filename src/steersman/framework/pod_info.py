@@ -27,6 +27,7 @@ from steersman.bounded_table import SharedTable
 from steersman.errors import InputError
 from steersman.framework.pod_resources import CORE_RESOURCES, nonzero_requests, pod_requests
 from steersman.framework.shape_keys import keeps_shape, pinned_node, shape_key
+from steersman.kept import Kept
 
 #: (host IP, protocol, port); an empty or absent IP is `ANY_ADDRESS`.
 HostPort = tuple[str, str, int]
@@ -198,6 +199,29 @@ _SPARE_TEMPLATES = 1 << 10
 #: The identity of a shape, labels, controller. A template refers to its shape: as long as the template is there, no other
 #: shape has that identity.
 TemplateKey = tuple[int, tuple[tuple[str, str], ...], tuple[str, str, str] | None]
+
+
+POD_SHAPES = Kept(
+    name="shapes",
+    attributes=("PodShapes._by_key",),
+    holds="what the pods of a template share: requests, ports, parsed affinity",
+    key="the part of a pod that decides anything (`shape_key`)",
+    stamps="none: the key is all that it follows from",
+    bound="those that a pod has, and 1,024 spare ones (`SharedTable`)",
+    twin="`PodShape` of the pod",
+)
+
+
+POD_TEMPLATES = Kept(
+    name="templates",
+    attributes=("PodShapes._templates",),
+    holds="shape, label class and signature of pods that nothing but their name tells apart",
+    key="shape, labels, controller",
+    stamps="none; what it refers to has stamps of its own",
+    bound="those that a pod has, and 1,024 spare ones (`SharedTable`)",
+    twin="`PodTemplate` of the pod",
+    held_equal="tests/equivalence/test_engines_agree.py",
+)
 
 
 class PodShapes:

@@ -17,7 +17,7 @@ from steersman.errors import InputError
 from steersman.framework.pod_info import PodInfo
 from steersman.perf.host import WorkloadError
 from steersman.rng import SeededRng
-from steersman.state.validation import StateInvariantError
+from steersman.state.invariants import StateInvariantError
 
 SAMPLED: Final = "percentageOfNodesToScore leaves nodes out, in an order of its own; there is nothing to compare with"
 

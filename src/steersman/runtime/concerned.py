@@ -8,6 +8,7 @@ from typing import Generic, Protocol, TypeVar
 
 from steersman.bounded_table import RecentTable
 from steersman.framework.pod_info import PodInfo
+from steersman.kept import Kept
 
 
 class Call(Protocol):
@@ -18,6 +19,18 @@ class Call(Protocol):
 CallT = TypeVar("CallT", bound=Call)
 
 _MOST_SHAPES = 1 << 10
+
+
+CALLS_BY_SHAPE = Kept(
+    name="calls by shape",
+    attributes=("ConcernedCalls._by_shape", "ConcernedCalls._young"),
+    holds="the Reserve and PreBind plugins that have something to do for a pod",
+    key="token of the shape",
+    stamps="none: a shape does not change",
+    bound="1,024 shapes, the latest (`RecentTable`)",
+    twin="`concerns` of each plugin",
+    held_equal="tests/equivalence/test_engines_agree.py",
+)
 
 
 class ConcernedCalls(Generic[CallT]):

@@ -12,6 +12,7 @@ from steersman.bounded_table import RecentTable
 from steersman.framework.go_integers import int64
 from steersman.framework.nodes_view import Column
 from steersman.framework.pod_info import PodShape
+from steersman.kept import Kept
 from steersman.state.resource_columns import RequestedAmounts
 
 ShapeCharges = tuple[tuple[memoryview, int], ...]
@@ -19,6 +20,17 @@ ShapeCharges = tuple[tuple[memoryview, int], ...]
 
 #: Shapes come and go with deployments.
 _MOST_SHAPES = 1 << 10
+
+
+CHARGES_BY_SHAPE = Kept(
+    name="charges by shape",
+    attributes=("Charges._coming", "Charges._going"),
+    holds="what a pod that comes or goes adds to which columns",
+    key="token of the shape",
+    stamps="none: a shape does not change; made anew when columns are replaced",
+    bound="1,024 shapes, the latest (`RecentTable`)",
+    twin="the sums over the pods on each row",
+)
 
 
 class Charges:

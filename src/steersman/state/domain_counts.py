@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steersman.framework.nodes_view import BoolColumn, Column, Eligibility, IntColumn, PodMatcher, Topology
+from steersman.kept import Kept
 from steersman.state.topology import TopologyColumn
 
 
@@ -95,6 +96,17 @@ class DomainCountsTable:
         self.counts = _longer(self.counts, size)
         self.eligible_rows = _longer(self.eligible_rows, size)
         self.cell = self.counts.data
+
+
+DOMAIN_COUNTS = Kept(
+    name="domain counts",
+    attributes=("MatchCountsTable._by_domain",),
+    holds="matching pods and eligible rows by topology domain",
+    key="matcher, topology key, eligibility",
+    stamps="none: written with every change of the facts, never behind",
+    bound="those that a kernel reads",
+    twin="the sum of the matching pods over the eligible rows of each domain",
+)
 
 
 class MatchCountsTable:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from steersman.api import Node
+from steersman.kept import Kept
 
 
 class ImageOnNode:
@@ -20,6 +21,17 @@ class ImageOnNode:
     @property
     def num_nodes(self) -> int:
         return len(self._rows)
+
+
+IMAGES = Kept(
+    name="images",
+    attributes=("ImageTable._rows", "ImageTable._states"),
+    holds="which rows have an image, and its size",
+    key="image name; row",
+    stamps="none: written with every change of the facts, never behind; `epoch` moves with it",
+    bound="images that some node lists",
+    twin="the images of each node",
+)
 
 
 class ImageTable:

@@ -15,6 +15,7 @@ from steersman.api.selectors import Operator, Requirement
 from steersman.bounded_table import RecentTable
 from steersman.framework.nodes_view import PodMatcher
 from steersman.framework.pod_info import PodInfo
+from steersman.kept import Kept
 from steersman.state.domain_counts import MatchCountsTable
 
 ClassKey = tuple[str, frozenset[tuple[str, str]], bool]
@@ -70,6 +71,28 @@ class LabelClass:
 
 def class_key(pod: PodInfo) -> ClassKey:
     return pod.namespace, frozenset(pod.labels.items()), pod.is_terminating
+
+
+LABEL_CLASSES = Kept(
+    name="label classes",
+    attributes=("LabelClasses._known", "LabelClasses._by_namespace"),
+    holds="pods that every selector treats alike: how many are on which row, and which count tables count them",
+    key="namespace, labels, termination state",
+    stamps="`PodCounts._generation`: the count tables of a class are looked for anew",
+    bound="classes that a pod on a row has",
+    twin="the classes of all pods on rows",
+)
+
+
+FILED_CLASSES = Kept(
+    name="filed label classes",
+    attributes=("LabelClasses._by_label", "LabelClasses._asked"),
+    holds="the classes that have a value of a label",
+    key="label key, value",
+    stamps="none: written with every change of the facts, never behind",
+    bound="8 label keys that were asked about more than once",
+    twin="a look at all classes",
+)
 
 
 class LabelClasses:

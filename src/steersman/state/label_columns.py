@@ -17,6 +17,7 @@ from steersman.api import Taint
 from steersman.api.selectors import Requirement
 from steersman.bounded_table import SharedTable
 from steersman.framework.nodes_view import BoolColumn
+from steersman.kept import Kept
 
 RowLabels = Callable[[], Iterable[tuple[int, Mapping[str, str]]]]
 
@@ -35,6 +36,28 @@ class LabelValues:
 
     def set(self, row: int, value: str | None) -> None:
         self.ids[row] = -1 if value is None else self.known.setdefault(value, len(self.known))
+
+
+LABEL_VALUES = Kept(
+    name="label values",
+    attributes=("LabelColumns._values", "LabelColumns._nodes_with"),
+    holds="which value of a label each row's node has",
+    key="label key",
+    stamps="none: written with every change of the facts, never behind",
+    bound="those that somebody reads, and a few spare ones (`SharedTable`)",
+    twin="the labels of each node",
+)
+
+
+REQUIREMENT_COLUMNS = Kept(
+    name="requirement columns",
+    attributes=("LabelColumns._met",),
+    holds="which rows meet a requirement of a node selector",
+    key="requirement",
+    stamps="none: written with every change of the facts, never behind",
+    bound="those that somebody reads, and a few spare ones (`SharedTable`)",
+    twin="`Requirement.matches` of each node's labels",
+)
 
 
 class LabelColumns:
@@ -118,6 +141,17 @@ def different_keys(before: Mapping[str, str], now: Mapping[str, str]) -> Collect
     if before == now:
         return ()
     return {key for key, _ in before.items() ^ now.items()}
+
+
+TAINT_SETS = Kept(
+    name="taint sets",
+    attributes=("TaintColumn.ids", "TaintColumn.sets", "TaintColumn._known"),
+    holds="which set of taints each row's node has",
+    key="taints without their times",
+    stamps="none: written with every change of the facts, never behind",
+    bound="twice as many sets as rows; then those go that no row has, and the table's generation moves",
+    twin="the taints of each node",
+)
 
 
 class TaintColumn:

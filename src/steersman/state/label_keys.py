@@ -9,8 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from steersman.kept import Kept
+
 #: Keys that nobody refers to any more stay for a while: a key that comes back would concern signatures once more.
 _MOST_UNUSED = 256
+
+
+LABEL_KEYS_IN_USE = Kept(
+    name="label keys in use",
+    attributes=("LabelKeysInUse.users",),
+    holds="how many selectors in use refer to a label of pods",
+    key="label key",
+    stamps="none: written with every change of the facts, never behind; `version` moves when a key comes",
+    bound="those in use and 256 others",
+    twin="the keys of all matchers and terms in use",
+)
 
 
 class LabelKeysInUse:

@@ -27,6 +27,7 @@ from steersman.framework.nodes_view import (
 )
 from steersman.framework.pod_info import HostPort, PodInfo
 from steersman.framework.pod_resources import node_allocatable
+from steersman.kept import Kept
 from steersman.state.charges import Charges
 from steersman.state.domain_counts import MatchCountsTable
 from steersman.state.images import ImageTable
@@ -46,6 +47,28 @@ _LEAST_SPARE, _MOST_SPARE = 16, 256
 _SPARE_TOPOLOGIES = 8
 
 Key = TypeVar("Key")
+
+
+TOPOLOGIES = Kept(
+    name="topologies",
+    attributes=("NodeTable._topologies",),
+    holds="the topology domain of each row",
+    key="topology key",
+    stamps="none: written with every change of the facts, never behind",
+    bound="those that somebody reads, and a few spare ones (`SharedTable`)",
+    twin="the label of each node",
+)
+
+
+SPARSE_FACTS = Kept(
+    name="ports, claims and affinity by row",
+    attributes=("NodeTable.affinity_pods", "NodeTable.used_ports", "NodeTable.claim_users"),
+    holds="pods with affinity, used host ports, users of volume claims",
+    key="row",
+    stamps="none: written with every change of the facts, never behind",
+    bound="rows that have some",
+    twin="a look at all pods on rows",
+)
 
 
 class NodeTable:

@@ -17,6 +17,7 @@ from steersman.derived import Derived
 from steersman.framework.go_integers import int64
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo
+from steersman.kept import Kept
 from steersman.state.node_table import NodeTable
 
 RowIndex = NDArray[np.intp]
@@ -64,6 +65,30 @@ class PodsFrom:
 
     def _of(self, pods: Sequence[PodInfo]) -> list[PodInfo]:
         return [pod for pod in pods if pod.priority >= self._priority]
+
+
+NOMINATED_ROWS = Kept(
+    name="rows of nominations",
+    attributes=("Nominations._rows",),
+    holds="the row of each node that a pod is nominated to",
+    key="slot",
+    stamps="end of the log of changed nodes (`Derived`)",
+    bound="nodes with nominated pods",
+    twin="`NodeTable.row_of` of each name",
+    held_equal="tests/state/test_nominations.py",
+)
+
+
+NOMINATED_SUMS = Kept(
+    name="sums of nominations",
+    attributes=("Nominations._sums",),
+    holds="how many nominated pods of at least a priority a node has, and what they request",
+    key="priority",
+    stamps="none: written with every change of the facts, never behind",
+    bound="16 priorities, the latest",
+    twin="`PodsFrom` made anew from the pods",
+    held_equal="tests/state/test_nominations.py",
+)
 
 
 class Nominations:

@@ -15,12 +15,24 @@ from numpy.typing import NDArray
 from steersman.bounded_table import SharedTable
 from steersman.framework.nodes_view import PodMatcher
 from steersman.framework.pod_info import PodInfo
+from steersman.kept import Kept
 from steersman.state.domain_counts import DomainCountsTable, MatchCountsTable
 from steersman.state.label_classes import LabelClass, LabelClasses, class_key
 from steersman.state.label_keys import LabelKeysInUse
 from steersman.state.selector_index import SelectorIndex
 
 NamespaceLabels = Callable[[str], Mapping[str, str]]
+
+
+COUNT_TABLES = Kept(
+    name="count tables",
+    attributes=("PodCounts._tables", "PodCounts._index"),
+    holds="how many matching pods are on each row",
+    key="matcher: a selector and the namespaces it reaches",
+    stamps="the table's generation (namespaces, growth): dropped; else never behind",
+    bound="those that somebody reads, and a few spare ones (`SharedTable`)",
+    twin="`PodMatcher.matches` of every pod on a row",
+)
 
 
 class PodCounts:

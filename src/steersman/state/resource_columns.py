@@ -17,9 +17,21 @@ from steersman.bounded_table import SharedTable
 from steersman.framework.go_integers import int64
 from steersman.framework.nodes_view import Column
 from steersman.framework.pod_resources import CORE_RESOURCES
+from steersman.kept import Kept
 
 #: Columns that stay though nobody reads them at the moment.
 _SPARE_COLUMNS = 8
+
+
+OFFERED_COLUMNS = Kept(
+    name="offered amounts",
+    attributes=("OfferedAmounts._columns", "OfferedAmounts._nodes_with"),
+    holds="how much of a resource each row's node offers",
+    key="resource name",
+    stamps="none: written with every change of the facts, never behind",
+    bound="those that somebody reads, and a few spare ones (`SharedTable`)",
+    twin="`node_allocatable` of each node",
+)
 
 
 class OfferedAmounts:
@@ -57,6 +69,17 @@ class OfferedAmounts:
     def columns(self) -> dict[str, Column]:
         """Those that are there at the moment."""
         return dict(self._columns.items())
+
+
+REQUESTED_COLUMNS = Kept(
+    name="requested amounts",
+    attributes=("RequestedAmounts.core", "RequestedAmounts.others", "RequestedAmounts._columns"),
+    holds="how much of a resource the pods of each row request",
+    key="resource name",
+    stamps="none: written with every change of the facts, never behind",
+    bound="those that somebody reads, and a few spare ones (`SharedTable`); `others` as long as a pod requests some",
+    twin="the sums over the pods on each row",
+)
 
 
 class RequestedAmounts:

@@ -19,6 +19,7 @@ from steersman.api.selectors import NOTHING
 from steersman.change_log import ChangeLog
 from steersman.framework.nodes_view import BoolColumn, IntColumn, TermKind, Topology
 from steersman.framework.pod_info import AffinityTerm, PodShape
+from steersman.kept import Kept
 from steersman.state.label_keys import LabelKeysInUse
 from steersman.state.selector_index import SelectorIndex
 from steersman.state.topology import TopologyColumn
@@ -157,6 +158,17 @@ class ShapeTerms:
     def __init__(self, tables: tuple[AffinityTermTable, ...]) -> None:
         self.tables = tables
         self.pods = 0
+
+
+TERM_TABLES = Kept(
+    name="affinity terms",
+    attributes=("TermTables._of_kind", "TermTables._of_shape", "TermsOfKind._tables", "TermsOfKind._index"),
+    holds="how many pods with an affinity term are in each domain of its topology",
+    key="kind, term",
+    stamps="none: written with every change of the facts, never behind; `terms_epoch` moves with it",
+    bound="terms that a pod on a row has",
+    twin="the terms of all pods on rows",
+)
 
 
 class TermTables:

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Computes again what the engine keeps, without what was kept, and tells the first difference as a story.
+
+The counterpart of `state.validation` for columns of answers, signatures and best rows. `SchedulingCycle.validate_state()`
+calls it; tests do so after every step. What is behind catches up first, as it would when the next pod asks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from steersman.engine.best_rows import BEST_ROWS, MASKED_BEST_ROWS
+from steersman.engine.columnar import ROW_NAMES, ColumnarEngine
+from steersman.engine.columns import FRAGMENT_COLUMNS, RELATIVE_SCORES
+from steersman.engine.sampling import SEARCH_ORDER, zone_round_robin
+from steersman.engine.signature import SIGNATURE_TOTALS, TERM_REJECTIONS, Signature
+from steersman.framework.nodes_view import ALL_ROWS, AnyIntColumn
+from steersman.kept import TwinChecks
+from steersman.state.invariants import expect, place_of
+from steersman.state.node_table import NodeTable
+
+#: What one engine keeps, compared with its twins.
+ENGINE_CHECKS: TwinChecks[ColumnarEngine] = TwinChecks()
+
+
+def validate_engine(engine: ColumnarEngine) -> None:
+    """StateInvariantError at the first difference. What the next pod would not use any more is not looked at."""
+    if not engine.signatures.are_void():
+        ENGINE_CHECKS.run(engine)
+
+
+@ENGINE_CHECKS.of(FRAGMENT_COLUMNS)
+def _validate_columns(engine: ColumnarEngine) -> None:
+    table = engine.table
+    for column in engine.signatures.columns():
+        column.sync()
+        place = f"column of {type(column.kernel).__name__}"
+        _expect_rows(table, place, "answer", column.values, np.asarray(column.kernel.rows(ALL_ROWS)))
+
+
+@ENGINE_CHECKS.of(SIGNATURE_TOTALS, TERM_REJECTIONS, RELATIVE_SCORES, BEST_ROWS, MASKED_BEST_ROWS)
+def _validate_signatures(engine: ColumnarEngine) -> None:
+    for number, entry in enumerate(engine.signatures.entries()):
+        if isinstance(entry.signature, Signature):
+            _validate_signature(engine.table, f"signature {number}", entry.signature)
+
+
+def _validate_signature(table: NodeTable, place: str, signature: Signature) -> None:
+    best, count = signature.best_of_all()
+    twin = signature.made_anew()
+    _expect_rows(table, place, "penalty", signature._penalty, twin._penalty)
+    _expect_rows(table, place, "total", signature._total, twin._total)
+    expect(place, "number of rows that pass local filters", signature._count, twin._count)
+    expected, expected_count = twin.best_of_all()
+    expect(place, "number of feasible rows", count, expected_count)
+    if expected_count:
+        expect(place, "best rows", list(map(int, best)), list(map(int, expected)))
+
+
+@ENGINE_CHECKS.of(ROW_NAMES)
+def _validate_names(engine: ColumnarEngine) -> None:
+    """Of rows that have a node: a pod that came before its node gives a name to its row, and nobody reads it here."""
+    names = engine.names()
+    for row in engine.table.live_rows():
+        expect("engine", f"name of row {row}", names[row], engine.table.names[row])
+
+
+@ENGINE_CHECKS.of(SEARCH_ORDER)
+def _validate_search_order(engine: ColumnarEngine) -> None:
+    order = engine.sampling.search_order(engine.table).tolist()
+    expect("engine", "order of a search", order, zone_round_robin(engine.table))
+
+
+def _expect_rows(table: NodeTable, place: str, what: str, found: AnyIntColumn, expected: AnyIntColumn) -> None:
+    """Of rows that have a node: what columns say of others is never read."""
+    for row in ((found != expected) & table.alive).nonzero()[0].tolist():
+        expect(f"{place}, {place_of(table, row)}", what, int(found[row]), int(expected[row]))
