@@ -16,7 +16,7 @@ from steersman.engine.local_filters import LocalFilters
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.rng import SeededRng
-from steersman.state.nominations import Nominations, rivals
+from steersman.state.nominations import Nominations, nominated_ahead_of
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 NODES = [f"n{index}" for index in range(8)]
@@ -61,13 +61,13 @@ def test_of_many_nodes_the_same_is_said_as_of_each(made: tuple[Setting, Nominati
     passing = set(setting.cycle.evaluate(setting.profiles[PROFILE], pod).feasible())
     local = setting.cycle.what_if(PROFILE).local_filters(pod)
     assert local is not None
-    added = {node: rivals(pod, others) for node, others in nominated.by_node.items()}
+    added = {node: nominated_ahead_of(pod, others) for node, others in nominated.by_node.items()}
     expected = one_by_one(local, {node: others for node, others in added.items() if others})
     assert together(local, nominated, pod) == expected
     table = setting.cache.nodes
     mask = np.array([name in passing for name in table.names])
-    crowded = local.crowded(nominated.rivals(pod).among(mask))
-    assert {table.names[row] for row in crowded.tolist()} == passing & expected.keys()
+    rejected = local.rejected_with(nominated.ahead_of(pod).among(mask))
+    assert {table.names[row] for row in rejected.tolist()} == passing & expected.keys()
 
 
 def one_by_one(local: LocalFilters, added: Mapping[str, Sequence[PodInfo]]) -> dict[str, Status]:
@@ -76,7 +76,7 @@ def one_by_one(local: LocalFilters, added: Mapping[str, Sequence[PodInfo]]) -> d
 
 
 def together(local: LocalFilters, nominated: Nominations, pod: PodInfo) -> dict[str, Status]:
-    groups = local.objections(nominated.rivals(pod))
+    groups = local.objections(nominated.ahead_of(pod))
     found = [(local.table.names[row], status) for status, rows in groups.items() for row in rows.tolist()]
     assert len(found) == len(dict(found)), "no node has two objections"
     return dict(found)

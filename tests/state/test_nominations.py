@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.state.tables import Tables
 
 from steersman.framework.pod_info import PodInfo
-from steersman.state.nominations import Nominations, Rivals, rivals
+from steersman.state.nominations import NominatedAhead, Nominations, nominated_ahead_of
 from steersman.testing import PodBuilder, make_pod
 
 POD = make_pod("p").priority(5)
@@ -31,15 +31,15 @@ class Nominated:
     def put(self, node: str, *pods: PodBuilder) -> None:
         self.nominations.put(node, [self.tables.info(pod) for pod in pods])
 
-    def rivals(self, pod: PodBuilder = POD) -> Rivals:
-        return self.nominations.rivals(self.tables.info(pod))
+    def ahead(self, pod: PodBuilder = POD) -> NominatedAhead:
+        return self.nominations.ahead_of(self.tables.info(pod))
 
     def names(self, pod: PodBuilder = POD) -> dict[str, list[str]]:
         names = self.tables.table.names
-        return {names[row]: [rival.name for rival in pods] for row, pods in self.rivals(pod).items()}
+        return {names[row]: [rival.name for rival in pods] for row, pods in self.ahead(pod).items()}
 
     def cpu(self, pod: PodBuilder = POD) -> dict[str, int]:
-        found = self.rivals(pod)
+        found = self.ahead(pod)
         names = [self.tables.table.names[row] for row in found.rows.tolist()]
         return dict(zip(names, found.amounts("cpu").tolist(), strict=True))
 
@@ -50,7 +50,7 @@ def rival(name: str, priority: int = 5, cpu: str = "1") -> PodBuilder:
 
 def test_rivals_are_at_least_as_important_and_somebody_else() -> None:
     nominated = [rival("equal").info(), rival("greater", 6).info(), rival("lesser", 4).info(), POD.info()]
-    assert [pod.name for pod in rivals(POD.info(), nominated)] == ["equal", "greater"]
+    assert [pod.name for pod in nominated_ahead_of(POD.info(), nominated)] == ["equal", "greater"]
 
 
 def test_a_node_without_rivals_does_not_occur() -> None:
@@ -58,8 +58,8 @@ def test_a_node_without_rivals_does_not_occur() -> None:
     test.put("n1", rival("a"), rival("b", 7), rival("c", 1))
     test.put("n2", rival("d", 1))
     assert test.names() == {"n1": ["a", "b"]}
-    assert test.rivals().counts.tolist() == [2]
-    assert len(test.rivals()) == 1
+    assert test.ahead().counts.tolist() == [2]
+    assert len(test.ahead()) == 1
 
 
 def test_a_pod_is_not_its_own_rival() -> None:
@@ -120,7 +120,7 @@ def test_rivals_may_be_narrowed_down_to_rows() -> None:
     test.put("n3", rival("c", cpu="3"))
     rows = np.ones(test.tables.table.capacity, np.bool_)
     rows[test.tables.table.rows["n1"]] = False
-    some = test.rivals().among(rows)
+    some = test.ahead().among(rows)
     assert some.amounts("cpu").tolist() == [2000, 3000]
     assert some.counts.tolist() == [1, 1]
     assert [pod.name for pod in some.pods(0)] == ["b"]
@@ -130,13 +130,13 @@ def test_positions_with_host_ports_are_known() -> None:
     test = Nominated("n1", "n2")
     test.put("n1", rival("a"), rival("humble", 1).host_port(80))
     test.put("n2", rival("b").host_port(80))
-    assert test.rivals().with_ports() == [1]
+    assert test.ahead().with_ports() == [1]
 
 
 def test_sums_beyond_int64_wrap_around() -> None:
     test = Nominated("n1")
     test.put("n1", make_pod("a").priority(5).req(memory="5Ei"), make_pod("b").priority(5).req(memory="5Ei"))
-    assert test.rivals().amounts("memory").tolist() == [10 * 2**60 - 2**64]
+    assert test.ahead().amounts("memory").tolist() == [10 * 2**60 - 2**64]
 
 
 @pytest.mark.parametrize("priorities", [40])
@@ -144,7 +144,7 @@ def test_any_number_of_priorities_may_be_asked_for(priorities: int) -> None:
     test = Nominated("n1")
     test.put("n1", *(rival(f"r{priority}", priority) for priority in range(priorities)))
     for _ in range(2):
-        counts = [test.rivals(make_pod("q").priority(priority)).counts.tolist() for priority in range(priorities)]
+        counts = [test.ahead(make_pod("q").priority(priority)).counts.tolist() for priority in range(priorities)]
         assert counts == [[priorities - priority] for priority in range(priorities)]
 
 
@@ -205,10 +205,10 @@ def test_columns_equal_the_plain_rule(
     for change in story:
         change(test)
         for pod in pods:
-            assert described(test.nominations.rivals(pod)) == expected(test, pod)
+            assert described(test.nominations.ahead_of(pod)) == expected(test, pod)
 
 
-def described(found: Rivals) -> Mapping[int, object]:
+def described(found: NominatedAhead) -> Mapping[int, object]:
     columns = [found.amounts(resource).tolist() for resource in RESOURCES]
     ported = set(found.with_ports())
     for position, (_, pods) in enumerate(found.items()):
@@ -222,7 +222,7 @@ def described(found: Rivals) -> Mapping[int, object]:
 def expected(test: Nominated, pod: PodInfo) -> Mapping[int, object]:
     document = {}
     for node, nominated in test.nominations.by_node.items():
-        row, others = test.tables.table.row_of(node), rivals(pod, nominated)
+        row, others = test.tables.table.row_of(node), nominated_ahead_of(pod, nominated)
         if row is not None and others:
             sums = [sum(other.requests(resource) for other in others) for resource in RESOURCES]
             document[row] = (len(others), sums, [other.uid for other in others])

@@ -2,7 +2,7 @@
 """The fast engine: signatures answer for all nodes at once; plugins without a vector form are asked where it matters.
 
 A pod's signature (see `engine.signature`) is looked up, or put together from the kernels of the profile's columnar plugins.
-On top of it come, in this order: the restriction of PreFilter, nodes with nominated pods (`crowding`), and plugins that
+On top of it come, in this order: the restriction of PreFilter, nodes with nominated pods (`nominated_pods`), and plugins that
 must be asked per cycle. Diagnosis and reports read the same kernels again, in configured order.
 """
 
@@ -27,7 +27,7 @@ from steersman.engine.evaluation import (
     not_restricted_to,
 )
 from steersman.engine.local_filters import LocalFilters, leading_filters, local_filters
-from steersman.engine.nominated_pods import Crowding
+from steersman.engine.nominated_pods import NominatedPodsFilter
 from steersman.engine.plan import FilterStep, Plan
 from steersman.engine.report import RowIndex, RowStatuses, diagnose_rows, rows_by_status, score_table
 from steersman.engine.sampling import Sampling
@@ -44,7 +44,7 @@ from steersman.kept import Kept
 from steersman.rng import Rng
 from steersman.runtime.profile import Profile
 from steersman.state.node_table import NodeTable
-from steersman.state.nominations import Nominations, rivals
+from steersman.state.nominations import Nominations, nominated_ahead_of
 from steersman.state.row_info import LiveNodes
 
 Rows = Sequence[int] | NDArray[np.intp]
@@ -97,7 +97,7 @@ class ColumnarEvaluation(Evaluation):
     #: What was found against it; None: what the kernels say.
     _refusal: Status | None = None
     #: None: nobody is nominated anywhere.
-    _crowding: Crowding | None = None
+    _nominated_pods: NominatedPodsFilter | None = None
     _scores: ScoreTable | None = None
     _local: LocalFilters | None = None
     _asked_for_local = False
@@ -169,7 +169,7 @@ class ColumnarEvaluation(Evaluation):
         outside = self._outside()
         feasible = signature.feasible(outside)
         self._ask_again_where_broken()
-        feasible = self._without_crowded(feasible)
+        feasible = self._without_nominated_rows(feasible)
         feasible = self._without_live_rejections(feasible)
         return self._engine.sampling.sample(feasible, self._table, signature, outside)
 
@@ -191,7 +191,7 @@ class ColumnarEvaluation(Evaluation):
         if broken:
             for row in self._table.live_rows():
                 if row in broken and self._is_candidate(row):
-                    self._examine(row, self._rivals(row))
+                    self._examine(row, self._nominated_ahead(row))
 
     def _is_candidate(self, row: int) -> bool:
         return row == self._refused_nomination or self._is_inside(row)
@@ -201,28 +201,28 @@ class ColumnarEvaluation(Evaluation):
         names = self.pre_filter.node_names
         return names is None or self._table.names[row] in names
 
-    def _without_crowded(self, feasible: Feasible) -> Feasible:
+    def _without_nominated_rows(self, feasible: Feasible) -> Feasible:
         """Nodes to which other pods are nominated must have room for those as well."""
         if not self._nominations.by_node:
             return feasible
-        self._crowding = crowding = self._make_crowding()
+        self._nominated_pods = nominated_pods = self._nominated_pods_filter()
         if not self._entry.is_plain:
             # Plugins that may break are asked wherever the plain engine asks them.
-            crowding.examine(self._candidates())
-        rows = crowding.lost(feasible.mask)
+            nominated_pods.examine(self._candidates())
+        rows = nominated_pods.rejected(feasible.mask)
         if not len(rows):
             return feasible
         lost = np.zeros(self._table.capacity, np.bool_)
         lost[rows] = True
         return self._entry.signature.without(lost, feasible)
 
-    def _make_crowding(self) -> Crowding:
-        rivals_of_all = self._nominations.rivals(self.pod)
+    def _nominated_pods_filter(self) -> NominatedPodsFilter:
+        ahead = self._nominations.ahead_of(self.pod)
         local = self.local_filters()
         if local is not None or not self._entry.is_plain:
-            return Crowding(rivals_of_all, local, local is not None, self._examine)
+            return NominatedPodsFilter(ahead, local, local is not None, self._examine)
         leading = leading_filters(self._entry, self._table, self.pre_filter.skipped)
-        return Crowding(rivals_of_all, leading, False, self._examine)
+        return NominatedPodsFilter(ahead, leading, False, self._examine)
 
     def _without_live_rejections(self, feasible: Feasible) -> Feasible:
         live = self._live_filters()
@@ -256,28 +256,28 @@ class ColumnarEvaluation(Evaluation):
         inside = self._is_candidate(row)
         if inside and feasible.penalty[row] != 0:
             return False
-        others = self._rivals(row)
+        others = self._nominated_ahead(row)
         if inside and not others and not self._entry.live_filters:
             return True
         self._refusal = self._examine(row, others)
         return self._refusal is None
 
-    def _rivals(self, row: int) -> list[PodInfo]:
+    def _nominated_ahead(self, row: int) -> list[PodInfo]:
         """Pods nominated to the node for which the pod must leave room."""
-        return rivals(self.pod, self._nominations.on(self._table.names[row]))
+        return nominated_ahead_of(self.pod, self._nominations.on(self._table.names[row]))
 
     def _examine(self, row: int, others: Sequence[PodInfo]) -> Status | None:
-        """One node, with and without the rivals; by the scalar engine where kernels cannot tell."""
+        """The objection against one node, with and without nominated pods; by the scalar engine where kernels cannot tell."""
         local = self.local_filters() if self._is_inside(row) else None
         if local is not None:
-            # Of filters that only count what is there, none objects without the rivals that does not object with them.
+            # Of filters that only count what is there, none objects without these pods that does not object with them.
             return local.objection(row, others)
         node = self._table.info(row)
         return scalar.filter_with_nominated(self._profile, self.scalar_state(), self.pod, node, others)
 
     def local_filters(self) -> LocalFilters | None:
-        """What decides, if all of it is on the node itself. None as well when PreFilter has something against the pod, or
-        a node outside of its restriction was looked at."""
+        """The filters that decide, if all of them look at nothing but the node. None as well when PreFilter has something
+        against the pod, or a node outside of its restriction was looked at."""
         refused = self._refused_nomination
         if self.pre_filter.status is not None or (refused is not None and not self._is_inside(refused)):
             return None
@@ -335,8 +335,8 @@ class ColumnarEvaluation(Evaluation):
         if refused is not None and self._refusal is not None:
             others[refused] = False
             yield rows_by_status({refused: self._refusal})
-        if self._crowding is not None:
-            yield from self._crowding.objections(others)
+        if self._nominated_pods is not None:
+            yield from self._nominated_pods.objections(others)
 
     def scores(self) -> ScoreTable | None:
         if self._scores is None and self.feasible_count > 1:
@@ -390,7 +390,7 @@ class ColumnarEvaluation(Evaluation):
 
 
 def _status_of_kernel(name: str, part: FilterPart) -> Status | None:
-    """What PreFilter would say, according to the plugin's kernel."""
+    """The status that PreFilter would give, according to the plugin's kernel."""
     if part is None:
         return SKIP
     if not isinstance(part, ClusterFilterKernel):

@@ -89,7 +89,7 @@ class FragmentColumn(Generic[KernelT]):
             self._recompute()
 
     def follow(self, position: int, rows: Collection[int] | NDArray[np.intp]) -> None:
-        """As `sync`, for whoever knows which rows have changed since `position`: an array if they are many."""
+        """Catches up like `sync`, for whoever knows which rows have changed since `position`: an array if they are many."""
         if self.position != position:
             self.sync()
             return
@@ -180,7 +180,7 @@ class RelativeScores:
             self.cell = self.values.data
 
     def for_rows(self, penalty: AnyIntColumn) -> AnyIntColumn:
-        """The same for another set of feasible rows. Not to be changed."""
+        """The scores for another set of feasible rows. Not to be changed."""
         maxima = self._maxima_of(penalty)
         return self.values if maxima == self._maxima and not self._follows_pods else self._sum(maxima)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one evaluation of a pod against all nodes yields, whichever way it was computed, and how the answers of PreFilter merge.
+"""The outcome of a pod's evaluation against all nodes, whichever way it was computed, and how answers of PreFilter merge.
 
 Two engines make it: `scalar` asks the plugins node by node, as upstream does, and is easy to check by eye; `columnar` uses
 signatures and is fast. Everything after Filter and Score (diagnosis, choice, reports) works on this. PreFilter's answers come
@@ -25,7 +25,7 @@ NOTHING: frozenset[str] = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class PreFilterOutcome:
-    """What the PreFilter phase says of the pod as a whole."""
+    """The answer of the PreFilter phase about the pod as a whole."""
 
     #: Plugins that have nothing to do for this pod.
     skipped: frozenset[str] = NOTHING
@@ -124,7 +124,7 @@ class Evaluation(ABC):
         """With what every PreFilter plugin writes, for what-if questions about single nodes (preemption)."""
 
     def deferred_state(self) -> CycleState:
-        """The same, made when somebody looks at it."""
+        """The `scalar_state`, made when somebody looks at it."""
         return DeferredState(fill=self.scalar_state)
 
     @abstractmethod

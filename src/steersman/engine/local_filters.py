@@ -46,8 +46,8 @@ class LocalFilters:
                 return step.statuses[reason].of(step.name)
         return None
 
-    def crowded(self, added: AddedPods) -> RowIndex:
-        """Those of the rows, which pass as they are, that would not if the pods were there as well."""
+    def rejected_with(self, added: AddedPods) -> RowIndex:
+        """The rows, all of which pass as they are, that would not pass if the added pods were there as well."""
         refused = np.zeros(len(added.rows), np.bool_)
         for _, column in self.steps:
             if column.kernel.rule is not None:
@@ -95,13 +95,13 @@ def local_filters(plan: Plan, entry: SignatureEntry, table: NodeTable, skipped: 
 
 
 def leading_filters(entry: SignatureEntry, table: NodeTable, skipped: Collection[str]) -> LocalFilters:
-    """Those before the first that looks further, where kernels alone decide: what one of them objects to, none behind it is
-    asked about."""
+    """The filters before the first that looks further, where kernels alone decide: about a row that one of them objects to,
+    none behind it is asked."""
     return _leading(entry, table, skipped)[0]
 
 
 def _leading(entry: SignatureEntry, table: NodeTable, skipped: Collection[str]) -> tuple[LocalFilters, bool]:
-    """And whether there are no others."""
+    """The filters before the first that looks further, and whether there are no others."""
     steps: list[tuple[FilterStep, FilterColumn]] = []
     for step, part in entry.filters:
         if part is None or step.name in skipped:

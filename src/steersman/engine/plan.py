@@ -181,7 +181,7 @@ def make_plan(profile: Profile) -> Plan:
 
 
 class _PromisedFragment(PerPodFragment):
-    """What a promising scalar plugin looks at in a pod becomes part of the pod's signature."""
+    """The part of a pod that a promising scalar plugin looks at, as a part of the pod's signature."""
 
     def __init__(self, plugin: object) -> None:
         self._plugin = plugin

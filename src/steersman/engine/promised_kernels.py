@@ -47,14 +47,14 @@ from steersman.state.node_table import NodeTable
 
 
 def promise(plugin: object) -> Depends | None:
-    """What the plugin promises that its answers depend on; None: nothing."""
+    """The promise of the plugin: what its answers depend on; None: it promises nothing."""
     depends = getattr(plugin, "depends", None)
     return depends if isinstance(depends, Depends) else None
 
 
 def fragment(plugin: object, pod: PodInfo) -> Hashable:
-    """What the plugin looks at in the pod; the whole pod when it does not say. In a tuple: a plugin that looks at nothing
-    may say None, which kernels say when they are not to be shared."""
+    """The part of the pod that the plugin looks at; the whole pod when it does not say. In a tuple: a plugin that looks at
+    nothing may say None, which kernels say when they are not to be shared."""
     function = getattr(plugin, "fragment", None)
     return (function(pod),) if callable(function) else WholePod(pod.pod)
 

@@ -28,7 +28,7 @@ RowIndex = NDArray[np.intp]
 
 
 def rows_by_status(statuses: Mapping[int, Status]) -> dict[Status, RowIndex]:
-    """The other way round."""
+    """The rows of each status, from the status of each row."""
     found: dict[Status, list[int]] = {}
     for row, status in statuses.items():
         found.setdefault(status, []).append(row)

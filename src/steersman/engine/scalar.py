@@ -27,7 +27,7 @@ from steersman.framework.status import Status, is_skip
 from steersman.rng import Rng
 from steersman.runtime.faults import CycleAborted, as_fault
 from steersman.runtime.profile import Profile, ScoreCall, StatusCall
-from steersman.state.nominations import rivals
+from steersman.state.nominations import nominated_ahead_of
 from steersman.state.plain_node import PlainNodeInfo
 
 #: Pods nominated to nodes, by node name.
@@ -63,14 +63,14 @@ def filter_with_nominated(
 ) -> Status | None:
     """With pods of equal or higher priority that are nominated to the node, the pod must fit both with and without them:
     they may arrive, but affinity must not rest on them."""
-    others = rivals(pod, nominated)
+    others = nominated_ahead_of(pod, nominated)
     if others:
-        crowded = PlainNodeInfo.copy_of(node)
+        with_others = PlainNodeInfo.copy_of(node)
         assumed = state.clone()
-        for rival in others:
-            crowded.add_pod(rival)
-            add_to_state(profile, assumed, pod, rival, crowded)
-        status = filter_node(profile, assumed, pod, crowded)
+        for other in others:
+            with_others.add_pod(other)
+            add_to_state(profile, assumed, pod, other, with_others)
+        status = filter_node(profile, assumed, pod, with_others)
         if status is not None:
             return status
     return filter_node(profile, state, pod, node)
@@ -110,7 +110,7 @@ def pre_score(profile: Profile, state: CycleState, pod: PodInfo, nodes: Sequence
 def pre_score_of(
     calls: Iterable[StatusCall], state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]
 ) -> frozenset[str]:
-    """The same for some of the plugins."""
+    """Runs PreScore of some plugins; those that asked to be skipped."""
     skipped: set[str] = set()
     for call in calls:
         status = call.run(state, pod, nodes)
@@ -185,8 +185,8 @@ class ScalarEvaluation(Evaluation):
 
     def _examine(self, nodes: Iterable[NodeInfo], nominations: Nominations, statuses: dict[str, Status]) -> None:
         for node in nodes:
-            rivals = nominations.get(node.name, ())
-            status = filter_with_nominated(self._profile, self.state, self._pod, node, rivals)
+            nominated = nominations.get(node.name, ())
+            status = filter_with_nominated(self._profile, self.state, self._pod, node, nominated)
             if status is None:
                 self._feasible.append(node)
             else:

@@ -116,9 +116,9 @@ class Signature:
         self._terms_seen = -1
         #: The best rows of `_total`; None: to be looked for.
         self._best: BestRows | None = None
-        #: The same without the rows that free filters reject.
+        #: The best rows without those that the filters asked in every cycle reject.
         self._masked: MaskedBest | None = None
-        #: What normalised scores add; None: nothing.
+        #: The scores that are normalised over the feasible rows; None: there are none.
         self._addition: RelativeScores | None = None
         #: Positions of the logs at which the combined columns were exact.
         self._position = -1
@@ -152,7 +152,7 @@ class Signature:
         return rejected
 
     def feasible_at(self, row: int | None) -> Feasible:
-        """The same of one row, when no other counts; None: of no row at all."""
+        """Whether that one row is feasible, when no other counts; None: no row is."""
         self._sync()
         penalty = np.full(self._table.capacity, -PENALTY, self._dtype)
         if (
@@ -207,7 +207,7 @@ class Signature:
         return self._best.rows or ()
 
     def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
-        """The same of all feasible rows; and how many these are."""
+        """The rows with the greatest total of all that are feasible; and how many are feasible."""
         self._sync()
         rejected = self._rejected(None) if self._filters_asked_every_cycle else None
         if self._active_cluster_scores or (rejected is not None and self._addition is not None):
@@ -283,23 +283,23 @@ class Signature:
             self._normalise()
 
     def _ask_term_kernels(self) -> bool:
-        """Asks those who follow the terms; whether other rows are barred now. Most pods have no affinity terms, and none
-        speaks of them."""
+        """Asks the kernels that follow the terms; whether they reject other rows now. Most pods have no affinity terms, and
+        no term speaks of them."""
         self._terms_seen = self._table.terms_epoch
         self._active_cluster_scores = [entry for entry in self._cluster_scores if not entry[1].rests()]
         before = self._rows_rejected_by_terms
-        barred: BoolColumn | None = None
+        rejected_by_terms: BoolColumn | None = None
         for kernel in self._term_filters:
             rejected = kernel.rejected()
             if rejected is not None:
-                barred = rejected if barred is None else barred | rejected
-        self._rows_rejected_by_terms = barred
-        if before is None or barred is None:
-            return before is not barred
-        return not np.array_equal(before, barred)
+                rejected_by_terms = rejected if rejected_by_terms is None else rejected_by_terms | rejected
+        self._rows_rejected_by_terms = rejected_by_terms
+        if before is None or rejected_by_terms is None:
+            return before is not rejected_by_terms
+        return not np.array_equal(before, rejected_by_terms)
 
     def _combine_with_terms(self) -> None:
-        """Other rows are barred than before."""
+        """Other rows are rejected_by_terms than before."""
         for column in self._synced_on_change:
             column.sync()
         self._position = self._table.log.end
@@ -332,7 +332,7 @@ class Signature:
             self._normalise()
 
     def _combine_some(self, rows: NDArray[np.intp]) -> None:
-        """The same for more rows."""
+        """Vector operations: what `_combine_local` does for the given rows."""
         missed, score = self._static_penalty[rows], self._static_score[rows]
         for column in self._local_filters:
             missed[column.values[rows] != 0] = -PENALTY
@@ -389,13 +389,13 @@ class Signature:
         self._static_score = np.zeros(table.capacity, self._dtype)
         for part in self._static_scores:
             self._static_score += (part.column.values * part.weight).astype(self._dtype)
-        self._set_aside_constants()
+        self._add_constant_scores()
         self._ask_term_kernels()
         self._add_term_rejections()
         self._static_score_cell = self._static_score.data
         self._combine_local()
 
-    def _set_aside_constants(self) -> None:
+    def _add_constant_scores(self) -> None:
         """Scores that are 0 on every node normalise to a constant: without taints, say, there is nothing to rank."""
         self._normalised = []
         for part in self._relative:

@@ -135,7 +135,7 @@ def _promised_scores(
 
 
 Identity = tuple[PodShape, tuple[tuple[str, str], ...], str, tuple[Hashable, ...]]
-"""What tells pods of different signatures apart: shape, relevant labels, node, and what plugins add."""
+"""The identity of a signature, which tells its pods from others: shape, relevant labels, node, and what plugins add."""
 
 
 SIGNATURES = Kept(
@@ -221,7 +221,7 @@ class Signatures:
         return entry
 
     def _look_at_objects(self) -> None:
-        """What templates keep is void if an object has changed that a pod's label part may depend on."""
+        """Voids what templates keep if an object has changed that a pod's label part may depend on."""
         self._changes_seen = self._objects.changes
         versions = [self._objects.version(kind) for kind in self._kinds or ()]
         if versions != self._versions:

@@ -59,7 +59,7 @@ def _validate_signature(table: NodeTable, place: str, signature: Signature) -> N
 
 @ENGINE_CHECKS.of(ROW_NAMES)
 def _validate_names(engine: ColumnarEngine) -> None:
-    """Of rows that have a node: a pod that came before its node gives a name to its row, and nobody reads it here."""
+    """Rows without a node may differ: a pod that came before its node gives a name to its row, and nobody reads it here."""
     names = engine.names()
     for row in engine.table.live_rows():
         expect("engine", f"name of row {row}", names[row], engine.table.names[row])
@@ -72,6 +72,6 @@ def _validate_search_order(engine: ColumnarEngine) -> None:
 
 
 def _expect_rows(table: NodeTable, place: str, what: str, found: AnyIntColumn, expected: AnyIntColumn) -> None:
-    """Of rows that have a node: what columns say of others is never read."""
+    """Rows without a node may differ: what columns say of them is never read."""
     for row in ((found != expected) & table.alive).nonzero()[0].tolist():
         expect(f"{place}, {place_of(table, row)}", what, int(found[row]), int(expected[row]))

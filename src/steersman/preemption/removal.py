@@ -122,7 +122,7 @@ class Removal:
 
     def _make_room_for(self, nominations: Nominations) -> None:
         """Leaves room for pods that are at least as important and nominated to a node: they will be there, too."""
-        rivals = nominations.rivals(self.pod)
+        rivals = nominations.ahead_of(self.pod)
         self.spare_pods[rivals.rows] -= rivals.counts
         for resource, column in self.spare.items():
             column[rivals.rows] -= rivals.amounts(resource)

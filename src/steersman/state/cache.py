@@ -45,7 +45,7 @@ class PodRecord(msgspec.Struct, eq=False):
 
 
 class Cache:
-    """See the module's text. `assumed_ttl` seconds after its binding finished, an assumed pod that the watch never
+    """The nodes and pods. `assumed_ttl` seconds after its binding finished, an assumed pod that the watch never
     confirmed is dropped; None keeps it, as upstream does."""
 
     def __init__(self, clock: Clock, objects: ObjectStore, assumed_ttl: float | None = None) -> None:
@@ -163,7 +163,7 @@ class Cache:
         self._rebuild(without_node=name)
 
     def _rebuild(self, without_node: str = "") -> None:
-        """What breaks off again is left out as well."""
+        """Makes the columns anew; a node or pod with which this breaks off again is left out as well."""
         nodes = {node.metadata.name: node for node in self.nodes.nodes if node is not None}
         nodes.pop(without_node, None)
         while not self._refill(nodes):

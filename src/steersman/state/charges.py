@@ -34,7 +34,7 @@ CHARGES_BY_SHAPE = Kept(
 
 
 class Charges:
-    """Of the columns of one table, as long as they stay where they are."""
+    """Charges the columns of one table, as long as they stay where they are."""
 
     __slots__ = ("_coming", "_going", "_nonzero", "_pod_count", "_requested")
 

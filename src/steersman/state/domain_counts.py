@@ -134,7 +134,7 @@ class MatchCountsTable:
         return known
 
     def domains(self) -> Iterator[DomainCountsTable]:
-        """Those that somebody refers to."""
+        """The tables by domain that somebody refers to."""
         for reference in self._by_domain.values():
             table = reference()
             if table is not None:

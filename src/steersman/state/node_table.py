@@ -301,7 +301,7 @@ class NodeTable:
         self.log.append(row)
 
     def _charge_ports(self, ports: Iterable[HostPort], row: int, sign: int) -> None:
-        """As upstream has it, a port is free once one of its users has gone, even if another pod holds it too."""
+        """Notes the ports. As upstream has it, one is free once one of its users has gone, even if another pod holds it too."""
         used = self.used_ports.setdefault(row, set())
         (used.update if sign > 0 else used.difference_update)(ports)
         if not used:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Nominated pods by node, and for whom of them a pod must leave room: its *rivals*, on all nodes at once.
+"""Nominated pods by node, and which of them are *ahead of* a pod, so that it must leave room for them: on all nodes at once.
 
 Written by whoever knows the nominations, a node at a time (`assembly.nominations`); read by the cycle and by preemption. The
 columns here are by *slot*: a node with nominated pods has one, so that they are as long as there are such nodes. For the
@@ -28,8 +28,8 @@ _NOWHERE = -1
 _MOST_SUMS = 16
 
 
-def rivals(pod: PodInfo, nominated: Iterable[PodInfo]) -> list[PodInfo]:
-    """Those of the pods nominated to a node for which the pod must leave room."""
+def nominated_ahead_of(pod: PodInfo, nominated: Iterable[PodInfo]) -> list[PodInfo]:
+    """The pods, of those nominated to a node, for which this one must leave room: of its priority or a higher one."""
     return [other for other in nominated if other.priority >= pod.priority and other.uid != pod.uid]
 
 
@@ -92,7 +92,7 @@ NOMINATED_SUMS = Kept(
 
 
 class Nominations:
-    """All of them, of one cluster. A pod is nominated to one node at most."""
+    """All nominations of one cluster. A pod is nominated to one node at most."""
 
     def __init__(self, table: NodeTable) -> None:
         self._table = table
@@ -126,17 +126,17 @@ class Nominations:
         """The pods nominated to the node."""
         return self.by_node.get(node, ())
 
-    def rivals(self, pod: PodInfo) -> Rivals:
-        """What `rivals` says of every node of the table. Valid until nominations or nodes change."""
+    def ahead_of(self, pod: PodInfo) -> NominatedAhead:
+        """The pods of `nominated_ahead_of`, of every node of the table. Valid until nominations or nodes change."""
         rows = self._current_rows()
         sums = self._from(pod.priority)
         slots = ((sums.counts > 0) & (rows >= 0)).nonzero()[0]
         counts = sums.counts[slots]
         own = self._slot_of_pod.get(pod.uid, _NOWHERE)
         if own != _NOWHERE:
-            counts[slots == own] = len(rivals(pod, self._pods[own]))
+            counts[slots == own] = len(nominated_ahead_of(pod, self._pods[own]))
             slots, counts = slots[counts > 0], counts[counts > 0]
-        return Rivals(pod, own, slots, rows[slots], counts, sums, self._pods)
+        return NominatedAhead(pod, own, slots, rows[slots], counts, sums, self._pods)
 
     def _from(self, priority: int) -> PodsFrom:
         sums = self._sums.pop(priority, None) or PodsFrom(priority, self._pods)
@@ -164,7 +164,7 @@ class Nominations:
         return slot
 
     def _add_slots(self) -> None:
-        """As many as there are; rows and sums are made again on demand."""
+        """Doubles the number of slots; rows and sums are made again on demand."""
         before = len(self._names)
         added = max(before, _FEWEST_SLOTS)
         self._names += [""] * added
@@ -184,8 +184,8 @@ class Nominations:
         return _NOWHERE if row is None else row
 
 
-class Rivals:
-    """A pod's rivals, a position for each node that has some; implements `framework.columns.AddedPods`."""
+class NominatedAhead:
+    """The nominated pods ahead of a pod, a position for each node that has some; implements `framework.columns.AddedPods`."""
 
     __slots__ = ("_by_slot", "_own_slot", "_pod", "_slots", "_sums", "counts", "rows")
 
@@ -207,7 +207,7 @@ class Rivals:
         self._by_slot = by_slot
         #: intp: the nodes.
         self.rows = rows
-        #: int64: the number of rivals on each, at least one.
+        #: int64: the number of these pods on each, at least one.
         self.counts = counts
 
     def __len__(self) -> int:
@@ -215,28 +215,30 @@ class Rivals:
         return len(self.rows)
 
     def amounts(self, resource: str) -> IntColumn:
-        """int64: what the rivals on each node request together."""
+        """int64: the sum of what these pods request, on each node."""
         amounts: IntColumn = self._sums.amounts(resource, self._by_slot)[self._slots]
         if self._own_slot != _NOWHERE:
-            amounts[self._slots == self._own_slot] = _sum(resource, rivals(self._pod, self._by_slot[self._own_slot]))
+            amounts[self._slots == self._own_slot] = _sum(
+                resource, nominated_ahead_of(self._pod, self._by_slot[self._own_slot])
+            )
         return amounts
 
     def with_ports(self) -> Sequence[int]:
-        """Positions of nodes on which rivals may use host ports: on others they do not."""
+        """Positions of nodes on which these pods may use host ports: on others they do not."""
         positions: list[int] = self._sums.ports[self._slots].nonzero()[0].tolist()
         return positions
 
     def pods(self, position: int) -> Sequence[PodInfo]:
-        return rivals(self._pod, self._by_slot[self._slots[position]])
+        return nominated_ahead_of(self._pod, self._by_slot[self._slots[position]])
 
     def items(self) -> Iterator[tuple[int, Sequence[PodInfo]]]:
-        """The rows, each with its rivals."""
+        """The rows, each with its pods."""
         return ((row, self.pods(position)) for position, row in enumerate(self.rows.tolist()))
 
-    def among(self, rows: BoolColumn) -> Rivals:
-        """The rivals on those rows only that are true."""
+    def among(self, rows: BoolColumn) -> NominatedAhead:
+        """These pods on those rows only that are true."""
         chosen = rows[self.rows]
-        return Rivals(
+        return NominatedAhead(
             self._pod,
             self._own_slot,
             self._slots[chosen],
@@ -248,5 +250,5 @@ class Rivals:
 
 
 def _sum(resource: str, pods: Iterable[PodInfo]) -> int:
-    """As the columns of nodes have it, it wraps around."""
+    """The sum of what the pods request; it wraps around, as in the columns of nodes."""
     return int64(sum([pod.shape.requests.get(resource, 0) for pod in pods]))

@@ -102,7 +102,7 @@ class PodCounts:
                 table.attach(row)
 
     def tables(self) -> list[MatchCountsTable]:
-        """Those that somebody refers to, and some spare ones."""
+        """The tables that somebody refers to, and some spare ones."""
         self._tables.sweep()
         return list(self._tables.values())
 

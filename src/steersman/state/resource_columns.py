@@ -67,7 +67,7 @@ class OfferedAmounts:
             column.cell[row] = amounts.get(resource, 0)
 
     def columns(self) -> dict[str, Column]:
-        """Those that are there at the moment."""
+        """The columns that are there at the moment."""
         return dict(self._columns.items())
 
 
@@ -107,7 +107,7 @@ class RequestedAmounts:
         return int(column.cell[row]) if column is not None else self.others.get(resource, _NOWHERE).get(row, 0)
 
     def add(self, resource: str, row: int, amount: int) -> None:
-        """Of a resource that is not one of the `CORE_RESOURCES`."""
+        """Adds to what the row's pods request of a resource that is not one of the `CORE_RESOURCES`."""
         rows = self.others.setdefault(resource, {})
         total = int64(rows.pop(row, 0) + amount)
         if total:
@@ -119,7 +119,7 @@ class RequestedAmounts:
             column.cell[row] = total
 
     def columns(self) -> dict[str, Column]:
-        """Those that are there at the moment."""
+        """The columns that are there at the moment."""
         return {**self.core, **dict(self._columns.items())}
 
 

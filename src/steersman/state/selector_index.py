@@ -35,7 +35,7 @@ class SelectorIndex(Generic[EntryT]):
             bucket[entry] = None
 
     def discard(self, entry: EntryT, selector: Selector, namespaces: frozenset[str] | None) -> None:
-        """As it was added."""
+        """Takes the entry out, with the selector and the namespaces with which it was added."""
         for requirement in selector.requirements or ():
             for value in requirement.values:
                 _drop(self._by_label, (requirement.key, value), entry)
@@ -57,7 +57,7 @@ class SelectorIndex(Generic[EntryT]):
         self._anywhere.clear()
 
     def _buckets_for(self, selector: Selector, namespaces: frozenset[str] | None) -> list[Bucket[EntryT]]:
-        """Those of the demand under which the fewest are filed. None for a selector that matches nothing."""
+        """The buckets of the demand under which the fewest are filed. None for a selector that matches nothing."""
         if selector.requirements is None:
             return []
         pairs: list[tuple[str, str]] | None = None
