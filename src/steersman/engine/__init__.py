@@ -15,4 +15,5 @@
 | `columnar` | the evaluation by columns |
 | `scalar` | the same by asking plugins node by node: the twin that can be checked by eye |
 | `report` | why nodes were rejected, and every score |
+| `validation` | computes again what is kept, and compares |
 """
