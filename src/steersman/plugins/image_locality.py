@@ -26,6 +26,7 @@ from steersman.framework.node_info import ImageState, NodeInfo
 from steersman.framework.nodes_view import IntColumn, NodesView, Rows
 from steersman.framework.plugin import MAX_NODE_SCORE, ScorePlugin
 from steersman.framework.pod_info import PodInfo
+from steersman.kept import Kept
 
 MEBIBYTE = 1024 * 1024
 MIN_THRESHOLD = 23 * MEBIBYTE
@@ -92,6 +93,19 @@ def scaled_to_score(total: int, most: int) -> int:
 
 #: Far above every bound, and far enough below the largest integer that sums do not overflow.
 _LARGEST_SIZE = float(1 << 50)
+
+
+IMAGE_SPREAD = Kept(
+    name="spread of images",
+    attributes=("PresentImages._spread", "PresentImages._image_epoch", "PresentImages._epoch"),
+    holds="how many nodes there are, and how many have each image of the pod",
+    key="one for each kernel",
+    stamps="`NodesView.image_epoch`: counted again, and the kernel's own epoch moves if it differs",
+    bound="one for each kernel",
+    twin="`PresentImages._current_spread`",
+    held_equal="tests/plugins/test_image_locality_columns.py",
+    is_inline=True,
+)
 
 
 class PresentImages(ScoreKernel):

@@ -18,6 +18,7 @@ import numpy as np
 from steersman import api
 from steersman.api import ISCSI, RBD, AWSElasticBlockStore, GCEPersistentDisk, PersistentVolumeClaim, Volume
 from steersman.api.persistent_volumes import READ_WRITE_ONCE_POD
+from steersman.derived import Derived
 from steersman.framework.columns import ClusterFilterKernel, ColumnarFilter, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
@@ -28,6 +29,7 @@ from steersman.framework.nodes_view import BoolColumn, NodesView, ReasonColumn
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, is_skip, unresolvable, unschedulable
+from steersman.kept import Kept
 
 ERR_REASON_DISK_CONFLICT = "node(s) had no available disk"
 ERR_REASON_READ_WRITE_ONCE_POD_CONFLICT = (
@@ -212,6 +214,18 @@ def _is_same_rbd(mine: RBD | None, theirs: RBD | None) -> bool:
 NodeFilter = Callable[[NodeInfo], Status | None]
 
 
+RESTRICTED_ROWS = Kept(
+    name="rows where disks conflict",
+    attributes=("RestrictedRows._prepared", "RestrictedRows._reasons"),
+    holds="why VolumeRestrictions rejects a row",
+    key="one for each pod with claims or disks",
+    stamps="version of PersistentVolumeClaim objects, end of the log of changed rows (`Derived`)",
+    bound="as long as the pod's evaluation",
+    twin="the scalar filter of every row",
+    held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
+)
+
+
 class RestrictedRows(ClusterFilterKernel):
     """The filter of one pod. `prepare` is PreFilter: a filter, or what it says of the pod."""
 
@@ -227,43 +241,36 @@ class RestrictedRows(ClusterFilterKernel):
     ) -> None:
         self._view = view
         self._prepare = prepare
-        self._version = as_of
+        self._claims_as_of = as_of
         self._has_disks = has_disks
         self._statuses = statuses
-        self._seen: Hashable = None
-        self._prepared: NodeFilter | Status | None = None
-        self._reasons: ReasonColumn | None = None
+        self._prepared: Derived[NodeFilter | Status] = Derived()
+        self._reasons: Derived[ReasonColumn] = Derived()
 
     def skipped(self) -> bool:
-        self._catch_up()
-        return isinstance(self._prepared, Status) and is_skip(self._prepared)
+        prepared = self._prepared.at(self._as_of(), self._prepare)
+        return isinstance(prepared, Status) and is_skip(prepared)
 
     def refusal(self) -> Status | None:
-        self._catch_up()
-        return self._prepared if isinstance(self._prepared, Status) and not is_skip(self._prepared) else None
+        prepared = self._prepared.at(self._as_of(), self._prepare)
+        return prepared if isinstance(prepared, Status) and not is_skip(prepared) else None
 
     def rejected(self) -> BoolColumn | None:
         reasons = self.reasons()
         return reasons != 0 if reasons.any() else None
 
     def reasons(self) -> ReasonColumn:
-        self._catch_up()
-        if self._reasons is None:
-            self._reasons = self._work_out()
-        return self._reasons
+        as_of = self._as_of()
+        prepared = self._prepared.at(as_of, self._prepare)
+        return self._reasons.at(as_of, lambda: self._work_out(prepared))
 
-    def _catch_up(self) -> None:
-        version = (self._version(), self._view.log.end)
-        if version != self._seen:
-            self._prepared = self._prepare()
-            self._reasons = None
-            self._seen = version
+    def _as_of(self) -> Hashable:
+        return self._claims_as_of(), self._view.log.end
 
-    def _work_out(self) -> ReasonColumn:
+    def _work_out(self, check: NodeFilter | Status) -> ReasonColumn:
         reasons = np.zeros(self._view.capacity, np.int32)
-        check = self._prepared
         rows = self._view.alive.nonzero()[0]
-        if check is None or isinstance(check, Status) or not len(rows):
+        if isinstance(check, Status) or not len(rows):
             return reasons
         if not self._has_disks:
             # Without disks the answer is the same everywhere.

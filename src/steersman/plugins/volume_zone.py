@@ -19,6 +19,7 @@ from steersman.api import PersistentVolume, PersistentVolumeClaim, StorageClass
 from steersman.api.csi_topology import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_DELIMITER
 from steersman.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER, class_of_claim
 from steersman.api.selectors import Operator, Requirement
+from steersman.derived import Derived
 from steersman.framework.columns import ClusterFilterKernel, ColumnarFilter, StatusTable
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
@@ -29,6 +30,7 @@ from steersman.framework.nodes_view import BoolColumn, NodesView, ReasonColumn
 from steersman.framework.plugin import EnqueueExtensions, FilterPlugin, PreFilterPlugin
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, unresolvable
+from steersman.kept import Kept
 
 ERR_REASON_CONFLICT = "node(s) had no available volume zone"
 ERR_CLAIM_WITHOUT_NAME = "PersistentVolumeClaim had no name"
@@ -207,6 +209,18 @@ def admits(topologies: Sequence[VolumeTopology], labels: Mapping[str, str]) -> b
 ZoneCondition = tuple[str, frozenset[str]]
 
 
+ZONE_CONDITIONS = Kept(
+    name="zones of volumes",
+    attributes=("ZonedRows._conditions",),
+    holds="the labels that a node must have for the pod's volumes",
+    key="one for each pod with claims",
+    stamps="versions of claims, volumes and storage classes (`Derived`)",
+    bound="as long as the pod's evaluation",
+    twin="PreFilter of VolumeZone",
+    held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
+)
+
+
 class ZonedRows(ClusterFilterKernel):
     """The filter of one pod. `prepare` is PreFilter: the conditions, or what stands against the pod."""
 
@@ -221,27 +235,24 @@ class ZonedRows(ClusterFilterKernel):
     ) -> None:
         self._view = view
         self._prepare = prepare
-        self._version = as_of
+        self._as_of = as_of
         self._reason = reason
-        self._seen: Hashable = None
-        self._conditions: tuple[ZoneCondition, ...] = ()
-        self._refusal: Status | None = None
+        self._conditions: Derived[tuple[ZoneCondition, ...] | Status] = Derived()
 
     def skipped(self) -> bool:
-        self._catch_up()
-        return self._refusal is None and not self._conditions
+        return self._current_conditions() == ()
 
     def refusal(self) -> Status | None:
-        self._catch_up()
-        return self._refusal
+        conditions = self._current_conditions()
+        return conditions if isinstance(conditions, Status) else None
 
     def rejected(self) -> BoolColumn | None:
         """Label columns follow the nodes, so that nothing has to be kept here."""
-        self._catch_up()
-        if not self._conditions:
+        conditions = self._current_conditions()
+        if isinstance(conditions, Status) or not conditions:
             return None
         rejected = np.zeros(self._view.capacity, np.bool_)
-        for key, values in self._conditions:
+        for key, values in conditions:
             rejected |= ~self._admitted(key, values)
         rejected &= self._zoned()
         return rejected
@@ -252,13 +263,12 @@ class ZonedRows(ClusterFilterKernel):
             return np.zeros(self._view.capacity, np.int32)
         return np.where(rejected, np.int32(self._reason), np.int32(0))
 
-    def _catch_up(self) -> None:
-        version = self._version()
-        if version != self._seen:
-            prepared = self._prepare()
-            self._refusal = prepared if isinstance(prepared, Status) else None
-            self._conditions = () if isinstance(prepared, Status) else tuple(prepared)
-            self._seen = version
+    def _current_conditions(self) -> tuple[ZoneCondition, ...] | Status:
+        return self._conditions.at(self._as_of(), self._find_conditions)
+
+    def _find_conditions(self) -> tuple[ZoneCondition, ...] | Status:
+        prepared = self._prepare()
+        return prepared if isinstance(prepared, Status) else tuple(prepared)
 
     def _zoned(self) -> BoolColumn:
         """Rows that have any of the labels; the others take every volume."""

@@ -16,11 +16,13 @@ from typing import TypeAlias
 import numpy as np
 
 from steersman.cycle.what_if import ProfileWhatIf
+from steersman.derived import Derived
 from steersman.engine.evaluation import NodeStatuses
 from steersman.engine.report import RowStatuses
 from steersman.framework.columns import NeedsRoom
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.status import Code, Status
+from steersman.kept import Kept
 from steersman.preemption.candidates import Candidate, CandidateChoice, by_importance, pick
 from steersman.preemption.disruption_budgets import Budgets
 from steersman.preemption.dry_run import NOT_HELPFUL, DryRunQuestion, DryRuns
@@ -35,13 +37,24 @@ _WAY_BITS = 48
 IsProtected: TypeAlias = Callable[[int, Budgets], bool]
 
 
+NODE_ORDER = Kept(
+    name="order of nodes",
+    attributes=("ColumnDryRun._order",),
+    holds="the rows in the order in which preemption looks at nodes",
+    key="one for each profile",
+    stamps="end of the log of changed nodes (`Derived`)",
+    bound="one column",
+    twin="`NodeTable.live_rows`",
+    held_equal="tests/preemption/test_columns_equal_plain_search.py",
+)
+
+
 class ColumnDryRun:
     """The vector dry runs of one plugin instance: keeps the table of victims from one preemption to the next."""
 
     def __init__(self) -> None:
         self._victims: VictimTable | None = None
-        self._order: RowIndex = np.zeros(0, np.intp)
-        self._order_position = -1
+        self._order: Derived[RowIndex] = Derived()
         self._protected_rows: dict[int, bool] = {}
         self._protectors: object = None
 
@@ -94,10 +107,8 @@ class ColumnDryRun:
 
     def _in_order(self, table: NodeTable, rows: BoolColumn) -> RowIndex:
         """The rows in the order of the cluster's nodes."""
-        if self._order_position != table.node_log.end:
-            self._order_position = table.node_log.end
-            self._order = np.fromiter(table.live_rows(), np.intp)
-        return self._order[rows[self._order]]
+        order = self._order.at(table.node_log.end, lambda: np.fromiter(table.live_rows(), np.intp))
+        return order[rows[order]]
 
     def _is_protected(self, row: int, budgets: Budgets) -> bool:
         """Whether any pod of the row is of interest to a disruption budget."""

@@ -14,12 +14,14 @@ from dataclasses import replace
 
 from steersman.api import Pod, PodDisruptionBudget
 from steersman.api.field_errors import aggregate
+from steersman.derived import Derived
 from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.extender import Extender, ExtenderError, NodeVictims, PodsOn
 from steersman.framework.handle import Nodes, PostFilterHandle
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, error, unschedulable
+from steersman.kept import Kept
 from steersman.preemption.candidates import Candidate, CandidateChoice, pick
 from steersman.preemption.column_dry_run import ColumnDryRun
 from steersman.preemption.disruption_budgets import Budgets
@@ -37,6 +39,18 @@ NOT_FOUND = 'pod "{}" not found'
 NO_VICTIM = 'expected at least one victim pod on node "{}"'
 
 
+DISRUPTION_BUDGETS = Kept(
+    name="disruption budgets",
+    attributes=("Evaluator._budgets",),
+    holds="PodDisruptionBudgets with their selectors read",
+    key="one for each profile",
+    stamps="version of PodDisruptionBudget objects (`Derived`)",
+    bound="budgets that there are",
+    twin="`Budgets` of all objects",
+    held_equal="tests/preemption/test_disruption_budgets.py",
+)
+
+
 class Evaluator:
     """Decides the preemptions of one plugin instance."""
 
@@ -47,8 +61,7 @@ class Evaluator:
         #: Whether reports list every candidate with its victims, and why other nodes are none. The choice is the same.
         self.detailed = False
         self._columns = ColumnDryRun()
-        self._budgets = Budgets(())
-        self._budgets_version = 0
+        self._budgets: Derived[Budgets] = Derived()
 
     def decide(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PreemptionReport | Status:
         """A report, with or without a choice, of how the pod could get room; a Status when it did not come to that."""
@@ -130,10 +143,7 @@ class Evaluator:
     def _current_budgets(self) -> Budgets:
         objects = self._handle.objects
         version = objects.version(PodDisruptionBudget)
-        if version != self._budgets_version:
-            self._budgets = Budgets(objects.list(PodDisruptionBudget))
-            self._budgets_version = version
-        return self._budgets
+        return self._budgets.at(version, lambda: Budgets(objects.list(PodDisruptionBudget)))
 
 
 # -- eligibility -------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from steersman.api import timestamps
 from steersman.change_log import ChangeLog
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo
+from steersman.kept import Kept
 from steersman.preemption.candidates import as_equals
 from steersman.state.node_table import NodeTable
 
@@ -45,6 +46,19 @@ class PodsBelow:
         self.count[row] = len(lower)
         for resource, column in self.amounts.items():
             column[row] = sum([requests.get(resource, 0) for requests in lower])
+
+
+VICTIMS = Kept(
+    name="victims by row",
+    attributes=("VictimTable.pods", "VictimTable.priority", "VictimTable._positions", "VictimTable._below"),
+    holds="the pods of a row by importance, and sums of those below a priority",
+    key="row; priority",
+    stamps="positions in the logs of changed rows and of pods that started: those rows are written again",
+    bound="pods on rows; sums for 16 priorities, the latest",
+    twin="the pods of the row, sorted",
+    held_equal="tests/preemption/test_victim_table.py",
+    is_inline=True,
+)
 
 
 class VictimTable:

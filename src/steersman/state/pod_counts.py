@@ -32,6 +32,7 @@ COUNT_TABLES = Kept(
     stamps="the table's generation (namespaces, growth): dropped; else never behind",
     bound="those that somebody reads, and a few spare ones (`SharedTable`)",
     twin="`PodMatcher.matches` of every pod on a row",
+    is_inline=True,
 )
 
 

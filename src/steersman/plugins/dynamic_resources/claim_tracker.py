@@ -13,8 +13,27 @@ from weakref import WeakKeyDictionary
 from steersman import api
 from steersman.api.meta import version_number
 from steersman.framework.handle import Objects
+from steersman.kept import Kept
 from steersman.plugins.dynamic_resources import extended_resources
 from steersman.plugins.dynamic_resources.allocation import DevicesInUse
+
+DEVICES_IN_USE = Kept(
+    name="devices in use",
+    attributes=(
+        "ClaimTracker._in_use",
+        "ClaimTracker._counted",
+        "ClaimTracker._made",
+        "ClaimTracker._owners",
+        "ClaimTracker._version",
+    ),
+    holds="the devices that claims have, those of allocations under way included",
+    key="claim; device",
+    stamps="position in the log of changed ResourceClaims, and claims assumed since: those are counted again",
+    bound="claims that there are",
+    twin="the allocations of all claims, added up",
+    held_equal="tests/plugins/dynamic_resources/test_claim_tracker.py",
+    is_inline=True,
+)
 
 
 class ClaimTracker:

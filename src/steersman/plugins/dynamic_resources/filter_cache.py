@@ -28,6 +28,7 @@ from steersman.api import Node
 from steersman.framework.handle import Objects
 from steersman.framework.nodes_view import NodesView
 from steersman.framework.status import Status
+from steersman.kept import Kept
 from steersman.plugins.dynamic_resources.allocation import (
     DeviceId,
     DevicesInUse,
@@ -106,6 +107,19 @@ class NodeAnswers:
         return self._rows.sorted(rows)
 
 
+ROW_VERDICTS = Kept(
+    name="answers about devices by row",
+    attributes=("_RowVerdicts._column", "_RowVerdicts._position", "_RowVerdicts._generation"),
+    holds="whether the row is known to fit or to be rejected",
+    key="question; row",
+    stamps="position in the log of changed nodes: those rows are unknown; the table's generation: made anew",
+    bound="one for each question",
+    twin="the answers by node name",
+    held_equal="tests/plugins/dynamic_resources/test_filter_cache_rows.py",
+    is_inline=True,
+)
+
+
 class _RowVerdicts:
     """The answers to one question by row: unknown, fits or rejected."""
 
@@ -147,6 +161,22 @@ MOST_QUESTIONS = 64
 
 _encoder = msgspec.json.Encoder()
 _NO_NODE = api.Node()
+
+
+FILTER_ANSWERS = Kept(
+    name="answers about devices",
+    attributes=("FilterCache._by_question", "FilterCache._classes_version", "FilterCache._usage_version"),
+    holds="the devices that were found for claims on a node, or why there are none",
+    key="claim specifications, shape; node",
+    stamps=(
+        "version of DeviceClass objects: all go; position in the log of devices in use, changed slices and Node objects: the "
+        "answers that they concern go"
+    ),
+    bound="64 questions, the latest",
+    twin="a search on the node",
+    held_equal="tests/plugins/dynamic_resources/test_filter_cache.py",
+    is_inline=True,
+)
 
 
 class FilterCache:

@@ -27,6 +27,7 @@ from steersman.api.selectors import EVERYTHING, NOTHING, Selector
 from steersman.framework.handle import Objects
 from steersman.framework.nodes_view import DomainCounts, LabelledPod, NodesView, TermKind, Terms, TermTable
 from steersman.framework.pod_info import AffinityTerm, PodInfo
+from steersman.kept import Kept
 
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
 """What the terms of the pod being scheduled are asked with: their namespaces are resolved already."""
@@ -109,6 +110,19 @@ def _joint_selector(terms: Sequence[AffinityTerm]) -> Selector:
 
 
 # -- terms of pods that run --------------------------------------------------------------------------------------------
+
+
+MATCHING_TERMS = Kept(
+    name="terms that match a pod",
+    attributes=("MatchingTerms._matching", "MatchingTerms._position"),
+    holds="the tables of running pods' terms that speak of the pod",
+    key="one for each kernel and kind of terms",
+    stamps="position in the log of term tables that came: those are looked at; the table's generation: made anew",
+    bound="terms that match",
+    twin="`AffinityTerm.matches` of every table",
+    held_equal="tests/equivalence/test_engines_agree.py",
+    is_inline=True,
+)
 
 
 class MatchingTerms:

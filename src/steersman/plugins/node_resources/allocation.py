@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steersman.config import ResourceSpec
+from steersman.derived import Derived
 from steersman.framework.columns import Depends, ScoreKernel
 from steersman.framework.go_integers import int64
 from steersman.framework.node_info import NodeInfo
@@ -31,6 +32,7 @@ from steersman.framework.nodes_view import (
 )
 from steersman.framework.plugin import MAX_NODE_SCORE, MIN_NODE_SCORE
 from steersman.framework.pod_resources import CPU, MEMORY, is_accounted, is_scalar
+from steersman.kept import Kept
 from steersman.plugins.node_resources.device_scores import DeviceAmounts
 
 ERR_NO_RESOURCES: Final = "resources not found"
@@ -114,6 +116,18 @@ class ScoredResource(NamedTuple):
     used: Column
 
 
+LARGEST_OFFER = Kept(
+    name="largest offers",
+    attributes=("AllocationKernel._largest",),
+    holds="the largest amount that any node offers of the scored resources",
+    key="one for each kernel",
+    stamps="end of the log of changed nodes (`Derived`)",
+    bound="one number",
+    twin="the greatest cell of the columns",
+    held_equal="tests/plugins/node_resources/test_fit_score_columns.py",
+)
+
+
 class AllocationKernel(ScoreKernel):
     """Scores rows by the amounts of the resources that take part; `score_node` is the scalar form."""
 
@@ -129,24 +143,18 @@ class AllocationKernel(ScoreKernel):
         self._offered = [resource.offered.values for resource in resources]
         self._used = [resource.used.values for resource in resources]
         self._node_log = view.node_log
-        #: The largest of the offered amounts, and where the log of nodes ended when it was looked for.
-        self._largest, self._largest_position = 0, -1
+        #: The largest of the offered amounts.
+        self._largest: Derived[int] = Derived()
         #: What the pod wants of each resource, as a column of `Amounts`.
         self.wanted = np.array([[resource.wanted] for resource in resources] if self._wants_ordinary else [], np.int64)
 
     def rows(self, rows: Rows) -> IntColumn:
         if self._wants_ordinary:
-            largest = self._largest_offered()
+            largest = self._largest.at(self._node_log.end, lambda: max(map(_largest, self._offered)))
             used = self._taken(self._used, rows)
             if largest < ORDINARY_CAPACITY and _largest(used) < _ORDINARY_USE:
                 return self.scores(self._taken(self._offered, rows), used, largest)
         return np.array([self.row(row) for row in np.arange(self._capacity)[rows].tolist()], np.int64)
-
-    def _largest_offered(self) -> int:
-        if self._largest_position != self._node_log.end:
-            self._largest_position = self._node_log.end
-            self._largest = max(map(_largest, self._offered))
-        return self._largest
 
     def _taken(self, columns: Sequence[IntColumn], rows: Rows) -> Amounts:
         """The given rows of the columns, together: one operation for all resources takes half the time."""

@@ -14,11 +14,13 @@ import numpy as np
 
 from steersman.api import DeviceClass, Node, ResourceSlice
 from steersman.config import ResourceSpec
+from steersman.derived import Derived
 from steersman.framework.columns import ClusterScoreKernel, Feasible
 from steersman.framework.device_classes import DeviceClasses, may_be_devices
 from steersman.framework.handle import Handle, Objects
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import IntColumn, NodesView
+from steersman.kept import Kept
 from steersman.plugins.dynamic_resources import claim_tracker_of
 from steersman.plugins.dynamic_resources.allocation import (
     AllocationFault,
@@ -58,15 +60,26 @@ class DeviceAmounts:
         return (0, 0) if device_class is None else self._totals.of(node, device_class, self._tracker.in_use())
 
 
+SLICES_TO_SCORE = Kept(
+    name="slices to score",
+    attributes=("DeviceTotals._slices",),
+    holds="ResourceSlices by the node that they are tied to",
+    key="node name",
+    stamps="version of ResourceSlice objects (`Derived`)",
+    bound="slices that there are",
+    twin="`DeviceTotals._read`",
+    held_equal="tests/plugins/node_resources/test_scores_of_devices.py",
+)
+
+
 class DeviceTotals:
     """How many devices of a class a node has, and how many are allocated. Slices are prepared when they change."""
 
     def __init__(self, objects: Objects, selectors: Selectors) -> None:
         self._objects = objects
         self._selectors = selectors
-        self._version = -1
-        self._local: dict[str, list[PublishedSlice]] = {}
-        self._shared: list[PublishedSlice] = []
+        #: Slices by the node that they are tied to; "": those that are not tied to one.
+        self._slices: Derived[dict[str, list[PublishedSlice]]] = Derived()
 
     def of(self, node: Node, device_class: DeviceClass, in_use: DevicesInUse) -> tuple[int, int]:
         """All devices, and those that are allocated. Nothing where an expression of the class cannot be evaluated."""
@@ -82,21 +95,17 @@ class DeviceTotals:
         return total, allocated
 
     def _devices(self, node: Node) -> Iterator[PublishedDevice]:
-        if self._objects.version(ResourceSlice) != self._version:
-            self._read()
-        for one in (*self._local.get(node.metadata.name, ()), *self._shared):
+        slices = self._slices.at(self._objects.version(ResourceSlice), self._read)
+        for one in (*slices.get(node.metadata.name, ()), *slices.get("", ())):
             for device in one.devices if not one.reach or one.reach.includes(node) else ():
                 if device.reach is None or device.reach.includes(node):
                     yield device
 
-    def _read(self) -> None:
-        self._version = self._objects.version(ResourceSlice)
-        self._local, self._shared = {}, []
+    def _read(self) -> dict[str, list[PublishedSlice]]:
+        by_node: dict[str, list[PublishedSlice]] = {}
         for one in map(PublishedSlice, self._objects.list(ResourceSlice)):
-            if one.reach.node_name:
-                self._local.setdefault(one.reach.node_name, []).append(one)
-            else:
-                self._shared.append(one)
+            by_node.setdefault(one.reach.node_name, []).append(one)
+        return by_node
 
 
 class DeviceRowScores(ClusterScoreKernel):

@@ -14,9 +14,11 @@ from steersman import api
 from steersman.api import CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, Volume, VolumeAttachment
 from steersman.api.csi_migration import inline_handle, persistent_handle, plugin_named, plugin_of
 from steersman.api.persistent_volumes import class_of_claim, ephemeral_claim_name, not_made_for
+from steersman.derived import Derived
 from steersman.errors import InputError
 from steersman.framework.handle import Objects
 from steersman.framework.status import Status, error, unresolvable
+from steersman.kept import Kept
 
 ERR_CLAIM_WITHOUT_NAME = "PersistentVolumeClaim had no name"
 #: Begins the handles of volumes that do not exist yet; no driver makes such handles.
@@ -141,18 +143,29 @@ def inline_drivers(pod: api.Pod) -> Iterator[str]:
 # -- what is attached to nodes -----------------------------------------------------------------------------------------
 
 
+ATTACHMENTS = Kept(
+    name="attachments by node",
+    attributes=("Attachments._by_node",),
+    holds="VolumeAttachments",
+    key="node name",
+    stamps="version of VolumeAttachment objects (`Derived`)",
+    bound="attachments that there are",
+    twin="`Attachments._sort`",
+    held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
+)
+
+
 class Attachments:
     """VolumeAttachments by node, sorted anew when one of them has changed."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._version = -1
-        self._by_node: dict[str, list[VolumeAttachment]] = {}
+        self._by_node: Derived[dict[str, list[VolumeAttachment]]] = Derived()
 
     def of_node(self, name: str) -> Attachable:
         """The volumes of CSI drivers that are attached to the node."""
         found: Attachable = {}
-        for attachment in self._attachments(name):
+        for attachment in self._sorted().get(name, ()):
             source = attachment.spec.source.persistent_volume_name
             volume = self._objects.get(PersistentVolume, source) if source is not None else None
             if attachment.spec.attacher and volume is not None and volume.spec.csi is not None:
@@ -162,20 +175,16 @@ class Attachments:
 
     def counts(self) -> Iterator[tuple[str, int]]:
         """Nodes with the number of attachments to each, whatever they are worth."""
-        self._sort()
-        return ((node, len(attachments)) for node, attachments in self._by_node.items())
+        return ((node, len(attachments)) for node, attachments in self._sorted().items())
 
-    def _attachments(self, node: str) -> list[VolumeAttachment]:
-        self._sort()
-        return self._by_node.get(node, [])
+    def _sorted(self) -> dict[str, list[VolumeAttachment]]:
+        return self._by_node.at(self._objects.version(VolumeAttachment), self._sort)
 
-    def _sort(self) -> None:
-        version = self._objects.version(VolumeAttachment)
-        if version != self._version:
-            self._by_node = {}
-            for attachment in self._objects.list(VolumeAttachment):
-                self._by_node.setdefault(attachment.spec.node_name, []).append(attachment)
-            self._version = version
+    def _sort(self) -> dict[str, list[VolumeAttachment]]:
+        by_node: dict[str, list[VolumeAttachment]] = {}
+        for attachment in self._objects.list(VolumeAttachment):
+            by_node.setdefault(attachment.spec.node_name, []).append(attachment)
+        return by_node
 
 
 def volume_limits(node: CSINode | None) -> dict[str, int]:

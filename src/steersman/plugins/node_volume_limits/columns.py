@@ -8,13 +8,14 @@ only where it does not rule out that a limit is exceeded does the scalar form de
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 
 from steersman import api
 from steersman.api import CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment
 from steersman.bounded_table import RecentTable
+from steersman.derived import Derived
 from steersman.framework.columns import ClusterFilterKernel, StatusTable
 from steersman.framework.handle import Objects
 from steersman.framework.node_info import NodeInfo
@@ -26,6 +27,7 @@ from steersman.framework.nodes_view import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
+from steersman.kept import Kept
 from steersman.plugins.node_volume_limits.attachments import AttachableVolumes, Attachments, may_attach, volume_limits
 
 #: Higher than any limit.
@@ -33,6 +35,64 @@ UNLIMITED = 1 << 40
 _KINDS = (CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment)
 _SOME_NODE = CSINode()
 _MOST_SHAPES = 1 << 10
+
+
+class AttachmentLimits:
+    """How many volumes each row takes, and how many are attached to it."""
+
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        #: int64[capacity] by driver: the most volumes of it.
+        self.by_driver: dict[str, IntColumn] = {}
+        #: bool[capacity]: some driver has a limit there.
+        self.limited: BoolColumn = np.zeros(capacity, np.bool_)
+        #: int64[capacity]: VolumeAttachments.
+        self.attached: IntColumn = np.zeros(capacity, np.int64)
+
+    def read(self, node: CSINode, row: int) -> None:
+        for driver, limit in volume_limits(node).items():
+            column = self.by_driver.get(driver)
+            if column is None:
+                column = self.by_driver[driver] = np.full(self._capacity, UNLIMITED, np.int64)
+            column[row] = limit
+            self.limited[row] = True
+
+
+ROW_VOLUMES = Kept(
+    name="volumes by row",
+    attributes=("RowVolumes._uses", "RowVolumes._doubtful", "RowVolumes._position"),
+    holds="how many volumes the pods of a row use, and whether one may be a fault",
+    key="row",
+    stamps="position in the log of changed rows: those are counted again; the table's generation: made anew",
+    bound="one for each table of nodes",
+    twin="`RowVolumes._of_row` of every row",
+    held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
+    is_inline=True,
+)
+
+
+VOLUMES_BY_SHAPE = Kept(
+    name="volumes by shape",
+    attributes=("RowVolumes._by_shape",),
+    holds="how many volumes a pod uses, and whether one may be a fault",
+    key="token of the shape",
+    stamps="none: a shape does not change",
+    bound="1,024 shapes, the latest (`RecentTable`)",
+    twin="`_volumes_of` the pod",
+    held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
+)
+
+
+ATTACHMENT_LIMITS = Kept(
+    name="attachment limits by row",
+    attributes=("RowVolumes._limits",),
+    holds="how many volumes of a driver a node takes, and how many are attached",
+    key="row",
+    stamps="versions of CSINode and VolumeAttachment objects, end of the log of changed nodes (`Derived`)",
+    bound="one for each table of nodes",
+    twin="`RowVolumes._read_limits`",
+    held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
+)
 
 
 class RowVolumes:
@@ -51,19 +111,16 @@ class RowVolumes:
         self._doubtful: BoolColumn = np.zeros(view.capacity, np.bool_)
         #: By shape of a pod: the number of its volumes, and whether one is doubtful.
         self._by_shape: RecentTable[object, tuple[int, bool]] = RecentTable(_MOST_SHAPES)
-        self._limits: dict[str, IntColumn] = {}
-        self._limited: BoolColumn = self._doubtful
-        self._attached: IntColumn = self._uses
-        self._objects_as_of: Hashable = None
+        self._limits: Derived[AttachmentLimits] = Derived()
 
     def suspicious(self, coming: Counter[str]) -> Iterable[int]:
         """The rows that may not have room for so many more volumes of each driver, or may be a fault."""
         self._count_uses()
-        self._read_objects()
-        present = self._uses + self._attached
-        rows = self._doubtful & self._limited
+        limits = self._current_limits()
+        present = self._uses + limits.attached
+        rows = self._doubtful & limits.limited
         for driver, count in coming.items():
-            limit = self._limits.get(driver)
+            limit = limits.by_driver.get(driver)
             if limit is not None:
                 rows = rows | (present + count > limit)
         return (rows & self.view.alive).nonzero()[0].tolist()
@@ -88,31 +145,33 @@ class RowVolumes:
             doubtful = doubtful or known[1]
         return uses, doubtful
 
-    def _read_objects(self) -> None:
-        """Limits and attachments by row."""
+    def _current_limits(self) -> AttachmentLimits:
         as_of = (self._objects.version(CSINode), self._objects.version(VolumeAttachment), self.view.node_log.end)
-        if as_of == self._objects_as_of:
-            return
-        self._limits = {}
-        self._limited = np.zeros(self.view.capacity, np.bool_)
+        return self._limits.at(as_of, self._read_limits)
+
+    def _read_limits(self) -> AttachmentLimits:
+        limits = AttachmentLimits(self.view.capacity)
         for node in self._objects.list(CSINode):
             row = self.view.row_of(node.metadata.name)
             if row is not None:
-                self._read_limits(node, row)
-        self._attached = np.zeros(self.view.capacity, np.int64)
+                limits.read(node, row)
         for name, count in self._attachments.counts():
             row = self.view.row_of(name)
             if row is not None:
-                self._attached[row] = count
-        self._objects_as_of = as_of
+                limits.attached[row] = count
+        return limits
 
-    def _read_limits(self, node: CSINode, row: int) -> None:
-        for driver, limit in volume_limits(node).items():
-            column = self._limits.get(driver)
-            if column is None:
-                column = self._limits[driver] = np.full(self.view.capacity, UNLIMITED, np.int64)
-            column[row] = limit
-            self._limited[row] = True
+
+LIMITED_ROWS = Kept(
+    name="rows beyond a volume limit",
+    attributes=("LimitedRows._reasons", "LimitedRows._broken_rows"),
+    holds="why NodeVolumeLimits rejects a row for one pod",
+    key="one for each pod with volumes",
+    stamps="end of the log of changed rows, versions of the objects behind volumes (`Derived`)",
+    bound="as long as the pod's evaluation",
+    twin="the scalar filter of every row",
+    held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
+)
 
 
 class LimitedRows(ClusterFilterKernel):
@@ -139,8 +198,7 @@ class LimitedRows(ClusterFilterKernel):
         self._view = rows.view
         self._objects = objects
         self._statuses = statuses
-        self._seen: Hashable = None
-        self._reasons: ReasonColumn = np.zeros(self._view.capacity, np.int32)
+        self._reasons: Derived[ReasonColumn] = Derived()
         self._broken_rows: set[int] = set()
 
     def skipped(self) -> bool:
@@ -156,11 +214,8 @@ class LimitedRows(ClusterFilterKernel):
         return self._broken_rows
 
     def reasons(self) -> ReasonColumn:
-        version = (self._view.log.end, tuple([self._objects.version(kind) for kind in _KINDS]))
-        if version != self._seen:
-            self._reasons = self._work_out()
-            self._seen = version
-        return self._reasons
+        as_of = (self._view.log.end, tuple([self._objects.version(kind) for kind in _KINDS]))
+        return self._reasons.at(as_of, self._work_out)
 
     def _work_out(self) -> ReasonColumn:
         reasons = np.zeros(self._view.capacity, np.int32)

@@ -16,6 +16,7 @@ from steersman.bounded_table import RecentTable
 from steersman.errors import InputError
 from steersman.framework.handle import Objects
 from steersman.framework.pod_info import PodInfo
+from steersman.kept import Kept
 
 REPLICATION_CONTROLLER: Final = (api.ReplicationController.API_VERSION, api.ReplicationController.KIND)
 #: Controllers with a full label selector, by the API version and kind of an owner reference.
@@ -81,6 +82,24 @@ _KINDS: Final[tuple[type[object], ...]] = (_SERVICE, *_CONTROLLERS.values())
 Labels: TypeAlias = tuple[tuple[str, str], ...]
 #: What decides: namespace, labels that services select by, kind and name of the controller.
 Decisive: TypeAlias = tuple[str, Labels, type[api.Object] | None, str]
+
+
+DEFAULT_SELECTORS = Kept(
+    name="default selectors",
+    attributes=(
+        "KnownSelectors._keys",
+        "KnownSelectors._selected",
+        "KnownSelectors._selectors",
+        "KnownSelectors._services",
+    ),
+    holds="the selector that services and controllers give a pod",
+    key="namespace, labels that services select by, controller",
+    stamps="version of Service objects: all go; version of the controller's kind: looked for again",
+    bound="4,096 of each, the latest (`RecentTable`)",
+    twin="`default_selector` of the pod",
+    held_equal="tests/plugins/pod_topology_spread/test_known_selectors.py",
+    is_inline=True,
+)
 
 
 class KnownSelectors:

@@ -27,6 +27,7 @@ from steersman.framework.nodes_view import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, unresolvable, unschedulable
+from steersman.kept import Kept
 from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint, has_all_keys
 from steersman.plugins.pod_topology_spread.counting_columns import NodeRule, count_by_domain, matching_pods
 
@@ -96,6 +97,24 @@ def least_matching(counts: Mapping[str, int], min_domains: int) -> int:
 
 
 # -- the vector form ---------------------------------------------------------------------------------------------------
+
+
+ELIGIBLE_DOMAINS = Kept(
+    name="eligible domains",
+    attributes=(
+        "HardConstraint._domains",
+        "HardConstraint._domain_count",
+        "HardConstraint._lacks_label",
+        "HardConstraint._nodes_seen",
+    ),
+    holds="the domains that count for a hard constraint, and whether a node has none",
+    key="one for each constraint of a kernel",
+    stamps="end of the log of changed nodes: found anew",
+    bound="one for each constraint",
+    twin="the domains with eligible rows",
+    held_equal="tests/plugins/pod_topology_spread/test_columns_equal_scalar_form.py",
+    is_inline=True,
+)
 
 
 class HardConstraint:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from steersman.framework.columns import Feasible
 from steersman.framework.nodes_view import AnyIntColumn, Column
 from steersman.framework.plugin import MAX_NODE_SCORE
+from steersman.kept import Kept
 from steersman.plugins.pod_topology_spread.row_scores import ALMOST_HALF, SoftConstraint, SoftConstraints
 from steersman.plugins.pod_topology_spread.scoring import topology_weight
 
@@ -44,6 +45,28 @@ class Inhabited:
     def __init__(self, classes: list[int], row_count: int) -> None:
         self.classes = classes
         self.row_count = row_count
+
+
+SCORE_CLASSES = Kept(
+    name="classes of equal spread scores",
+    attributes=(
+        "ScoreClasses._class_of",
+        "ScoreClasses._population",
+        "ScoreClasses._place",
+        "ScoreClasses._nodes_seen",
+        "ScoreClasses._position",
+    ),
+    holds="which rows get one score from soft constraints, and how many these are",
+    key="one for each kernel",
+    stamps=(
+        "end of the log of changed nodes: made anew; position in the log of changed rows: those are moved; other feasible "
+        "rows: made anew"
+    ),
+    bound="8,192 classes; beyond, scores are computed row by row",
+    twin="`RowScores`, row by row",
+    held_equal="tests/plugins/pod_topology_spread/test_score_classes.py",
+    is_inline=True,
+)
 
 
 class ScoreClasses:

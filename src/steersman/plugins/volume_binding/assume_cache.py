@@ -13,6 +13,7 @@ from steersman import api
 from steersman.api import PersistentVolume, PersistentVolumeClaim
 from steersman.api.persistent_volumes import class_of_claim, class_of_volume
 from steersman.framework.handle import Objects
+from steersman.kept import Kept
 
 T = TypeVar("T", PersistentVolume, PersistentVolumeClaim)
 
@@ -73,6 +74,19 @@ class AssumedObjects(Generic[T]):
             shown = self.shown(key)
             if shown is None or _version(shown) != _version(assumed):
                 del self._assumed[key]
+
+
+SORTED_VOLUMES = Kept(
+    name="volumes by class and claim",
+    attributes=("AssumedVolumes._drawers", "AssumedVolumes._free", "AssumedVolumes._taken", "AssumedVolumes._sorted"),
+    holds="which PersistentVolumes are nobody's, and which are set aside for a claim",
+    key="storage class; claim",
+    stamps="position in the log of changed PersistentVolumes: those are sorted again",
+    bound="volumes that there are",
+    twin="all volumes, sorted anew",
+    held_equal="tests/plugins/volume_binding/test_assume_cache.py",
+    is_inline=True,
+)
 
 
 class AssumedVolumes(AssumedObjects[PersistentVolume]):

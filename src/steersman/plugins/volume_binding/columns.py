@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 import numpy as np
 
 from steersman.api import CSIDriver, CSINode, CSIStorageCapacity, StorageClass
+from steersman.derived import Derived
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
@@ -26,6 +27,7 @@ from steersman.framework.nodes_view import (
     ReasonColumn,
 )
 from steersman.framework.status import Status, error, unresolvable
+from steersman.kept import Kept
 from steersman.plugins.volume_binding.claims import PodClaims
 from steersman.plugins.volume_binding.row_finder import (
     BOUND_REASONS,
@@ -38,6 +40,18 @@ from steersman.plugins.volume_binding.row_finder import (
 #: Never told: where it would be, the scalar form says what exactly is wrong.
 ERR_BROKEN = "an object that the volumes depend on is broken"
 _KINDS = (StorageClass, CSINode, CSIDriver, CSIStorageCapacity)
+
+
+USABLE_ROWS = Kept(
+    name="rows where volumes can be used",
+    attributes=("UsableRows._prepared", "UsableRows._reasons", "UsableRows._rejected", "UsableRows._broken_rows"),
+    holds="the pod's claims, and why VolumeBinding rejects a row",
+    key="one for each pod with claims",
+    stamps="what is believed of claims and volumes, end of the log of changed nodes, versions of storage objects (`Derived`)",
+    bound="as long as the pod's evaluation",
+    twin="the scalar filter of every row",
+    held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
+)
 
 
 class UsableRows(ClusterFilterKernel):
@@ -59,9 +73,9 @@ class UsableRows(ClusterFilterKernel):
         self._rows = rows
         self._objects = objects
         self._statuses = statuses
-        self._as_of: Hashable = None
-        self._prepared: PodClaims | Status = PodClaims()
-        self._reasons: ReasonColumn | None = None
+        self._prepared: Derived[PodClaims | Status] = Derived()
+        self._reasons: Derived[ReasonColumn] = Derived()
+        #: As of the latest reasons.
         self._rejected: BoolColumn | None = None
         self._broken_rows: list[int] = []
 
@@ -69,8 +83,8 @@ class UsableRows(ClusterFilterKernel):
         return False
 
     def refusal(self) -> Status | None:
-        self._catch_up()
-        return self._prepared if isinstance(self._prepared, Status) else None
+        prepared = self._prepared.at(self._as_of(), self._prepare)
+        return prepared if isinstance(prepared, Status) else None
 
     def rejected(self) -> BoolColumn | None:
         self.reasons()
@@ -82,25 +96,20 @@ class UsableRows(ClusterFilterKernel):
         return self._broken_rows
 
     def reasons(self) -> ReasonColumn:
-        self._catch_up()
-        if self._reasons is None:
-            self._reasons = self._work_out()
-            self._rejected = self._reasons != 0 if self._reasons.any() else None
-        return self._reasons
+        as_of = self._as_of()
+        prepared = self._prepared.at(as_of, self._prepare)
+        return self._reasons.at(as_of, lambda: self._judge(prepared))
 
-    def _catch_up(self) -> None:
-        as_of = (
-            self._believed(),
-            self._rows.view.node_log.end,
-            tuple([self._objects.version(kind) for kind in _KINDS]),
-        )
-        if as_of != self._as_of:
-            self._prepared = self._prepare()
-            self._reasons = None
-            self._as_of = as_of
+    def _as_of(self) -> Hashable:
+        versions = tuple([self._objects.version(kind) for kind in _KINDS])
+        return self._believed(), self._rows.view.node_log.end, versions
 
-    def _work_out(self) -> ReasonColumn:
-        claims = self._prepared
+    def _judge(self, prepared: PodClaims | Status) -> ReasonColumn:
+        reasons = self._work_out(prepared)
+        self._rejected = reasons != 0 if reasons.any() else None
+        return reasons
+
+    def _work_out(self, claims: PodClaims | Status) -> ReasonColumn:
         self._broken_rows = []
         if isinstance(claims, Status):
             return np.zeros(self._rows.view.capacity, np.int32)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from steersman.api import PersistentVolumeClaim, Pod, StorageClass
 from steersman.config import VolumeBindingArgs
+from steersman.derived import Derived
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
@@ -35,6 +36,7 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, error, unresolvable
+from steersman.kept import Kept
 from steersman.plugins.volume_binding.assume_cache import AssumedObjects, AssumedVolumes
 from steersman.plugins.volume_binding.binding import VolumeBinder
 from steersman.plugins.volume_binding.claims import (
@@ -65,6 +67,18 @@ class CycleVolumes:
     all_bound: bool = False
 
 
+PREPARED_CLAIMS = Kept(
+    name="claims of the latest pod",
+    attributes=("VolumeBinding._prepared",),
+    holds="the pod's claims, or what is wrong with them",
+    key="the pod object",
+    stamps="what is believed of claims and volumes (`Derived`)",
+    bound="one pod",
+    twin="`prepare` of the pod",
+    held_equal="tests/plugins/volume_binding/test_claims_of_a_pod.py",
+)
+
+
 class VolumeBinding(
     PreFilterPlugin,
     FilterPlugin,
@@ -93,10 +107,8 @@ class VolumeBinding(
         self._scorer = CapacityScorer(args.shape or ()) if scores else None
         self.statuses = StatusTable()
         self._rows: RowFinder | None = None
-        #: The last answer of `_prepare`, with the pod it was about (which keeps its id from being used again) and when.
-        self._prepared: PodClaims | Status = PodClaims()
-        self._prepared_pod: Pod | None = None
-        self._prepared_as_of: Hashable = None
+        #: The last answer of `_prepare`, with the pod it was about, which keeps its id from being used again.
+        self._prepared: Derived[tuple[Pod, PodClaims | Status]] = Derived()
 
     def concerns(self, pod: PodInfo) -> bool:
         """A score, where there is one, is given to every pod."""
@@ -226,11 +238,8 @@ class VolumeBinding(
 
     def _prepare(self, pod: PodInfo) -> PodClaims | Status:
         """The pod's claims; worked out for Filter, they are at hand when Reserve asks again, unless something has changed."""
-        key = (id(pod.pod), self._believed())
-        if key != self._prepared_as_of:
-            self._prepared = prepare(pod.pod, self._claims, self._objects)
-            self._prepared_pod, self._prepared_as_of = pod.pod, key
-        return self._prepared
+        as_of = (id(pod.pod), self._believed())
+        return self._prepared.at(as_of, lambda: (pod.pod, prepare(pod.pod, self._claims, self._objects)))[1]
 
     def _volumes_of_cycle(self, state: CycleState, pod: PodInfo, node_name: str) -> CycleVolumes | Status:
         """The volumes of the cycle, with what has to be done on the chosen node."""

@@ -18,9 +18,11 @@ from steersman.api.node_selectors import AnyTerm
 from steersman.api.persistent_volumes import NO_PROVISIONER, SELECTED_NODE, STORAGE, node_selector_of
 from steersman.api.selectors import Operator, Selector
 from steersman.api.volume_matching import VolumeChoice, requested_size
+from steersman.derived import Derived
 from steersman.errors import InputError
 from steersman.framework.handle import Objects
 from steersman.framework.nodes_view import BoolColumn, NodesView
+from steersman.kept import Kept
 from steersman.plugins.volume_binding.assume_cache import AssumedVolumes
 from steersman.plugins.volume_binding.claims import PodClaims, VolumeFault
 from steersman.plugins.volume_binding.volume_finder import (
@@ -45,6 +47,18 @@ BROKEN = 3
 Codes = NDArray[np.int8]
 
 
+MIGRATED_ROWS = Kept(
+    name="rows with migrated plugins",
+    attributes=("RowFinder._migrated",),
+    holds="the rows whose node has handed an in-tree plugin over to its CSI driver",
+    key="in-tree plugin",
+    stamps="version of CSINode objects, end of the log of changed nodes (`Derived`)",
+    bound="one column for each in-tree plugin",
+    twin="`is_migrated_on` of every node",
+    held_equal="tests/plugins/volume_columns/test_columns_equal_scalar_form.py",
+)
+
+
 class RowFinder:
     """One per table of nodes. Where the objects involved have a fault, the row is broken."""
 
@@ -55,8 +69,8 @@ class RowFinder:
         self._volumes = volumes
         self._finder = finder
         self._masks = SelectorMasks(view)
-        self._migrated: dict[str, BoolColumn] = {}
-        self._migrated_as_of = (-1, -1)
+        #: By in-tree plugin: the rows whose node has handed it over to its driver.
+        self._migrated: Derived[dict[str, BoolColumn]] = Derived()
 
     # -- bound volumes -----------------------------------------------------------------------------------------------
 
@@ -92,12 +106,10 @@ class RowFinder:
     def _migrated_rows(self, plugin: InTreePlugin) -> BoolColumn:
         """Rows whose node has handed the plugin over to its driver."""
         as_of = (self._objects.version(CSINode), self.view.node_log.end)
-        if as_of != self._migrated_as_of:
-            self._migrated.clear()
-            self._migrated_as_of = as_of
-        rows = self._migrated.get(plugin.name)
+        migrated = self._migrated.at(as_of, dict[str, BoolColumn])
+        rows = migrated.get(plugin.name)
         if rows is None:
-            rows = self._migrated[plugin.name] = self._masks.no_rows()
+            rows = migrated[plugin.name] = self._masks.no_rows()
             for node in self._objects.list(CSINode):
                 row = self.view.row_of(node.metadata.name)
                 if row is not None:

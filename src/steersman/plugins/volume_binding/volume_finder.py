@@ -29,8 +29,10 @@ from steersman.api.csi_migration import is_migrated_on, plugin_of, translated
 from steersman.api.persistent_volumes import NO_PROVISIONER, SELECTED_NODE, STORAGE, admits_node, class_of_claim
 from steersman.api.selectors import NOTHING, Operator, Requirement, Selector, from_label_selector, requirement
 from steersman.api.volume_matching import requested_size
+from steersman.derived import Derived
 from steersman.errors import InputError
 from steersman.framework.handle import Objects
+from steersman.kept import Kept
 from steersman.plugins.volume_binding.assume_cache import AssumedVolumes
 from steersman.plugins.volume_binding.claims import PodClaims, VolumeFault
 
@@ -202,13 +204,24 @@ class PublishedCapacity(NamedTuple):
     nodes: Selector
 
 
+STORAGE_CAPACITIES = Kept(
+    name="storage capacities",
+    attributes=("StorageCapacities._pools",),
+    holds="published capacities, with sizes and nodes read",
+    key="storage class",
+    stamps="version of CSIStorageCapacity objects (`Derived`)",
+    bound="capacities that there are",
+    twin="`StorageCapacities._read`",
+    held_equal="tests/plugins/volume_binding/test_provisioning.py",
+)
+
+
 class StorageCapacities:
     """All published capacities by storage class, made ready anew when one of them has changed."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
-        self._version = -1
-        self._pools: dict[str, list[PublishedCapacity]] = {}
+        self._pools: Derived[dict[str, list[PublishedCapacity]]] = Derived()
 
     def is_checked(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> bool:
         """Whether capacity matters at all: the claim has a size, and the driver wants its capacity to be heeded."""
@@ -226,16 +239,16 @@ class StorageCapacities:
         return None
 
     def pools(self, storage_class: str) -> list[PublishedCapacity]:
-        version = self._objects.version(CSIStorageCapacity)
-        if version != self._version:
-            self._pools = {}
-            for published in self._objects.list(CSIStorageCapacity):
-                limit = volume_limit(published)
-                if limit is not None:
-                    pool = PublishedCapacity(published, quantity.value_of(limit), _nodes(published))
-                    self._pools.setdefault(published.storage_class_name, []).append(pool)
-            self._version = version
-        return self._pools.get(storage_class, [])
+        return self._pools.at(self._objects.version(CSIStorageCapacity), self._read).get(storage_class, [])
+
+    def _read(self) -> dict[str, list[PublishedCapacity]]:
+        pools: dict[str, list[PublishedCapacity]] = {}
+        for published in self._objects.list(CSIStorageCapacity):
+            limit = volume_limit(published)
+            if limit is not None:
+                pool = PublishedCapacity(published, quantity.value_of(limit), _nodes(published))
+                pools.setdefault(published.storage_class_name, []).append(pool)
+        return pools
 
 
 def volume_limit(capacity: CSIStorageCapacity) -> Quantity | None:

@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from steersman.api import Node, ResourceSlice
+from steersman.derived import Derived
 from steersman.framework.handle import Objects
+from steersman.kept import Kept
 from steersman.plugins.dynamic_resources.allocation.resource_slices import (
     CounterId,
     PoolId,
@@ -163,13 +165,33 @@ class NodeDevices:
         return self is other or (self.node is other.node and self.pools == other.pools)
 
 
+PUBLISHED_DEVICES = Kept(
+    name="devices by node",
+    attributes=(
+        "PublishedDevices._slices_as_of",
+        "PublishedDevices._slices",
+        "PublishedDevices._by_node",
+        "PublishedDevices._users",
+    ),
+    holds="the devices that a node can use, in the order in which they are tried",
+    key="node name",
+    stamps=(
+        "version of ResourceSlice objects (`Derived`): nodes that a changed slice reaches are worked out again; the Node "
+        "object"
+    ),
+    bound="nodes and slices that there are",
+    twin="`PublishedDevices._make` of the node",
+    held_equal="tests/plugins/dynamic_resources/allocation/test_pools.py",
+)
+
+
 class PublishedDevices:
     """The devices of every node, worked out when somebody asks and kept until a slice that reaches the node changes."""
 
     def __init__(self, objects: Objects, partitionable: bool) -> None:
         self._objects = objects
         self._partitionable = partitionable
-        self._version = -1
+        self._slices_as_of: Derived[None] = Derived()
         self._slices: dict[str, PublishedSlice] = {}
         self._local: dict[str, list[PublishedSlice]] = {}
         self._shared: list[PublishedSlice] = []
@@ -210,10 +232,12 @@ class PublishedDevices:
         return NodeDevices(node, pools)
 
     def _refresh(self) -> None:
-        if self._objects.version(ResourceSlice) != self._version:
-            before = self._slices
-            self._read()
-            self._forget_changed(before)
+        self._slices_as_of.at(self._objects.version(ResourceSlice), self._read_again)
+
+    def _read_again(self) -> None:
+        before = self._slices
+        self._read()
+        self._forget_changed(before)
 
     def _forget_changed(self, before: Mapping[str, PublishedSlice]) -> None:
         """The nodes that a changed slice reaches, or that use its pool. One that is not tied to a node may reach any."""
@@ -230,7 +254,6 @@ class PublishedDevices:
             self._changed_nodes |= nodes
 
     def _read(self) -> None:
-        self._version = self._objects.version(ResourceSlice)
         self._slices = {one.name: one for one in self._prepared(self._objects.list(ResourceSlice))}
         self._local, self._shared, self._by_pool = {}, [], {}
         for one in self._slices.values():

@@ -11,8 +11,10 @@ from steersman.api import Device, DeviceAttribute, Node, NodeSelector, ResourceS
 from steersman.api.meta import Quantity
 from steersman.api.node_selectors import AnyTerm, strict
 from steersman.api.quantity import NANO, memoised, parse
+from steersman.bounded_table import RecentTable
 from steersman.cel import AttributeValue, DeviceInput, Version
 from steersman.errors import InputError
+from steersman.kept import Kept
 from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault
 
 #: Driver, pool, name: what tells a device from every other one of the cluster.
@@ -31,6 +33,18 @@ def nanos(quantity: Quantity) -> int:
     """The exact value in billionths: no quantity is finer than that."""
     amount = parse(quantity)
     return amount.unscaled * 10 ** (amount.scale - NANO) if amount.scale >= NANO else 0
+
+
+DEVICE_ANSWERS = Kept(
+    name="answers of devices",
+    attributes=("PublishedDevice.answers",),
+    holds="whether a CEL expression matches a device",
+    key="device, expression",
+    stamps="none: made anew when the slice is another object",
+    bound="256 expressions for each device, the latest (`RecentTable`)",
+    twin="the expression, evaluated",
+    held_equal="tests/plugins/dynamic_resources/allocation/test_choosing_devices.py",
+)
 
 
 class PublishedDevice:
@@ -54,7 +68,7 @@ class PublishedDevice:
         #: The taints that keep claims away unless they tolerate them.
         self.taints = tuple(taint for taint in device.taints if taint.effect in ("NoSchedule", "NoExecute"))
         #: By expression: whether it matches, or why that cannot be said.
-        self.answers: dict[str, bool | str] = {}
+        self.answers: RecentTable[str, bool | str] = RecentTable(_MOST_ANSWERS)
         self._input: DeviceInput | None = None
 
     @property
@@ -67,9 +81,7 @@ class PublishedDevice:
         return self._input
 
     def remember(self, expression: str, answer: bool | str) -> None:
-        if len(self.answers) >= _MOST_ANSWERS:
-            self.answers.clear()
-        self.answers[expression] = answer
+        self.answers.put(expression, answer)
 
     @property
     def text(self) -> str:
