@@ -52,7 +52,8 @@ def table() -> str:
         where = f"`{module.__name__.removeprefix('steersman.')}.{owner(kept)}`"
         what = f"**{kept.name}** in {where}: {kept.holds}"
         twin = f"{kept.twin}; {f'`{VALIDATE_STATE}`' if kept.held_equal == VALIDATE_STATE else _link(kept.held_equal)}"
-        cells = (what, kept.key, kept.stamps, kept.bound, twin)
+        stamps = f"{kept.stamps}{' (compared in line)' if kept.is_inline else ''}"
+        cells = (what, kept.key, stamps, kept.bound, twin)
         lines.append(f"| {' | '.join(cell.replace('|', '/') for cell in cells)} |")
     return "\n".join(lines)
 

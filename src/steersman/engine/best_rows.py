@@ -28,7 +28,7 @@ BEST_ROWS = Kept(
     attributes=("BestRows._buckets", "BestRows.rows"),
     holds="the rows with the greatest total",
     key="one for each signature",
-    stamps="none: told of every total that changes",
+    stamps="never: told of every total that changes",
     bound="one for each signature",
     twin="`rows_of_greatest`",
 )

@@ -206,7 +206,7 @@ POD_SHAPES = Kept(
     attributes=("PodShapes._by_key",),
     holds="what the pods of a template share: requests, ports, parsed affinity",
     key="the part of a pod that decides anything (`shape_key`)",
-    stamps="none: the key is all that it follows from",
+    stamps="never: the key is all that it follows from",
     bound="those that a pod has, and 1,024 spare ones (`SharedTable`)",
     twin="`PodShape` of the pod",
 )
@@ -217,7 +217,7 @@ POD_TEMPLATES = Kept(
     attributes=("PodShapes._templates",),
     holds="shape, label class and signature of pods that nothing but their name tells apart",
     key="shape, labels, controller",
-    stamps="none; what it refers to has stamps of its own",
+    stamps="never; what it refers to has stamps of its own",
     bound="those that a pod has, and 1,024 spare ones (`SharedTable`)",
     twin="`PodTemplate` of the pod",
     held_equal="tests/equivalence/test_engines_agree.py",

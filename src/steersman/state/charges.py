@@ -27,7 +27,7 @@ CHARGES_BY_SHAPE = Kept(
     attributes=("Charges._coming", "Charges._going"),
     holds="what a pod that comes or goes adds to which columns",
     key="token of the shape",
-    stamps="none: a shape does not change; made anew when columns are replaced",
+    stamps="never: a shape does not change; made anew when columns are replaced",
     bound="1,024 shapes, the latest (`RecentTable`)",
     twin="the sums over the pods on each row",
 )

@@ -103,7 +103,7 @@ DOMAIN_COUNTS = Kept(
     attributes=("MatchCountsTable._by_domain",),
     holds="matching pods and eligible rows by topology domain",
     key="matcher, topology key, eligibility",
-    stamps="none: written with every change of the facts, never behind",
+    stamps="never: written with every change of the facts",
     bound="those that a kernel reads",
     twin="the sum of the matching pods over the eligible rows of each domain",
 )

@@ -28,7 +28,7 @@ IMAGES = Kept(
     attributes=("ImageTable._rows", "ImageTable._states"),
     holds="which rows have an image, and its size",
     key="image name; row",
-    stamps="none: written with every change of the facts, never behind; `epoch` moves with it",
+    stamps="never: written with every change of the facts; `epoch` moves with it",
     bound="images that some node lists",
     twin="the images of each node",
 )

@@ -89,7 +89,7 @@ FILED_CLASSES = Kept(
     attributes=("LabelClasses._by_label", "LabelClasses._asked"),
     holds="the classes that have a value of a label",
     key="label key, value",
-    stamps="none: written with every change of the facts, never behind",
+    stamps="never: written with every change of the facts",
     bound="8 label keys that were asked about more than once",
     twin="a look at all classes",
 )

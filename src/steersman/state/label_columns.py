@@ -43,7 +43,7 @@ LABEL_VALUES = Kept(
     attributes=("LabelColumns._values", "LabelColumns._nodes_with"),
     holds="which value of a label each row's node has",
     key="label key",
-    stamps="none: written with every change of the facts, never behind",
+    stamps="never: written with every change of the facts",
     bound="those that somebody reads, and a few spare ones (`SharedTable`)",
     twin="the labels of each node",
 )
@@ -54,7 +54,7 @@ REQUIREMENT_COLUMNS = Kept(
     attributes=("LabelColumns._met",),
     holds="which rows meet a requirement of a node selector",
     key="requirement",
-    stamps="none: written with every change of the facts, never behind",
+    stamps="never: written with every change of the facts",
     bound="those that somebody reads, and a few spare ones (`SharedTable`)",
     twin="`Requirement.matches` of each node's labels",
 )
@@ -148,7 +148,7 @@ TAINT_SETS = Kept(
     attributes=("TaintColumn.ids", "TaintColumn.sets", "TaintColumn._known"),
     holds="which set of taints each row's node has",
     key="taints without their times",
-    stamps="none: written with every change of the facts, never behind",
+    stamps="never: written with every change of the facts",
     bound="twice as many sets as rows; then those go that no row has, and the table's generation moves",
     twin="the taints of each node",
 )

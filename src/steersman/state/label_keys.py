@@ -20,7 +20,7 @@ LABEL_KEYS_IN_USE = Kept(
     attributes=("LabelKeysInUse.users",),
     holds="how many selectors in use refer to a label of pods",
     key="label key",
-    stamps="none: written with every change of the facts, never behind; `version` moves when a key comes",
+    stamps="never: written with every change of the facts; `version` moves when a key comes",
     bound="those in use and 256 others",
     twin="the keys of all matchers and terms in use",
 )

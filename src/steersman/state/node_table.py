@@ -54,7 +54,7 @@ TOPOLOGIES = Kept(
     attributes=("NodeTable._topologies",),
     holds="the topology domain of each row",
     key="topology key",
-    stamps="none: written with every change of the facts, never behind",
+    stamps="never: written with every change of the facts",
     bound="those that somebody reads, and a few spare ones (`SharedTable`)",
     twin="the label of each node",
 )
@@ -65,7 +65,7 @@ SPARSE_FACTS = Kept(
     attributes=("NodeTable.affinity_pods", "NodeTable.used_ports", "NodeTable.claim_users"),
     holds="pods with affinity, used host ports, users of volume claims",
     key="row",
-    stamps="none: written with every change of the facts, never behind",
+    stamps="never: written with every change of the facts",
     bound="rows that have some",
     twin="a look at all pods on rows",
 )

@@ -28,7 +28,7 @@ OFFERED_COLUMNS = Kept(
     attributes=("OfferedAmounts._columns", "OfferedAmounts._nodes_with"),
     holds="how much of a resource each row's node offers",
     key="resource name",
-    stamps="none: written with every change of the facts, never behind",
+    stamps="never: written with every change of the facts",
     bound="those that somebody reads, and a few spare ones (`SharedTable`)",
     twin="`node_allocatable` of each node",
 )
@@ -76,7 +76,7 @@ REQUESTED_COLUMNS = Kept(
     attributes=("RequestedAmounts.core", "RequestedAmounts.others", "RequestedAmounts._columns"),
     holds="how much of a resource the pods of each row request",
     key="resource name",
-    stamps="none: written with every change of the facts, never behind",
+    stamps="never: written with every change of the facts",
     bound="those that somebody reads, and a few spare ones (`SharedTable`); `others` as long as a pod requests some",
     twin="the sums over the pods on each row",
 )

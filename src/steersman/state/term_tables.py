@@ -165,7 +165,7 @@ TERM_TABLES = Kept(
     attributes=("TermTables._of_kind", "TermTables._of_shape", "TermsOfKind._tables", "TermsOfKind._index"),
     holds="how many pods with an affinity term are in each domain of its topology",
     key="kind, term",
-    stamps="none: written with every change of the facts, never behind; `terms_epoch` moves with it",
+    stamps="never: written with every change of the facts; `terms_epoch` moves with it",
     bound="terms that a pod on a row has",
     twin="the terms of all pods on rows",
 )
