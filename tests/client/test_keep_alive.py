@@ -11,7 +11,8 @@ from typing import TypeVar
 import pytest
 import uvloop
 
-from steersman.client.keep_alive import BadAnswer, Channel, ChannelPool, NotSent
+from steersman.client.http_answers import BadAnswer
+from steersman.client.keep_alive import Channel, ChannelPool, NotSent
 
 T = TypeVar("T")
 Run = Callable[[Awaitable[T]], T]

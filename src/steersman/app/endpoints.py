@@ -12,7 +12,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from steersman import api
 from steersman.app.authorities import Authorities
@@ -33,11 +33,13 @@ from steersman.serving import (
     Endpoints,
     Listen,
     Listers,
-    Server,
     ServerTls,
     TlsOptions,
     self_signed,
 )
+
+if TYPE_CHECKING:
+    from steersman.serving import Server
 
 logger = logging.getLogger(__name__)
 
@@ -55,6 +57,9 @@ async def served(
     if options.port == 0:
         yield None
         return
+    # Here, in the control thread, while the scheduling loop waits for its lists.
+    from steersman.serving import Server
+
     tls, users = tls_of(options, timing.clock), CertificateUsers()
     authorities = Authorities(options.authentication, channels.authentication, users, tls)
     await authorities.prepare()

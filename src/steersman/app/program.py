@@ -128,6 +128,9 @@ class Program:
 
     async def run(self) -> int:
         """The exit code."""
+        if not self._is_lean_standby:
+            # Lists are on their way while the control thread makes a certificate and begins to serve.
+            self._may_follow.set()
         async with asyncio.TaskGroup() as group:
             background = [
                 group.create_task(self._dispatcher.run(), name="dispatcher"),
@@ -145,6 +148,11 @@ class Program:
 
     # -- phases ------------------------------------------------------------------------------------------------------
 
+    @property
+    def _is_lean_standby(self) -> bool:
+        """Whether nothing is followed before this process leads."""
+        return self._election is not None and self._configuration.delay_cache_until_active
+
     async def _follow(self) -> None:
         await self._may_follow.wait()
         await self._informers.run()
@@ -153,7 +161,7 @@ class Program:
         if self._election is None:
             await self._lead()
             return ENDED
-        if not self._configuration.delay_cache_until_active and not await self._synced():
+        if not self._is_lean_standby and not await self._synced():
             return ENDED
         leadership = Leadership(self._election, self._controlling.thread)
         return ENDED if await leadership.serve(self._control.stop, self._lead) else LEASE_LOST

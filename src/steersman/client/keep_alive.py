@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP/1.1 with as little in between as possible: requests with small bodies, answered as a whole, on kept connections.
 
-Used by `transport` for everything but streams and proxies. A binding is a request of some 300 bytes and an answer of 200; a
-general HTTP client spends more on it than the scheduler does on the decision. In goes the head of a request as bytes,
-out comes an `HttpAnswer` (`http_answers`); what it means is the transport's business.
+Used by `transport` for everything but proxies. A binding is a request of some 300 bytes and an answer of 200; a general HTTP
+client spends more on it than the scheduler does on the decision. In goes the head of a request as bytes, out comes an
+`HttpAnswer` (`http_answers`); what it means is the transport's business. A connection may be handed over to an answer that goes
+on (`streams`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from collections import deque
 from time import monotonic
 from typing import Final, cast
 
-from steersman.client.http_answers import LONGEST_BODY, AnswerParser, HttpAnswer
+from steersman.client.http_answers import LONGEST_BODY, AnswerParser, BadAnswer, HttpAnswer
+from steersman.client.streams import StreamedAnswer
 
 MOST_CONNECTIONS: Final = 32
 """More requests at once only wait for each other in the server, and every connection costs it a handshake."""
@@ -26,10 +28,6 @@ IDLE_SECONDS: Final = 60.0
 PROBE_SECONDS: Final = 30
 UNANSWERED_SECONDS: Final = 45
 """The operating system gives a connection up whose other end is silent for so long on its probes."""
-
-
-class BadAnswer(OSError):
-    """The server's answer is not HTTP/1.1."""
 
 
 class NotSent(OSError):
@@ -72,6 +70,14 @@ class Channel(asyncio.Protocol):
             self._waiting = None
             if waiting.cancelled():
                 self.abandon()
+
+    def handed_over(self) -> StreamedAnswer:
+        """The connection as one of a stream; this channel is done with it. NotSent when it broke."""
+        if self._transport is None or self._transport.is_closing():
+            raise NotSent(str(self._failure))
+        transport, self._transport = self._transport, None
+        probe_when_silent(transport.get_extra_info("socket").fileno())
+        return StreamedAnswer(transport)
 
     def close(self) -> None:
         if self._transport is not None:
@@ -138,6 +144,8 @@ class ChannelPool:
         self._idle: list[Channel] = []
         self._open = 0
         self._queue: deque[asyncio.Future[Channel | None]] = deque()
+        #: Connections that were handed over; they do not count in `_open`.
+        self._streams: set[StreamedAnswer] = set()
 
     async def exchange(
         self, request: bytes, timeout: float, connect_timeout: float, longest_body: int = LONGEST_BODY
@@ -154,9 +162,30 @@ class ChannelPool:
         finally:
             self._release(channel)
 
+    async def begin_stream(self, request: bytes, connect_timeout: float) -> StreamedAnswer:
+        """Sends a request whose answer goes on, over a connection of its own; to be given back by `end_stream`.
+
+        NotSent when there is no connection in time.
+        """
+        channel = await self._acquire(connect_timeout)
+        try:
+            stream = channel.handed_over()
+        finally:
+            self._pass_on(None)
+        self._streams.add(stream)
+        stream.send(request)
+        return stream
+
+    def end_stream(self, stream: StreamedAnswer) -> None:
+        stream.close()
+        self._streams.discard(stream)
+
     def close(self) -> None:
-        """Closes all connections; of those in use, each when its request is done."""
+        """Closes all connections; of those in use, each when its request is done. Streams are cut."""
         self._most = 0
+        for stream in self._streams:
+            stream.close()
+        self._streams.clear()
         for channel in self._idle:
             channel.abandon()
         self._idle.clear()

@@ -21,7 +21,8 @@ from aiohttp.typedefs import Handler, Middleware
 from steersman.serving.access import AccessControl, AccessForbidden, Granted, TooManyReviews, Unauthenticated, User
 from steersman.serving.client_certificates import CertificateUsers
 from steersman.serving.connections import ConnectionLimits, ConnectionTable
-from steersman.serving.endpoints import Endpoints, SchedulingLoopBusy, routes
+from steersman.serving.endpoints import Endpoints, SchedulingLoopBusy
+from steersman.serving.handlers import routes
 from steersman.serving.listener import Listen, Listener
 
 logger = logging.getLogger(__name__)
