@@ -22,6 +22,9 @@ from steersman.client.streams import StreamedAnswer
 
 MOST_CONNECTIONS: Final = 32
 """More requests at once only wait for each other in the server, and every connection costs it a handshake."""
+MOST_HANDSHAKES: Final = 4
+"""Connections that are opened at once. A handshake costs either end more than a request does: in a burst, most requests get a
+connection that became free before a new one would have been there."""
 IDLE_SECONDS: Final = 60.0
 """Servers close idle connections, at the earliest after this long; a request must not meet that moment."""
 
@@ -143,6 +146,8 @@ class ChannelPool:
         self._most = most
         self._idle: list[Channel] = []
         self._open = 0
+        #: How many of those are being opened.
+        self._opening = 0
         self._queue: deque[asyncio.Future[Channel | None]] = deque()
         #: Connections that were handed over; they do not count in `_open`.
         self._streams: set[StreamedAnswer] = set()
@@ -196,13 +201,17 @@ class ChannelPool:
         channel = self._take_idle()
         if channel is not None:
             return channel
-        if self._open >= self._most > 0:
+        if self._may_open():
+            self._open += 1
+        else:
             channel = await self._wait_for_one(timeout)
             if channel is not None:
                 return channel
-        else:
-            self._open += 1
         return await self._connect(timeout)
+
+    def _may_open(self) -> bool:
+        """Whether another connection may be opened now. A closed pool opens one for each that asks."""
+        return self._most == 0 or (self._open < self._most and self._opening < MOST_HANDSHAKES)
 
     async def _wait_for_one(self, timeout: float) -> Channel | None:
         """A channel that became free; None: the caller may open a new one."""
@@ -231,22 +240,28 @@ class ChannelPool:
     async def _connect(self, timeout: float) -> Channel:
         loop = asyncio.get_running_loop()
         name = self._server_name or (self._host if self._tls is not None else None)
+        self._opening += 1
         try:
             async with asyncio.timeout(timeout):
                 _, channel = await loop.create_connection(
                     Channel, self._host, self._port, ssl=self._tls, server_hostname=name if self._tls else None
                 )
-        except TimeoutError:
-            self._pass_on(None)
-            raise NotSent("no connection in time") from None
-        except (OSError, ValueError) as cause:
-            # A ValueError is about names that no server can have.
-            self._pass_on(None)
-            raise NotSent(str(cause)) from cause
-        except BaseException:
-            self._pass_on(None)
+        except BaseException as ended:
+            self._open -= 1
+            if isinstance(ended, TimeoutError):
+                raise NotSent("no connection in time") from None
+            if isinstance(ended, OSError | ValueError):  # a ValueError is about names that no server can have
+                raise NotSent(str(ended)) from ended
             raise
+        finally:
+            self._opening -= 1
+            self._let_another_open()
         return channel
+
+    def _let_another_open(self) -> None:
+        if self._queue and self._may_open():
+            self._open += 1
+            self._pass_on(None)
 
     def _release(self, channel: Channel) -> None:
         if not channel.is_open or self._most == 0:
