@@ -11,7 +11,7 @@ import datetime
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from steersman import api
@@ -35,6 +35,7 @@ from steersman.serving import (
     Listers,
     ServerTls,
     TlsOptions,
+    bound_sockets,
     self_signed,
 )
 
@@ -51,15 +52,21 @@ NOT_SYNCED: Final = "{} informers not started yet: {}"
 
 @asynccontextmanager
 async def served(
-    options: ServingOptions, endpoints: Endpoints, channels: ControlTransports, timing: Timing, metrics: Metrics
+    options: ServingOptions,
+    endpoints: Endpoints,
+    channels: ControlTransports,
+    timing: Timing,
+    metrics: Metrics,
+    prepared: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[Server | None]:
-    """The server; None when nothing is to be served. Certificates are kept fresh meanwhile."""
+    """The server; None when nothing is to be served. Certificates are kept fresh meanwhile.
+
+    `prepared` is called as soon as nothing can be wrong any more with flags, files and the port.
+    """
     if options.port == 0:
+        prepared()
         yield None
         return
-    # Here, in the control thread, while the scheduling loop waits for its lists.
-    from steersman.serving import Server
-
     tls, users = tls_of(options, timing.clock), CertificateUsers()
     authorities = Authorities(options.authentication, channels.authentication, users, tls)
     await authorities.prepare()
@@ -72,16 +79,23 @@ async def served(
         "certificate": lambda: tls.keep_fresh(timing.sleep),
         "client authorities": lambda: authorities.keep_fresh(timing),
     }
-    async with Server(listen, endpoints, access, users) as server, asyncio.TaskGroup() as group:
-        logger.info("serving on %s:%d", options.address, server.port)
-        keeping = [
-            group.create_task(kept_going(name, work, timing, metrics), name=name) for name, work in background.items()
-        ]
-        try:
-            yield server
-        finally:
-            for task in keeping:
-                task.cancel()
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(listening) for listening in bound_sockets(listen)]
+        prepared()
+        # aiohttp, imported while the scheduling loop waits for its lists.
+        from steersman.serving import Server
+
+        async with Server(listen, endpoints, access, users, sockets=sockets) as server, asyncio.TaskGroup() as group:
+            logger.info("serving on %s:%d", options.address, server.port)
+            keeping = [
+                group.create_task(kept_going(name, work, timing, metrics), name=name)
+                for name, work in background.items()
+            ]
+            try:
+                yield server
+            finally:
+                for task in keeping:
+                    task.cancel()
 
 
 def tls_of(options: ServingOptions, clock: Clock) -> ServerTls:

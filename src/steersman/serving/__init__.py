@@ -18,7 +18,7 @@ from steersman.serving.client_certificates import CertificateUsers, ClientAuthor
 from steersman.serving.connections import ConnectionLimits
 from steersman.serving.endpoints import Ask, Decisions, Endpoints, SchedulingLoopBusy, ask_here
 from steersman.serving.health import HANDLERS_NOT_SYNCED, PING, SHUTTING_DOWN, Check, Health
-from steersman.serving.listener import DEFAULT_PORT, Listen
+from steersman.serving.listener import DEFAULT_PORT, Listen, bound_sockets
 from steersman.serving.scheduler_endpoints import Listers, beliefs_beside, scheduler_endpoints
 from steersman.serving.server_tls import Certificate, ServerTls, TlsOptions, self_signed
 
@@ -54,6 +54,7 @@ __all__ = [
     "User",
     "ask_here",
     "beliefs_beside",
+    "bound_sockets",
     "scheduler_endpoints",
     "self_signed",
 ]
