@@ -25,8 +25,9 @@ $(TOOLS_STAMP): requirements/tools.lock scripts/tools.sh
 run: $(STAMP)
 	$(VENV)/bin/steersman simulate -f examples/quickstart/cluster.yaml -f examples/quickstart/pods.yaml --seed 1
 
+# A worker per core; one that is done takes tests over from another.
 test: $(STAMP)
-	$(PY) -m pytest
+	$(PY) -m pytest -n auto --dist worksteal
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check .

@@ -14,4 +14,4 @@ attempt "$uv" pip compile --quiet --resolution lowest-direct --python "$venv/bin
 attempt "$uv" pip install --quiet --python "$venv/bin/python" -r build/lowest.txt
 attempt "$uv" pip install --quiet --python "$venv/bin/python" --no-deps --no-build-isolation -e .
 [ $# -gt 0 ] || set -- tests/api tests/cel tests/cli tests/client tests/config tests/extenders tests/observe tests/serving tests/state
-exec "$venv/bin/python" -m pytest "$@"
+exec "$venv/bin/python" -m pytest -n auto --dist worksteal "$@"

@@ -24,7 +24,7 @@ for version in ${PYTHONS:-3.11 3.12 3.13 3.14}; do
         continue
     fi
     echo "matrix: Python $version ($("$python" --version 2>&1))"
-    if PYTHON=$python sh scripts/install.sh ".venv-$version" && ".venv-$version/bin/python" -m pytest "$@"; then
+    if PYTHON=$python sh scripts/install.sh ".venv-$version" && ".venv-$version/bin/python" -m pytest -n auto --dist worksteal "$@"; then
         passed="$passed $version"
     else
         failed="$failed $version"

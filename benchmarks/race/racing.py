@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One run: pods wait, a scheduler starts, and is watched until every pod has a node. Then everything is put back."""
+"""One run of one scheduler, watched until every pod has a node. Then everything is put back.
+
+`Track.run`: pods wait, the scheduler starts. `Track.receive`: the scheduler runs, pods come.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
-from benchmarks.race.observing import Bindings
-from benchmarks.race.workloads import JsonObject, Workload, node, priority_classes, resident
+from benchmarks.race.arrivals import Arrivals, quantile
+from benchmarks.race.observing import Bindings, Stalled
+from benchmarks.race.workloads import JsonObject, Workload, node, priority_classes, resident, service
 from steersman.testing.control_plane import ControlPlane, KubeScheduler, SchedulerProcess, Steersman, wait_until
 
 #: Limits that no scheduler reaches here: what is compared is not the client's patience.
@@ -27,12 +31,15 @@ _SETTLE_SECONDS: Final = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`cpu` is the scheduler's CPU time from its first binding to its last one; `start` from its start to the first."""
+    """Pods that waited, scheduled. Times are those of a watch, CPU times those of the scheduler."""
 
     pods: int
+    #: From the first binding to the last one.
     seconds: float
     cpu: float
+    #: From the start of the process to the first binding.
     start: float
+    start_cpu: float
     memory: int
 
     @property
@@ -42,6 +49,24 @@ class Result:
     @property
     def cpu_per_pod(self) -> float:
         return self.cpu / self.pods
+
+
+@dataclass(frozen=True, slots=True)
+class Reception:
+    """Pods that came while the scheduler ran: how long each group waited, and the scheduler's CPU time for all of it."""
+
+    pods: int
+    waits: tuple[float, ...]
+    cpu: float
+    memory: int
+
+    @property
+    def cpu_per_pod(self) -> float:
+        return self.cpu / self.pods
+
+    def wait(self, share: float) -> float:
+        """Seconds that so large a share of the groups did not exceed."""
+        return quantile(self.waits, share)
 
 
 class Track:
@@ -57,7 +82,7 @@ class Track:
     def lay(self) -> None:
         for name in (NAMESPACE, RESIDENTS):
             self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-        self._client.create_many(priority_classes())
+        self._client.create_many([*priority_classes(), service(NAMESPACE)])
         self._client.create_nodes(*(node(index) for index in range(self._nodes)), connections=_AT_ONCE)
         self._create((resident(index, self._nodes) for index in range(self._existing)), RESIDENTS)
 
@@ -68,21 +93,40 @@ class Track:
         self._create(workload.pod(index) for index in range(count))
         time.sleep(_SETTLE_SECONDS)
         waiting = Bindings(self._client, NAMESPACE, count)
+        process = SCHEDULERS[scheduler](self._plane, config=CONFIG)
+        try:
+            return self._measure(process, waiting, count)
+        finally:
+            process.kill()
+            self._clear()
+
+    def receive(self, scheduler: str, arrivals: Arrivals) -> Reception:
+        """RuntimeError (`Stalled`) when not all pods get a node."""
         try:
             with SCHEDULERS[scheduler](self._plane, config=CONFIG) as process:
-                return self._measure(process, waiting, count)
+                time.sleep(_SETTLE_SECONDS)
+                coming = Bindings(self._client, NAMESPACE, arrivals.pods)
+                cpu_before = process.cpu_seconds()
+                arrivals.send(lambda pod: self._client.create(_placed(pod, NAMESPACE)))
+                coming.wait_all()
+                cpu, seen = process.cpu_seconds() - cpu_before, coming.moments
+                waits = tuple(arrivals.waits(seen.appeared, seen.bound))
+                return Reception(arrivals.pods, waits, cpu, process.rss())
         finally:
             self._clear()
 
     def _measure(self, process: SchedulerProcess, waiting: Bindings, count: int) -> Result:
-        waiting.wait_first()
-        cpu_at_first = process.cpu_seconds()
-        counted_from = len(waiting.moments)
-        began = waiting.moments[counted_from - 1]
+        # Nobody asks whether the scheduler is ready: that would cost it part of its start.
+        started = time.monotonic()
+        process.start(wait=False)
+        first = _first_binding(process, waiting)
+        cpu_at_first, bindings = process.cpu_seconds(), waiting.moments.bindings
+        counted_from = len(bindings)
+        began = bindings[counted_from - 1]
         waiting.wait_all()
         cpu = process.cpu_seconds() - cpu_at_first
         measured = count - counted_from
-        return Result(measured, waiting.moments[-1] - began, cpu, cpu_at_first, process.rss())
+        return Result(measured, bindings[-1] - began, cpu, first - started, cpu_at_first, process.rss())
 
     def _create(self, pods: Iterable[JsonObject], namespace: str = NAMESPACE) -> None:
         iterator = iter(pods)
@@ -94,6 +138,14 @@ class Track:
             self._client.delete_all(kind, NAMESPACE)
         wait_until(lambda: not self._client.list("Pod", NAMESPACE), 120.0, what="the end of all pods")
         time.sleep(_SETTLE_SECONDS)
+
+
+def _first_binding(process: SchedulerProcess, waiting: Bindings) -> float:
+    try:
+        return waiting.wait_first()
+    except Stalled:
+        process.wait_ready(_SETTLE_SECONDS)  # tells what its log says if it never came that far
+        raise
 
 
 def _placed(pod: JsonObject, namespace: str) -> JsonObject:

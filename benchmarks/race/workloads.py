@@ -15,6 +15,8 @@ ZONES: Final = 3
 POOL: Final = "pool"
 CROWDED: Final = "crowded"
 LOW, HIGH = "race-low", "race-high"
+SERVED: Final = {"app": "served"}
+"""Labels of pods behind the Service, which are spread by default."""
 _IMAGE: Final = "pause:3.10"
 _CROWDED_EVERY: Final = 5
 """One node in so many is in the pool that the preemption workload fills."""
@@ -56,9 +58,21 @@ def priority_classes() -> list[JsonObject]:
     ]
 
 
-def _pod(
+def service(namespace: str) -> JsonObject:
+    """Without an address: what matters is whom it selects."""
+    spec = {"clusterIP": "None", "selector": SERVED, "ports": [{"port": 80}]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "served", "namespace": namespace},
+        "spec": spec,
+    }
+
+
+def pod_manifest(
     name: str, labels: dict[str, str] | None = None, cpu: str = "100m", memory: str = "500Mi", **spec: object
 ) -> JsonObject:
+    """A pod of one container, without a namespace; `spec` has further fields."""
     container = {"name": "main", "image": _IMAGE, "resources": {"requests": {"cpu": cpu, "memory": memory}}}
     return {
         "apiVersion": "v1",
@@ -71,7 +85,7 @@ def _pod(
 def resident(index: int, nodes: int) -> JsonObject:
     """A pod that is on a node when the race begins."""
     labels = {"app": f"resident-{index % 100}"}
-    return _pod(f"resident-{index}", labels, "50m", "100Mi", nodeName=node_name(index % nodes))
+    return pod_manifest(f"resident-{index}", labels, "50m", "100Mi", nodeName=node_name(index % nodes))
 
 
 def _selector(labels: dict[str, str]) -> JsonObject:
@@ -79,7 +93,7 @@ def _selector(labels: dict[str, str]) -> JsonObject:
 
 
 def _basic(index: int) -> JsonObject:
-    return _pod(f"basic-{index}")
+    return pod_manifest(f"basic-{index}")
 
 
 def _spread(index: int) -> JsonObject:
@@ -90,14 +104,14 @@ def _spread(index: int) -> JsonObject:
         "whenUnsatisfiable": "DoNotSchedule",
         "labelSelector": _selector(labels),
     }
-    return _pod(f"spread-{index}", labels, topologySpreadConstraints=[constraint])
+    return pod_manifest(f"spread-{index}", labels, topologySpreadConstraints=[constraint])
 
 
 def _apart(index: int) -> JsonObject:
     labels = {"color": "green"}
     term = {"labelSelector": _selector(labels), "topologyKey": HOSTNAME}
     rules = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
-    return _pod(f"apart-{index}", labels, affinity=rules)
+    return pod_manifest(f"apart-{index}", labels, affinity=rules)
 
 
 def _near(index: int) -> JsonObject:
@@ -106,13 +120,13 @@ def _near(index: int) -> JsonObject:
     rules = {
         "podAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{"weight": 1, "podAffinityTerm": term}]}
     }
-    return _pod(f"near-{index}", labels, affinity=rules)
+    return pod_manifest(f"near-{index}", labels, affinity=rules)
 
 
 def _picky(index: int) -> JsonObject:
     term = {"matchExpressions": [{"key": ZONE, "operator": "In", "values": ["zone-0", "zone-1"]}]}
     rules = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
-    return _pod(f"picky-{index}", affinity=rules)
+    return pod_manifest(f"picky-{index}", affinity=rules)
 
 
 def _mixed(index: int) -> JsonObject:
@@ -133,23 +147,23 @@ def _mixed(index: int) -> JsonObject:
         term = {"labelSelector": _selector(labels), "topologyKey": HOSTNAME}
         preferred = [{"weight": 100, "podAffinityTerm": term}]
         spec["affinity"] = {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}
-    return _pod(f"mixed-{index}", labels, f"{50 + 10 * number}m", f"{100 + 25 * number}Mi", **spec)
+    return pod_manifest(f"mixed-{index}", labels, f"{50 + 10 * number}m", f"{100 + 25 * number}Mi", **spec)
 
 
 def _daemon(index: int) -> JsonObject:
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node_name(index)]}]}
     rules = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
-    return _pod(f"daemon-{index}", {"app": "daemon"}, affinity=rules)
+    return pod_manifest(f"daemon-{index}", {"app": "daemon"}, affinity=rules)
 
 
 def _preemptor(index: int) -> JsonObject:
-    return _pod(f"urgent-{index}", cpu="3", priorityClassName=HIGH, nodeSelector={POOL: CROWDED})
+    return pod_manifest(f"urgent-{index}", cpu="3", priorityClassName=HIGH, nodeSelector={POOL: CROWDED})
 
 
 def _fillers(nodes: int) -> Iterator[JsonObject]:
     for index in range(0, nodes, _CROWDED_EVERY):
         for part in range(4):
-            yield _pod(f"filler-{index}-{part}", cpu="900m", priorityClassName=LOW, nodeName=node_name(index))
+            yield pod_manifest(f"filler-{index}-{part}", cpu="900m", priorityClassName=LOW, nodeName=node_name(index))
 
 
 WORKLOADS: Final = {

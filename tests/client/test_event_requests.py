@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncGenerator
+
 from tests.client.api_server import ApiServer
 from tests.client.dispatching import dispatching, events
 from tests.client.following import IMPATIENT, running
@@ -12,17 +15,28 @@ from steersman import api
 from steersman.assembly import Failure
 from steersman.client.connection import Connection
 from steersman.client.events import (
+    BEHIND_BINDINGS_SECONDS,
     FINISHED_SECONDS,
     MOST_SINGLE,
     QUEUE_LENGTH,
     REFRESH_SECONDS,
+    SETTLE_SECONDS,
     Event,
     EventRecorder,
     EventSeriesBook,
     truncated,
 )
 from steersman.client.pacing import Timing
-from steersman.client.transport import HttpTransport, http_transport
+from steersman.client.transport import (
+    JSON,
+    NO_QUERY,
+    REQUEST_SECONDS,
+    HttpTransport,
+    Query,
+    Response,
+    http_transport,
+)
+from steersman.clock import ManualClock
 from steersman.framework.pod_info import PodShapes
 from steersman.testing import make_pod
 
@@ -135,6 +149,60 @@ def test_an_event_whose_answer_is_lost_is_there_once() -> None:
             dispatcher.report_scheduled(PodShapes().info(pod), "n1")
             await dispatcher.drain()
         assert len(events(server)) == 1
+
+    run(scenario())
+
+
+class Story:
+    """A transport and a way to sleep that tell the order of what was asked of them."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    async def sleep(self, seconds: float) -> None:
+        if seconds >= SETTLE_SECONDS:
+            await asyncio.Event().wait()
+        self.told.append("a pause")
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: Query = NO_QUERY,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        timeout: float = REQUEST_SECONDS,
+    ) -> Response:
+        self.told.append(method)
+        return Response(201, b"{}")
+
+    def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
+        raise NotImplementedError
+
+
+def test_an_event_waits_a_moment_so_that_bindings_go_first() -> None:
+    async def scenario() -> None:
+        story = Story()
+        recorder = EventRecorder(story, Timing(sleep=story.sleep), "host")
+        async with running(recorder.run()):
+            pod = make_pod("web").obj()
+            recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
+            await recorder.drain()
+        assert story.told == ["a pause", "POST"]
+
+    run(scenario())
+
+
+def test_an_event_that_has_waited_is_written_at_once() -> None:
+    async def scenario() -> None:
+        story, clock = Story(), ManualClock()
+        recorder = EventRecorder(story, Timing(clock, sleep=story.sleep), "host")
+        pod = make_pod("web").obj()
+        recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
+        clock.advance(BEHIND_BINDINGS_SECONDS)
+        async with running(recorder.run()):
+            await recorder.drain()
+        assert story.told == ["POST"]
 
     run(scenario())
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeVar
@@ -11,7 +12,8 @@ from typing import TypeVar
 import pytest
 import uvloop
 
-from steersman.client.keep_alive import BadAnswer, Channel, ChannelPool, NotSent
+from steersman.client.http_answers import BadAnswer
+from steersman.client.keep_alive import MOST_HANDSHAKES, Channel, ChannelPool, NotSent
 
 T = TypeVar("T")
 Run = Callable[[Awaitable[T]], T]
@@ -103,6 +105,72 @@ def test_there_are_no_more_connections_than_allowed(run: Runs) -> None:
             assert server.requests == 20
 
     run(work())
+
+
+class Unfriendly:
+    """A server that hears the beginning of a TLS handshake, and hangs up as soon as it may."""
+
+    def __init__(self) -> None:
+        self.knocking = 0
+        self.may_hang_up = asyncio.Event()
+
+    async def handle(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.knocking += 1
+        await reader.read(1)
+        await self.may_hang_up.wait()
+        writer.close()
+
+
+def test_few_handshakes_are_under_way_at_once(run: Runs) -> None:
+    async def scenario() -> None:
+        server = Unfriendly()
+        listening = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+        async with listening:
+            port = listening.sockets[0].getsockname()[1]
+            pool = ChannelPool("127.0.0.1", port, ssl.create_default_context(), most=20)
+            requests = [asyncio.ensure_future(pool.exchange(REQUEST, SECONDS, SECONDS)) for _ in range(15)]
+            while server.knocking < MOST_HANDSHAKES:
+                await asyncio.sleep(0)
+            for _ in range(100):
+                await asyncio.sleep(0)
+            assert server.knocking == MOST_HANDSHAKES
+            server.may_hang_up.set()
+            outcomes = await asyncio.gather(*requests, return_exceptions=True)
+        assert [type(outcome) for outcome in outcomes] == [NotSent] * 15, "everybody had a turn"
+
+    run(scenario())
+
+
+def test_a_stream_goes_over_a_connection_that_is_there_and_leaves_room_for_another(run: Runs) -> None:
+    async def scenario() -> None:
+        server = Server()
+        async with serving(server) as pool:
+            await pool.exchange(REQUEST, SECONDS, SECONDS)
+            stream = await pool.begin_stream(REQUEST, SECONDS)
+            assert await stream.read(SECONDS) == b"ok"
+            assert server.connections == 1
+            pool.end_stream(stream)
+            server.awake.clear()
+            waiting = [asyncio.ensure_future(pool.exchange(REQUEST, SECONDS, SECONDS)) for _ in range(3)]
+            while server.requests < 5:
+                await asyncio.sleep(0)
+            server.awake.set()
+            await asyncio.gather(*waiting)
+            assert server.connections == 4
+
+    run(scenario())
+
+
+def test_a_pool_that_is_closed_cuts_its_streams(run: Runs) -> None:
+    async def scenario() -> None:
+        server = Server(lambda number: None)
+        async with serving(server) as pool:
+            stream = await pool.begin_stream(REQUEST, SECONDS)
+            pool.close()
+            with pytest.raises(ConnectionResetError):
+                await stream.read(SECONDS)
+
+    run(scenario())
 
 
 def test_a_connection_that_the_server_closed_is_replaced(run: Runs) -> None:

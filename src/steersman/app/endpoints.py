@@ -11,8 +11,8 @@ import datetime
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
-from typing import Final, TypeVar
+from contextlib import ExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from steersman import api
 from steersman.app.authorities import Authorities
@@ -33,11 +33,14 @@ from steersman.serving import (
     Endpoints,
     Listen,
     Listers,
-    Server,
     ServerTls,
     TlsOptions,
+    bound_sockets,
     self_signed,
 )
+
+if TYPE_CHECKING:
+    from steersman.serving import Server
 
 logger = logging.getLogger(__name__)
 
@@ -49,10 +52,19 @@ NOT_SYNCED: Final = "{} informers not started yet: {}"
 
 @asynccontextmanager
 async def served(
-    options: ServingOptions, endpoints: Endpoints, channels: ControlTransports, timing: Timing, metrics: Metrics
+    options: ServingOptions,
+    endpoints: Endpoints,
+    channels: ControlTransports,
+    timing: Timing,
+    metrics: Metrics,
+    prepared: Callable[[], object] = lambda: None,
 ) -> AsyncIterator[Server | None]:
-    """The server; None when nothing is to be served. Certificates are kept fresh meanwhile."""
+    """The server; None when nothing is to be served. Certificates are kept fresh meanwhile.
+
+    `prepared` is called as soon as nothing can be wrong any more with flags, files and the port.
+    """
     if options.port == 0:
+        prepared()
         yield None
         return
     tls, users = tls_of(options, timing.clock), CertificateUsers()
@@ -67,16 +79,23 @@ async def served(
         "certificate": lambda: tls.keep_fresh(timing.sleep),
         "client authorities": lambda: authorities.keep_fresh(timing),
     }
-    async with Server(listen, endpoints, access, users) as server, asyncio.TaskGroup() as group:
-        logger.info("serving on %s:%d", options.address, server.port)
-        keeping = [
-            group.create_task(kept_going(name, work, timing, metrics), name=name) for name, work in background.items()
-        ]
-        try:
-            yield server
-        finally:
-            for task in keeping:
-                task.cancel()
+    with ExitStack() as opened:
+        sockets = [opened.enter_context(listening) for listening in bound_sockets(listen)]
+        prepared()
+        # aiohttp, imported while the scheduling loop waits for its lists.
+        from steersman.serving import Server
+
+        async with Server(listen, endpoints, access, users, sockets=sockets) as server, asyncio.TaskGroup() as group:
+            logger.info("serving on %s:%d", options.address, server.port)
+            keeping = [
+                group.create_task(kept_going(name, work, timing, metrics), name=name)
+                for name, work in background.items()
+            ]
+            try:
+                yield server
+            finally:
+                for task in keeping:
+                    task.cancel()
 
 
 def tls_of(options: ServingOptions, clock: Clock) -> ServerTls:

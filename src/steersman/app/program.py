@@ -18,6 +18,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from steersman.app import endpoints
@@ -137,8 +138,11 @@ class Program:
                 group.create_task(self._kept_going("dump", self._dump_on_demand), name="dump"),
                 group.create_task(self._heartbeat.run(), name="heartbeat"),
             ]
-            shown = self._endpoints(SchedulingLoopPort(asyncio.get_running_loop()))
-            async with self._controlling.thread.entered(lambda: self._in_control_thread(shown)):
+            loop = asyncio.get_running_loop()
+            shown = self._endpoints(SchedulingLoopPort(loop))
+            # Lists are on their way while the control thread gets ready to serve.
+            follow = partial(loop.call_soon_threadsafe, self._follow_unless_lean)
+            async with self._controlling.thread.entered(lambda: self._in_control_thread(shown, follow)):
                 code = await self._serve_a_term()
             for task in background:
                 task.cancel()
@@ -146,6 +150,15 @@ class Program:
         return code
 
     # -- phases ------------------------------------------------------------------------------------------------------
+
+    @property
+    def _is_lean_standby(self) -> bool:
+        """Whether nothing is followed before this process leads."""
+        return self._election is not None and self._configuration.delay_cache_until_active
+
+    def _follow_unless_lean(self) -> None:
+        if not self._is_lean_standby:
+            self._may_follow.set()
 
     async def _follow(self) -> None:
         await self._may_follow.wait()
@@ -155,7 +168,7 @@ class Program:
         if self._election is None:
             await self._lead()
             return ENDED
-        if not self._configuration.delay_cache_until_active and not await self._synced():
+        if not self._is_lean_standby and not await self._synced():
             return ENDED
         leadership = Leadership(self._election, self._controlling.thread)
         return ENDED if await leadership.serve(self._control.stop, self._lead) else LEASE_LOST
@@ -197,10 +210,10 @@ class Program:
     # -- in the control thread ---------------------------------------------------------------------------------------
 
     @asynccontextmanager
-    async def _in_control_thread(self, shown: Endpoints) -> AsyncGenerator[None, None]:
+    async def _in_control_thread(self, shown: Endpoints, prepared: Callable[[], object]) -> AsyncGenerator[None, None]:
         """Endpoints and watchdog, until the end of the block."""
         served = endpoints.served(
-            self._controlling.serving, shown, self._controlling.channels, self._timing, self._metrics
+            self._controlling.serving, shown, self._controlling.channels, self._timing, self._metrics, prepared
         )
         async with served, asyncio.TaskGroup() as group:
             watching = group.create_task(self._kept_going("watchdog", self._watchdog.run), name="watchdog")

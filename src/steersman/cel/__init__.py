@@ -3,19 +3,18 @@
 
 The way of an expression: `lexer` and `parser` (with `macros`) make a tree (`ast`), `checker` gives it types from the
 `environment`, `validators` look for mistakes that types do not show, and `planner` turns it into closures. An expression
-that passes all of this is a `CompiledDeviceSelector`; the allocator of dynamic resources asks it about devices. `values`,
+that passes all of this is a `selector`; the allocator of dynamic resources asks it about devices. `values`,
 `arithmetic`, `comparison`, `conversions` and `library` are what the closures compute with, `cost` and `meter` are what stops
 them.
 """
 
-from steersman.cel.device import AttributeValue, CompiledDeviceSelector, DeviceInput, Version, compile_device_selector
+from steersman.cel.device import AttributeValue, DeviceInput, Version, compile_device_selector
 from steersman.cel.errors import CelError
 from steersman.cel.meter import EvaluationTimeout
 
 __all__ = [
     "AttributeValue",
     "CelError",
-    "CompiledDeviceSelector",
     "DeviceInput",
     "EvaluationTimeout",
     "Version",

@@ -40,6 +40,9 @@ NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 QUEUE_LENGTH: Final = 1000
 WORKERS: Final = 4
+BEHIND_BINDINGS_SECONDS: Final = 0.05
+"""So long an event waits before it is written: the bindings of a burst go first. Writing an event costs us and the server as
+much as a binding does, and nobody waits for it."""
 SETTLE_SECONDS: Final = 60.0
 LONGEST_NOTE: Final = 1024
 LONGEST_NAME: Final = 253
@@ -189,7 +192,8 @@ class EventRecorder:
         self._timing = timing
         self._instance = instance
         self._policy = policy or PATIENT
-        self._queue: asyncio.Queue[Event] = asyncio.Queue(QUEUE_LENGTH)
+        #: Each with the monotonic time at which it is to be written.
+        self._queue: asyncio.Queue[tuple[float, Event]] = asyncio.Queue(QUEUE_LENGTH)
         self._series = EventSeriesBook()
         self._last_number = 0
         #: Events that nobody will ever read.
@@ -250,7 +254,7 @@ class EventRecorder:
             self.dropped += 1
             return
         try:
-            self._queue.put_nowait(event)
+            self._queue.put_nowait((self._timing.clock.monotonic() + BEHIND_BINDINGS_SECONDS, event))
         except asyncio.QueueFull:
             self.dropped += 1
             logger.debug(DROPPED, event.regarding.name, "too many wait")
@@ -272,8 +276,10 @@ class EventRecorder:
 
     async def _work(self) -> None:
         while True:
-            event = await self._queue.get()
+            due, event = await self._queue.get()
             try:
+                if (early := due - self._timing.clock.monotonic()) > 0.0:
+                    await self._timing.sleep(early)
                 await self._write(event)
             except SteersmanError as failure:
                 self.dropped += 1

@@ -11,9 +11,7 @@ import ssl
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
-
-import aiohttp
+from typing import TYPE_CHECKING, Final
 
 from steersman import api, config
 from steersman.api import Container
@@ -27,6 +25,9 @@ from steersman.config.extenders import in_call_order, timeout
 from steersman.framework.extender import ExtenderError, ExtenderFilterOutcome, NodeVictims, PodsOn
 from steersman.framework.pod_info import PodInfo
 from steersman.redaction import hide_passwords
+
+if TYPE_CHECKING:
+    import aiohttp  # else with the first question: a third of a start's imports, and most clusters have no extender
 
 BAD_CODE = "failed {verb} with extender at URL {url}, code {code}"
 UNKNOWN_NODE = 'extender "{url}" claims a filtered node "{node}" which is not found in the input node list'
@@ -124,6 +125,8 @@ class HttpExtender:
         return NodeVictims(tuple(victims), wire.number_of(its.get("numpdbviolations")))
 
     async def _send(self, verb: str, body: bytes, fence: WriteFence | None = None) -> bytes:
+        import aiohttp
+
         shown = f"{self.name.rstrip('/')}/{verb}"
         limits = aiohttp.ClientTimeout(total=self._seconds_for(shown, fence))
         try:
@@ -150,6 +153,8 @@ class HttpExtender:
             raise ExtenderError(str(refusal)) from refusal
 
     def _connected(self) -> aiohttp.ClientSession:
+        import aiohttp
+
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(ssl=self._tls if self._tls is not None else True),

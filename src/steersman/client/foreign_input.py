@@ -12,15 +12,17 @@ are those of the sessions. Objects in lists and watches are decoded by `list_wat
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-import aiohttp
 import msgspec
 
 from steersman.api import codec
 from steersman.api.meta import Int32
 from steersman.client.errors import ApiError, UnreadableAnswer
 from steersman.errors import InputError
+
+if TYPE_CHECKING:
+    import aiohttp
 
 T = TypeVar("T")
 

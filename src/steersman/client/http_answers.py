@@ -29,6 +29,10 @@ _LENGTH: Final = re.compile(r"[0-9]{1,19}")
 _SINGLE_HEADERS: Final = ("content-length", "transfer-encoding")
 
 
+class BadAnswer(OSError):
+    """The server's answer is not HTTP/1.1."""
+
+
 @dataclass(frozen=True, slots=True)
 class HttpAnswer:
     """Header names are in lower case."""
@@ -68,6 +72,26 @@ class AnswerParser:
             if self._status < _FIRST_FINAL_STATUS:
                 self._pass_over_interim_answer()
         return self._take(data)
+
+    @property
+    def status(self) -> int:
+        """The status of the answer that is under way; 0 until its head has come."""
+        return self._status
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers of the answer that is under way."""
+        return self._headers
+
+    def drain(self) -> bytes:
+        """What has come of the body; it will not be part of the answer. For answers that go on: no more than a chunk of
+        them is ever kept here, and `longest_body` bounds that."""
+        if self._chunks is not None:
+            content = bytes(self._chunks.content)
+            self._chunks.content.clear()
+            return content
+        parts, self._parts, self._received = self._parts, [], 0
+        return b"".join(parts)
 
     def end(self) -> HttpAnswer | None:
         """The connection has ended: so has an answer without a length."""

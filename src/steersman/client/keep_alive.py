@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTTP/1.1 with as little in between as possible: requests with small bodies, answered as a whole, on kept connections.
 
-Used by `transport` for everything but streams and proxies. A binding is a request of some 300 bytes and an answer of 200; a
-general HTTP client spends more on it than the scheduler does on the decision. In goes the head of a request as bytes,
-out comes an `HttpAnswer` (`http_answers`); what it means is the transport's business.
+Used by `transport` for everything but proxies. A binding is a request of some 300 bytes and an answer of 200; a general HTTP
+client spends more on it than the scheduler does on the decision. In goes the head of a request as bytes, out comes an
+`HttpAnswer` (`http_answers`); what it means is the transport's business. A connection may be handed over to an answer that goes
+on (`streams`).
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ from collections import deque
 from time import monotonic
 from typing import Final, cast
 
-from steersman.client.http_answers import LONGEST_BODY, AnswerParser, HttpAnswer
+from steersman.client.http_answers import LONGEST_BODY, AnswerParser, BadAnswer, HttpAnswer
+from steersman.client.streams import StreamedAnswer
 
 MOST_CONNECTIONS: Final = 32
 """More requests at once only wait for each other in the server, and every connection costs it a handshake."""
+MOST_HANDSHAKES: Final = 4
+"""Connections that are opened at once. A handshake costs either end more than a request does: in a burst, most requests get a
+connection that became free before a new one would have been there."""
 IDLE_SECONDS: Final = 60.0
 """Servers close idle connections, at the earliest after this long; a request must not meet that moment."""
 
 PROBE_SECONDS: Final = 30
 UNANSWERED_SECONDS: Final = 45
 """The operating system gives a connection up whose other end is silent for so long on its probes."""
-
-
-class BadAnswer(OSError):
-    """The server's answer is not HTTP/1.1."""
 
 
 class NotSent(OSError):
@@ -72,6 +73,14 @@ class Channel(asyncio.Protocol):
             self._waiting = None
             if waiting.cancelled():
                 self.abandon()
+
+    def handed_over(self) -> StreamedAnswer:
+        """The connection as one of a stream; this channel is done with it. NotSent when it broke."""
+        if self._transport is None or self._transport.is_closing():
+            raise NotSent(str(self._failure))
+        transport, self._transport = self._transport, None
+        probe_when_silent(transport.get_extra_info("socket").fileno())
+        return StreamedAnswer(transport)
 
     def close(self) -> None:
         if self._transport is not None:
@@ -137,7 +146,11 @@ class ChannelPool:
         self._most = most
         self._idle: list[Channel] = []
         self._open = 0
+        #: How many of those are being opened.
+        self._opening = 0
         self._queue: deque[asyncio.Future[Channel | None]] = deque()
+        #: Connections that were handed over; they do not count in `_open`.
+        self._streams: set[StreamedAnswer] = set()
 
     async def exchange(
         self, request: bytes, timeout: float, connect_timeout: float, longest_body: int = LONGEST_BODY
@@ -154,9 +167,30 @@ class ChannelPool:
         finally:
             self._release(channel)
 
+    async def begin_stream(self, request: bytes, connect_timeout: float) -> StreamedAnswer:
+        """Sends a request whose answer goes on, over a connection of its own; to be given back by `end_stream`.
+
+        NotSent when there is no connection in time.
+        """
+        channel = await self._acquire(connect_timeout)
+        try:
+            stream = channel.handed_over()
+        finally:
+            self._pass_on(None)
+        self._streams.add(stream)
+        stream.send(request)
+        return stream
+
+    def end_stream(self, stream: StreamedAnswer) -> None:
+        stream.close()
+        self._streams.discard(stream)
+
     def close(self) -> None:
-        """Closes all connections; of those in use, each when its request is done."""
+        """Closes all connections; of those in use, each when its request is done. Streams are cut."""
         self._most = 0
+        for stream in self._streams:
+            stream.close()
+        self._streams.clear()
         for channel in self._idle:
             channel.abandon()
         self._idle.clear()
@@ -167,13 +201,17 @@ class ChannelPool:
         channel = self._take_idle()
         if channel is not None:
             return channel
-        if self._open >= self._most > 0:
+        if self._may_open():
+            self._open += 1
+        else:
             channel = await self._wait_for_one(timeout)
             if channel is not None:
                 return channel
-        else:
-            self._open += 1
         return await self._connect(timeout)
+
+    def _may_open(self) -> bool:
+        """Whether another connection may be opened now. A closed pool opens one for each that asks."""
+        return self._most == 0 or (self._open < self._most and self._opening < MOST_HANDSHAKES)
 
     async def _wait_for_one(self, timeout: float) -> Channel | None:
         """A channel that became free; None: the caller may open a new one."""
@@ -202,22 +240,28 @@ class ChannelPool:
     async def _connect(self, timeout: float) -> Channel:
         loop = asyncio.get_running_loop()
         name = self._server_name or (self._host if self._tls is not None else None)
+        self._opening += 1
         try:
             async with asyncio.timeout(timeout):
                 _, channel = await loop.create_connection(
                     Channel, self._host, self._port, ssl=self._tls, server_hostname=name if self._tls else None
                 )
-        except TimeoutError:
-            self._pass_on(None)
-            raise NotSent("no connection in time") from None
-        except (OSError, ValueError) as cause:
-            # A ValueError is about names that no server can have.
-            self._pass_on(None)
-            raise NotSent(str(cause)) from cause
-        except BaseException:
-            self._pass_on(None)
+        except BaseException as ended:
+            self._open -= 1
+            if isinstance(ended, TimeoutError):
+                raise NotSent("no connection in time") from None
+            if isinstance(ended, OSError | ValueError):  # a ValueError is about names that no server can have
+                raise NotSent(str(ended)) from ended
             raise
+        finally:
+            self._opening -= 1
+            self._let_another_open()
         return channel
+
+    def _let_another_open(self) -> None:
+        if self._queue and self._may_open():
+            self._open += 1
+            self._pass_on(None)
 
     def _release(self, channel: Channel) -> None:
         if not channel.is_open or self._most == 0:

@@ -2,8 +2,9 @@
 """Requests and streams over HTTP: the one seam between everything that speaks to an API server and the network.
 
 In come method, path and body, out come answers, or `ApiError` and `ConnectionFailed`. `pacing` and `fence` wrap a transport,
-`list_watch`, `dispatcher` and `lease` use one; none of them knows aiohttp. Whatever the server sends is bounded: the head and
-the body of an answer (`http_answers`, `foreign_input`), a line of a stream (`foreign_input`).
+`list_watch`, `dispatcher` and `lease` use one; none of them knows what it goes over: `keep_alive` and `streams`, or `proxied`
+where a proxy is in between. Whatever the server sends is bounded: the head and the body of an answer (`http_answers`,
+`foreign_input`), a line of a stream (`foreign_input`).
 """
 
 from __future__ import annotations
@@ -12,25 +13,28 @@ import asyncio
 import math
 import ssl
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from time import monotonic
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlencode
 
-import aiohttp
 from yarl import URL
 
 from steersman.client import paths
 from steersman.client.auth.credentials import HOLDS_CONTROL, ClientCertificate, Credential, Headers, is_header_value
 from steersman.client.connection import Connection, tls_context
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
-from steersman.client.foreign_input import UNCOMPRESSED, LineAssembler, error_from_status, read_body, read_start
+from steersman.client.foreign_input import LineAssembler, LineTooLong, error_from_status
 from steersman.client.http_answers import LONGEST_BODY, LONGEST_LIST
-from steersman.client.keep_alive import ChannelPool, NotSent, probe_when_silent
+from steersman.client.keep_alive import ChannelPool, NotSent
+from steersman.client.streams import StreamedAnswer
 from steersman.errors import InputError, SteersmanError
 from steersman.redaction import hide_passwords
+
+if TYPE_CHECKING:
+    from steersman.client.proxied import ProxiedSession
 
 Query = Mapping[str, str]
 NO_QUERY: Final[Query] = MappingProxyType({})
@@ -43,13 +47,12 @@ CONNECT_SECONDS: Final = 30.0
 REQUEST_SECONDS: Final = 60.0
 IDLE_SECONDS: Final = 150.0
 """A stream that is silent for so long has been lost: bookmarks come every minute."""
-BUFFER_BYTES: Final = 1 << 20
 TOO_LATE: Final = "its time was over before it could be sent"
 CUT_MID_LINE: Final = "the connection was cut in the middle of a line"
 LONGEST_REFUSAL: Final = 1 << 20
 """Bytes of a refusal; more is not read."""
-_FIRST_FAILURE: Final = 300
-"""API servers do not redirect; whatever does is not one."""
+FIRST_FAILURE: Final = 300
+"""The least status of a refusal. API servers do not redirect; whatever does is not one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,9 @@ class Transport(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class _Call:
+class Call:
+    """A request on its way through this package."""
+
     method: str
     path: str
     query: Query
@@ -112,8 +117,8 @@ class _Call:
 
 
 class HttpTransport:
-    """Requests over `keep_alive`, streams and whatever needs a proxy over aiohttp. Connects when it is first used; `close`
-    ends that."""
+    """Requests and streams over connections of our own, or through a proxy. Connects when it is first used; `close` ends
+    that."""
 
     def __init__(self, connection: Connection, *, user_agent: str = "steersman", idle: float = IDLE_SECONDS) -> None:
         self._connection = connection
@@ -121,7 +126,7 @@ class HttpTransport:
         self._user_agent = user_agent
         self._common_headers = f"Host: {_host(self._base)}\r\nUser-Agent: {user_agent}\r\nAccept: {JSON}"
         self._idle = idle
-        self._session: aiohttp.ClientSession | None = None
+        self._proxied: ProxiedSession | None = None
         self._pool: ChannelPool | None = None
         #: The certificate that the connections show.
         self._shown: ClientCertificate | None = None
@@ -140,7 +145,7 @@ class HttpTransport:
         content_type: str = JSON,
         timeout: float = REQUEST_SECONDS,
     ) -> Response:
-        call = _Call(method, path, query, monotonic() + timeout, body, content_type)
+        call = Call(method, path, query, monotonic() + timeout, body, content_type)
         shown = await self._credential()
         try:
             return await self._granted(call, shown)
@@ -150,24 +155,30 @@ class HttpTransport:
         return await self._granted(call, await self._credential())
 
     async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
-        shown = await self._credential()
+        shown, call = await self._credential(), Call("GET", path, query, None)
         assembler = LineAssembler()
-        async with self._answer(_Call("GET", path, query, None), shown) as response:
-            await self._require_accepted(response, shown)
-            _probe_when_silent(response)
-            async for chunk in response.content.iter_any():
-                for line in assembler.feed(chunk):
-                    yield line
-            if assembler.has_partial_line:
-                raise ConnectionFailed(f"GET {path}: {CUT_MID_LINE}", may_have_arrived=True)
+        try:
+            async with aclosing(await self._pieces(call, shown)) as pieces:
+                async for piece in pieces:
+                    for line in assembler.feed(piece):
+                        yield line
+        except LineTooLong as cause:
+            raise ConnectionFailed(f"{call}: {cause}", may_have_arrived=True) from cause
+        except ApiError as refusal:
+            # Not tried again here; the reader of the stream does that, by then with new credentials.
+            if refusal.is_unauthorised:
+                await self._has_another(shown)
+            raise
+        if assembler.has_partial_line:
+            raise ConnectionFailed(f"{call}: {CUT_MID_LINE}", may_have_arrived=True)
 
     async def close(self) -> None:
-        session, self._session = self._session, None
+        proxied, self._proxied = self._proxied, None
         pool, self._pool = self._pool, None
         if pool is not None:
             pool.close()
-        if session is not None:
-            await session.close()
+        if proxied is not None:
+            await proxied.close()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -190,33 +201,48 @@ class HttpTransport:
         except SteersmanError as cause:
             raise ConnectionFailed(str(cause), may_have_arrived=False) from cause
 
-    async def _granted(self, call: _Call, shown: Credential) -> Response:
-        if not self._connection.proxy:
-            return await self._exchanged(call, shown)
-        async with self._answer(call, shown) as response:
-            await _require_success(response)
-            body = await read_body(response, call.longest_body)
-            return Response(response.status, body, response.headers.get("Date", ""))
-
-    async def _exchanged(self, call: _Call, shown: Credential) -> Response:
-        await self._keep_to(shown)
-        if self._pool is None:
-            self._pool = self._make_pool(shown)
+    async def _granted(self, call: Call, shown: Credential) -> Response:
+        if self._connection.proxy:
+            return await (await self._through_proxy(shown)).request(call, _headers(shown))
+        pool = await self._connected(shown)
         request, left = self._head(call, shown) + (call.body or b""), call.seconds_left()
         try:
-            answer = await self._pool.exchange(request, left, CONNECT_SECONDS, call.longest_body)
-        except NotSent as cause:
-            message = f"{call}: Cannot connect to {self._base.host}:{self._base.port}: {cause}"
-            raise ConnectionFailed(message, may_have_arrived=False) from cause
-        except TimeoutError as cause:
-            raise ConnectionFailed(f"{call}: no answer in time", may_have_arrived=True) from cause
+            answer = await pool.exchange(request, left, CONNECT_SECONDS, call.longest_body)
         except OSError as cause:
-            raise ConnectionFailed(f"{call}: {cause}", may_have_arrived=True) from cause
-        if answer.status >= _FIRST_FAILURE:
+            raise self._failure(call, cause) from cause
+        if answer.status >= FIRST_FAILURE:
             raise error_from_status(answer.body, code=answer.status, retry_after=answer.headers.get("retry-after"))
         return Response(answer.status, answer.body, answer.headers.get("date", ""))
 
-    def _head(self, call: _Call, shown: Credential) -> bytes:
+    async def _pieces(self, call: Call, shown: Credential) -> AsyncGenerator[bytes, None]:
+        """The body of an answer that goes on, as it comes. ApiError when the server refuses."""
+        if self._connection.proxy:
+            return (await self._through_proxy(shown)).pieces(call, _headers(shown))
+        return self._streamed(call, await self._connected(shown), self._head(call, shown))
+
+    async def _streamed(self, call: Call, pool: ChannelPool, request: bytes) -> AsyncGenerator[bytes, None]:
+        try:
+            stream = await pool.begin_stream(request, CONNECT_SECONDS)
+            try:
+                while piece := await stream.read(self._idle):
+                    if stream.status >= FIRST_FAILURE:
+                        raise await _refusal(stream, piece)
+                    yield piece
+                if stream.status >= FIRST_FAILURE:
+                    raise await _refusal(stream, b"")
+            finally:
+                pool.end_stream(stream)
+        except OSError as cause:
+            raise self._failure(call, cause) from cause
+
+    def _failure(self, call: Call, cause: OSError) -> ConnectionFailed:
+        if isinstance(cause, NotSent):
+            message = f"{call}: Cannot connect to {self._base.host}:{self._base.port}: {cause}"
+            return ConnectionFailed(message, may_have_arrived=False)
+        reason = "no answer in time" if isinstance(cause, TimeoutError) else str(cause)
+        return ConnectionFailed(f"{call}: {reason}", may_have_arrived=True)
+
+    def _head(self, call: Call, shown: Credential) -> bytes:
         target = self._base.raw_path.rstrip("/") + call.path
         if call.query:
             target = f"{target}?{urlencode(call.query)}"
@@ -230,70 +256,27 @@ class HttpTransport:
         # Whatever is not ASCII goes as UTF-8, as Go's client sends it.
         return "\r\n".join(lines).encode()
 
-    def _make_pool(self, credential: Credential) -> ChannelPool:
-        self._shown = credential.certificate
-        secure = self._base.scheme == "https"
-        tls = self._context(credential) if secure else None
-        host, port = self._base.host or "", self._base.port or 0
-        return ChannelPool(host, port, tls, self._connection.tls.server_name)
+    async def _connected(self, shown: Credential) -> ChannelPool:
+        await self._keep_to(shown)
+        if self._pool is None:
+            self._shown = shown.certificate
+            tls = self._context(shown) if self._base.scheme == "https" else None
+            host, port = self._base.host or "", self._base.port or 0
+            self._pool = ChannelPool(host, port, tls, self._connection.tls.server_name)
+        return self._pool
 
-    async def _require_accepted(self, response: aiohttp.ClientResponse, shown: Credential) -> None:
-        """A stream is not tried again here; its reader does that, by then with new credentials."""
-        try:
-            await _require_success(response)
-        except ApiError as refusal:
-            if refusal.is_unauthorised:
-                await self._has_another(shown)
-            raise
+    async def _through_proxy(self, shown: Credential) -> ProxiedSession:
+        from steersman.client.proxied import ProxiedSession  # aiohttp, which few need
 
-    @asynccontextmanager
-    async def _answer(self, call: _Call, shown: Credential) -> AsyncGenerator[aiohttp.ClientResponse, None]:
-        session = await self._connected(shown)
-        headers = [*_headers(shown)]
-        if call.body is not None:
-            headers.append(("Content-Type", call.content_type))
-        try:
-            async with session.request(
-                call.method,
-                self._url(call.path, call.query),
-                data=call.body,
-                headers=headers,
-                timeout=self._limits(call),
-                proxy=self._connection.proxy or None,
-                server_hostname=self._connection.tls.server_name or None,
-                allow_redirects=False,
-            ) as response:
-                yield response
-        except TimeoutError as cause:
-            raise ConnectionFailed(f"{call}: no answer in time", may_have_arrived=True) from cause
-        except (aiohttp.ClientError, OSError, ValueError) as cause:
-            arrived = not isinstance(cause, aiohttp.ClientConnectorError)
-            raise ConnectionFailed(f"{call}: {hide_passwords(str(cause))}", may_have_arrived=arrived) from cause
-
-    def _limits(self, call: _Call) -> aiohttp.ClientTimeout:
-        if call.end is None:
-            return aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=self._idle)
-        return aiohttp.ClientTimeout(total=call.seconds_left(), sock_connect=CONNECT_SECONDS)
-
-    def _url(self, path: str, query: Query) -> URL:
-        return self._base.joinpath(path.lstrip("/"), encoded=True).with_query(dict(query))
-
-    async def _connected(self, credential: Credential) -> aiohttp.ClientSession:
-        await self._keep_to(credential)
-        if self._session is None:
-            self._shown = credential.certificate
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ssl=self._tls(credential)),
-                headers={"User-Agent": self._user_agent, "Accept": JSON, **UNCOMPRESSED},
-                auto_decompress=False,
-                read_bufsize=BUFFER_BYTES,
-                cookie_jar=aiohttp.DummyCookieJar(),
-            )
-        return self._session
+        await self._keep_to(shown)
+        if self._proxied is None:
+            self._shown = shown.certificate
+            self._proxied = ProxiedSession(self._connection, self._tls(shown), self._user_agent, self._idle)
+        return self._proxied
 
     async def _keep_to(self, credential: Credential) -> None:
         """A new certificate needs new connections; those that show the old one are closed."""
-        is_connected = self._session is not None or self._pool is not None
+        is_connected = self._proxied is not None or self._pool is not None
         if is_connected and credential.certificate != self._shown:
             await self.close()
 
@@ -321,12 +304,13 @@ async def http_transport(
         await transport.close()
 
 
-async def _require_success(response: aiohttp.ClientResponse) -> None:
-    if response.status >= _FIRST_FAILURE:
-        retry_after = response.headers.get("Retry-After")
-        async with asyncio.timeout(REQUEST_SECONDS):
-            body = await read_start(response, LONGEST_REFUSAL)
-        raise error_from_status(body, code=response.status, retry_after=retry_after)
+async def _refusal(stream: StreamedAnswer, body: bytes) -> ApiError:
+    """The refusal of a stream, of whose body something has come."""
+    async with asyncio.timeout(REQUEST_SECONDS):
+        while len(body) < LONGEST_REFUSAL and (piece := await stream.read(REQUEST_SECONDS)):
+            body += piece
+    retry_after = stream.headers.get("retry-after")
+    return error_from_status(body[:LONGEST_REFUSAL], code=stream.status, retry_after=retry_after)
 
 
 def _host(url: URL) -> str:
@@ -342,10 +326,3 @@ def _headers(shown: Credential) -> Headers:
         if not is_header_value(value):
             raise ConnectionFailed(f"{name}: {HOLDS_CONTROL}", may_have_arrived=False)
     return shown.headers
-
-
-def _probe_when_silent(response: aiohttp.ClientResponse) -> None:
-    connection = response.connection
-    channel = connection.transport.get_extra_info("socket") if connection and connection.transport else None
-    if channel is not None:
-        probe_when_silent(channel.fileno())

@@ -17,9 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, auto
 from socket import SHUT_RDWR, socket
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
-from aiohttp.web_protocol import RequestHandler
+if TYPE_CHECKING:
+    from aiohttp.web_protocol import RequestHandler
 
 _HEAD_END: Final = b"\r\n\r\n"
 _TOO_LONG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -218,7 +219,7 @@ class ConnectionTable:
         return True
 
     def gate_of(self, handler: object) -> Gate | None:
-        return self._gates.get(cast(RequestHandler, handler))
+        return self._gates.get(cast("RequestHandler", handler))
 
     def cut_all(self) -> None:
         for gate in list(self._gates.values()):

@@ -45,11 +45,11 @@ class Listen:
 class Listener:
     """Accepts until `run` is cancelled."""
 
-    def __init__(self, listen: Listen, table: ConnectionTable) -> None:
-        """OSError when the address cannot be had."""
+    def __init__(self, listen: Listen, table: ConnectionTable, sockets: Sequence[socket.socket] = ()) -> None:
+        """`sockets` are bound already; without any, OSError when the address cannot be had."""
         self._listen = listen
         self._table = table
-        self._sockets = bound_sockets(listen)
+        self._sockets = sockets or bound_sockets(listen)
         self._complaint = ""
 
     @property

@@ -12,6 +12,8 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import socket
+from collections.abc import Sequence
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -21,7 +23,8 @@ from aiohttp.typedefs import Handler, Middleware
 from steersman.serving.access import AccessControl, AccessForbidden, Granted, TooManyReviews, Unauthenticated, User
 from steersman.serving.client_certificates import CertificateUsers
 from steersman.serving.connections import ConnectionLimits, ConnectionTable
-from steersman.serving.endpoints import Endpoints, SchedulingLoopBusy, routes
+from steersman.serving.endpoints import Endpoints, SchedulingLoopBusy
+from steersman.serving.handlers import routes
 from steersman.serving.listener import Listen, Listener
 
 logger = logging.getLogger(__name__)
@@ -47,9 +50,11 @@ class Server:
         access: AccessControl,
         users: CertificateUsers | None = None,
         limits: ConnectionLimits | None = None,
+        sockets: Sequence[socket.socket] = (),
     ) -> None:
-        """`users` are told by client certificates."""
+        """`users` are told by client certificates; `sockets` are bound to the address already, if there are any."""
         self._listen = listen
+        self._sockets = sockets
         self._limits = limits or ConnectionLimits()
         guard = Guard(access, users or CertificateUsers())
         app = web.Application(middlewares=[guard.middleware()])
@@ -72,7 +77,7 @@ class Server:
         assert server is not None, "a runner that was set up has a server"
         self.connections = self._guard.table = ConnectionTable(self._limits, server)
         try:
-            self._listener = Listener(self._listen, self.connections)
+            self._listener = Listener(self._listen, self.connections, self._sockets)
         except BaseException:
             await self._runner.cleanup()
             raise

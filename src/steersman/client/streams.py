@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An answer that goes on: its body is read in pieces as they come, over a connection that nobody else uses any more.
+
+`keep_alive` hands over a connection, usually the one that a list came over; `transport` makes lines of the pieces.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from steersman.client.http_answers import AnswerParser, BadAnswer
+
+LONGEST_CHUNK: Final = 64 << 20
+"""Bytes that a chunk may announce. An API server sends one or a few events in each."""
+BUFFER_BYTES: Final = 1 << 20
+"""Bytes that wait to be read; with more than that the server has to wait."""
+
+
+class StreamedAnswer(asyncio.Protocol):
+    """The answer to one request, on a connection that ends with it."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._parser = AnswerParser()
+        self._parser.longest_body = LONGEST_CHUNK
+        self._pieces: list[bytes] = []
+        self._size = 0
+        self._is_paused = False
+        #: Nothing more will come; `_failure` says why, if that is not the end of the answer.
+        self._has_ended = False
+        self._failure: OSError | None = None
+        self._waiting: asyncio.Future[None] | None = None
+        #: 0 until the head has come.
+        self.status = 0
+        #: Names in lower case.
+        self.headers: dict[str, str] = {}
+        transport.set_protocol(self)
+
+    def send(self, request: bytes) -> None:
+        self._transport.write(request)
+
+    async def read(self, timeout: float) -> bytes:
+        """What has come of the body since the last call, and at least something; b"" at its end.
+
+        TimeoutError after so many seconds without anything, OSError when the connection breaks before the end.
+        """
+        if not self._pieces and not self._has_ended:
+            await self._wait(timeout)
+        if self._pieces:
+            return self._taken()
+        if self._failure is not None:
+            raise self._failure
+        return b""
+
+    def close(self) -> None:
+        """Closes without a farewell: there is no other way to tell a server that nobody listens any more."""
+        self._transport.abort()
+
+    # -- called by the event loop ------------------------------------------------------------------------------------
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            answer = self._parser.feed(data)
+        except ValueError as wrong:
+            self._end(BadAnswer(str(wrong)))
+            return
+        if answer is not None:
+            self.status, self.headers = answer.status, answer.headers
+            self._put(answer.body)
+            self._end(None)
+            return
+        self.status, self.headers = self._parser.status, self._parser.headers
+        self._put(self._parser.drain())
+
+    def eof_received(self) -> None:
+        answer = self._parser.end()
+        if answer is not None:
+            self._put(answer.body)
+            self._end(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        lost = exc if isinstance(exc, OSError) else ConnectionResetError("the connection was closed")
+        self._end(lost)
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    async def _wait(self, timeout: float) -> None:
+        loop = asyncio.get_running_loop()
+        waiting = self._waiting = loop.create_future()
+        timer = loop.call_later(timeout, self._time_out)
+        try:
+            await waiting
+        finally:
+            timer.cancel()
+            self._waiting = None
+
+    def _taken(self) -> bytes:
+        pieces, self._pieces, self._size = self._pieces, [], 0
+        if self._is_paused and not self._transport.is_closing():
+            self._is_paused = False
+            self._transport.resume_reading()
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _put(self, piece: bytes) -> None:
+        if not piece:
+            return
+        self._pieces.append(piece)
+        self._size += len(piece)
+        if self._size > BUFFER_BYTES and not self._is_paused:
+            self._is_paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def _end(self, failure: OSError | None) -> None:
+        if not self._has_ended:
+            self._has_ended, self._failure = True, failure
+            self.close()
+        self._wake()
+
+    def _time_out(self) -> None:
+        self._end(TimeoutError("no answer in time"))
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
