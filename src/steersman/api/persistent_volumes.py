@@ -146,6 +146,6 @@ def node_selector_of(volume: PersistentVolume) -> AnyTerm | None:
     return None if affinity is None or affinity.required is None else _compiled(affinity.required)
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=4096)
 def _compiled(selector: NodeSelector) -> AnyTerm:
     return node_selectors.lazy(selector)

@@ -154,7 +154,7 @@ def from_labels(labels: Mapping[str, str]) -> Selector:
     return _selector(Requirement(key, Operator.IN, (value,)) for key, value in labels.items())
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=2048)
 def requirement(key: str, operator: Operator, values: tuple[str, ...], path: str = "") -> Requirement:
     """A validated requirement; `path` is where it stands, for the message of the `InputError`."""
     errors = requirement_errors(key, operator, values, path)

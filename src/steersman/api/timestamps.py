@@ -9,7 +9,7 @@ from functools import lru_cache
 from steersman.errors import InputError
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=2048)
 def parse(text: str) -> float:
     """Seconds since the epoch."""
     try:

@@ -31,7 +31,7 @@ def check_quantities(obj: Object) -> None:
                 raise _complaint(f"{path}.{name}", amount)
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=4096)
 def _is_acceptable(amount: Quantity) -> bool:
     try:
         return quantity.sign(quantity.parse(amount)) >= 0

@@ -113,7 +113,14 @@ class Scheduler:
         self.queue = self._pod_access.queue = self._build_queue()
         self._nominated = NominatedPods(self.queue, self.cache.shapes, self.cache.nodes)
         self.ingest = Ingest(
-            self.cache, self.objects, self.queue, self.profiles, self.pods, self.waiting_pods.reject, self._infos.get
+            self.cache,
+            self.objects,
+            self.queue,
+            self.profiles,
+            self.pods,
+            self.waiting_pods.reject,
+            self._infos.get,
+            self._infos.discard,
         )
         percentage = options.configuration.percentage_of_nodes_to_score
         self.cycle = SchedulingCycle(self.cache, self.profiles, self._nominated.all, rng, percentage, options.scalar)
@@ -435,6 +442,10 @@ class PendingInfos:
         """Of a pod that may be broken: nothing but its metadata, its scheduler and its priority."""
         spec = api.PodSpec(scheduler_name=pod.spec.scheduler_name, priority=pod.spec.priority)
         return self._shapes.info(api.Pod(metadata=pod.metadata, spec=spec))
+
+    def discard(self, uid: str) -> None:
+        """The pod has gone, or got a node."""
+        self._by_uid.pop(uid, None)
 
     def _drop_gone(self) -> None:
         pods = self._pods

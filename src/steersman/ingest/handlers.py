@@ -53,8 +53,10 @@ class Ingest:
         pods: dict[str, api.Pod],
         reject_waiting: RejectWaiting,
         parse: Callable[[api.Pod], object] | None = None,
+        pending_no_more: Callable[[str], object] | None = None,
     ) -> None:
-        """`parse` raises InputError for a pending pod that cannot be read, before the queue hears of it."""
+        """`parse` raises InputError for a pending pod that cannot be read, before the queue hears of it. `pending_no_more` gets
+        the uid of a pod that has gone, or got a node."""
         self._cache = cache
         self._objects = objects
         self._queue = queue
@@ -62,6 +64,7 @@ class Ingest:
         self.pods = pods
         self._reject_waiting = reject_waiting
         self._parse = parse or cache.shapes.info
+        self._pending_no_more = pending_no_more
         #: By uid, the name of a pod that has or had it; `pods` says which.
         self._names: dict[str, str] = {}
         self._recovery = Recovery(cache, objects, queue, pods)
@@ -183,7 +186,7 @@ class Ingest:
             self._cache.add_pod(new)
             self._queue.move_all(ASSIGNED_POD_ADD, None, new)
             if self._is_ours(old):
-                self._queue.delete(old)
+                self._leave_queue(old)
         elif self._is_ours(old):
             self._pending_pod_updated(old, new)
 
@@ -223,11 +226,16 @@ class Ingest:
             self._cache.remove_pod(known)
             self._queue.move_all(ASSIGNED_POD_DELETE, known, None)
         elif self._is_ours(known):
-            self._queue.delete(known)
+            self._leave_queue(known)
             if self._cache.is_assumed(known.metadata.uid):
                 self._assumed_pod_deleted(known)
             elif known.status.nominated_node_name:
                 self._release_nomination(known)
+
+    def _leave_queue(self, pod: api.Pod) -> None:
+        self._queue.delete(pod)
+        if self._pending_no_more is not None:
+            self._pending_no_more(pod.metadata.uid)
 
     def _assumed_pod_deleted(self, pod: api.Pod) -> None:
         """A pod is deleted between the decision and its binding: its room is free for others at once."""
