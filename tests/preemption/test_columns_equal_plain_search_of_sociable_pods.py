@@ -7,10 +7,21 @@ from unittest import mock
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.preemption.test_columns_equal_plain_search import Cast, nodes, pods, preemptors, tell_a_story
+from tests.preemption.clusters import PreemptionCluster
+from tests.preemption.test_columns_equal_plain_search import (
+    Cast,
+    check,
+    nodes,
+    pods,
+    preemptors,
+    searches,
+    tell_a_story,
+)
 
 from steersman.preemption import reprieve
-from steersman.testing import NodeBuilder, PodBuilder
+from steersman.preemption.column_dry_run import ColumnDryRun
+from steersman.preemption.dry_run import FullSearch
+from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 SELECTORS: tuple[dict[str, str], ...] = ({"app": "web"}, {"app": "db"}, {"tier": "front"}, {})
@@ -81,3 +92,31 @@ def test_every_search_finds_the_same(data: st.DataObject) -> None:
 def test_every_search_finds_the_same_when_rows_are_sorted_out_by_sums(data: st.DataObject) -> None:
     with mock.patch.object(reprieve, "MANY_ROWS", 2):
         tell_a_story(data, SOCIABLE)
+
+
+def full_nodes(*labels: str) -> PreemptionCluster:
+    """Nodes that a pod of lower priority fills, one each, with these values of the label `app`."""
+    made = [make_node(f"n{i}").label(HOST, f"n{i}").capacity(cpu="4", pods=10) for i in range(len(labels))]
+    there = [make_pod(f"low-{i}").label("app", app).node(f"n{i}").req(cpu="4") for i, app in enumerate(labels)]
+    return PreemptionCluster(made, there)
+
+
+def candidates(cluster: PreemptionCluster, pod: PodBuilder) -> list[str]:
+    found = searches(cluster, ColumnDryRun(), pod, FullSearch())
+    check(found, full=True)
+    (_, by_columns, _) = found
+    assert by_columns is not None
+    return sorted(candidate.node for candidate in by_columns.candidates)
+
+
+def test_an_unwanted_pod_that_is_nominated_to_a_node_counts_there() -> None:
+    cluster = full_nodes("batch", "batch")
+    cluster.nominate(make_pod("rival").label("app", "web").priority(100).req(cpu="1"), "n0")
+    hermit = make_pod("hermit").priority(100).req(cpu="2").anti_affinity(HOST, {"app": "web"})
+    assert candidates(cluster, hermit) == ["n1"]
+
+
+def test_a_pod_may_start_its_group_where_the_last_of_it_would_go() -> None:
+    cluster = full_nodes("web", "batch")
+    sociable = make_pod("sociable").label("app", "web").priority(100).req(cpu="2").pod_affinity(HOST, {"app": "web"})
+    assert candidates(cluster, sociable) == ["n0"]
