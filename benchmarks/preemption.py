@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Coroutine
 from typing import Any
+from unittest import mock
 
 from benchmarks.hot_path import AcceptingWriter
 from steersman import Simulation, api, config
@@ -22,6 +23,7 @@ from steersman.clock import ManualClock
 from steersman.cycle.decision import Scheduled, Unschedulable
 from steersman.host.memory import keep_freed_memory
 from steersman.preemption import DefaultPreemption, FullSearch
+from steersman.preemption.column_dry_run import ColumnDryRun
 from steersman.rng import SeededRng
 from steersman.testing import PodBuilder, make_node, make_pod
 
@@ -33,6 +35,17 @@ PRIORITIES = (0, 10, 100, 1000, 1500)
 NOMINATED = (0, 100, 1000)
 EVALUATIONS = 20
 ZONE = "topology.kubernetes.io/zone"
+HOST = "kubernetes.io/hostname"
+PREEMPTOR = make_pod("important").label("app", "web").priority(2000).req(cpu="2500m", memory="4Gi")
+#: Preemptors that look at pods anywhere: at those that stay, or at those that could go.
+SOCIABLE = {
+    "zone spreading": PREEMPTOR.spread(ZONE, max_skew=PREEMPTORS, selector={"app": "web"}),
+    "host anti-affinity": PREEMPTOR.anti_affinity(HOST, {"app": "web"}),
+    "zone affinity to those who could go": PREEMPTOR.pod_affinity(ZONE, {"app": "batch"}),
+    "zone spreading of those who could go": PREEMPTOR.spread(ZONE, max_skew=10**6, selector={"app": "batch"}),
+}
+#: Preemptions node after node, of which each takes long.
+FEW_PREEMPTORS = 5
 
 
 class EvictingWriter(AcceptingWriter):
@@ -64,7 +77,8 @@ def make_cluster(node_count: int, seed: int = 3) -> list[api.Object]:
     objects: list[api.Object] = []
     for index in range(node_count):
         name = f"node-{index:05d}"
-        objects.append(make_node(name).capacity(cpu="8", memory="32Gi", pods=110).obj())
+        node = make_node(name).label(ZONE, f"zone-{index % 3}").label(HOST, name)
+        objects.append(node.capacity(cpu="8", memory="32Gi", pods=110).obj())
         for number in range(PODS_PER_NODE):
             pod = make_pod(f"{name}-{number}").label("app", "batch").node(name)
             pod = pod.req(cpu=f"{rng.choice([900, 950, 1000])}m", memory=f"{rng.choice([2, 3])}Gi")
@@ -73,7 +87,9 @@ def make_cluster(node_count: int, seed: int = 3) -> list[api.Object]:
     return objects
 
 
-def measure(node_count: int, *, everywhere: bool) -> list[float]:
+def measure(
+    node_count: int, *, everywhere: bool, preemptor: PodBuilder = PREEMPTOR, preemptors: int = PREEMPTORS
+) -> list[float]:
     """Seconds of each preemption's cycle."""
     writer, tasks = EvictingWriter(), list[Coroutine[Any, Any, None]]()
     clock = ManualClock(2_000_000_000.0)
@@ -87,8 +103,8 @@ def measure(node_count: int, *, everywhere: bool) -> list[float]:
     gc.freeze()
     keep_freed_memory()
     times = []
-    for index in range(PREEMPTORS):
-        pod = make_pod(f"important-{index}").priority(2000).req(cpu="2500m", memory="4Gi")
+    for index in range(preemptors):
+        pod = preemptor.name(f"important-{index}").uid(f"important-{index}")
         scheduler.ingest.changed(pod.obj())
         start = time.perf_counter()
         decision = scheduler.schedule_one()
@@ -158,6 +174,20 @@ def storm(node_count: int = 1000, preemptors: int = 1000) -> float:
     return seconds
 
 
+def of_sociable_pods(node_count: int = 5000) -> None:
+    """The same for pods with affinity terms or spread constraints; and node after node, as it is done where columns cannot."""
+    print(f"preemption by pods that look at others, {node_count:,} nodes, whole cycle, ms")
+    for name, pod in SOCIABLE.items():
+        by_columns = [seconds * 1e3 for seconds in measure(node_count, everywhere=False, preemptor=pod)]
+        with mock.patch.object(ColumnDryRun, "search", return_value=None):
+            plainly = measure(node_count, everywhere=False, preemptor=pod, preemptors=FEW_PREEMPTORS)
+        print(
+            f"{name:40} median {statistics.median(by_columns[1:]):6.2f}, first {by_columns[0]:6.1f}; "
+            f"node after node {statistics.median(plainly[1:]) * 1e3:6.1f}",
+            flush=True,
+        )
+
+
 def _look_everywhere(scheduler: Scheduler) -> None:
     for profile in scheduler.profiles.values():
         plugin = profile.plugins["DefaultPreemption"]
@@ -176,6 +206,7 @@ def main() -> None:
                 f"median {median:6.2f} ({median / reference:3.1f}×), first {first:7.1f}",
                 flush=True,
             )
+    of_sociable_pods()
     beside_nominated()
     storm()
 

@@ -7,8 +7,10 @@ import pytest
 
 from steersman.clock import ManualClock
 from steersman.conformance.setting import Setting
+from steersman.engine.columnar import ColumnarEvaluation
 from steersman.engine.local_filters import LocalFilters
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.pod_limits import PodLimits
 from steersman.rng import SeededRng
 from steersman.testing import PodBuilder, make_node, make_pod
 
@@ -27,8 +29,9 @@ def a_setting(*pods: PodBuilder) -> Setting:
 
 def local(setting: Setting, pod: PodBuilder) -> tuple[PodInfo, LocalFilters | None]:
     info = setting.cache.shapes.info(pod.obj())
-    setting.cycle.evaluate(setting.profiles[PROFILE], info)
-    return info, setting.cycle.what_if(PROFILE).local_filters(info)
+    evaluation = setting.cycle.evaluate(setting.profiles[PROFILE], info)
+    assert isinstance(evaluation, ColumnarEvaluation)
+    return info, evaluation.local_filters()
 
 
 def test_room_and_ports_are_rules_that_others_may_foresee() -> None:
@@ -94,4 +97,21 @@ def test_only_the_latest_evaluation_is_known() -> None:
     setting = a_setting()
     first, _ = local(setting, make_pod("first"))
     local(setting, make_pod("second"))
-    assert setting.cycle.what_if(PROFILE).local_filters(first) is None
+    assert setting.cycle.what_if(PROFILE).row_filters(first) is None
+
+
+def test_a_pod_that_looks_at_others_says_what_they_mean_to_it() -> None:
+    setting = a_setting(make_pod("other").label("app", "web").node("n1"))
+    pod, _ = local(setting, make_pod().anti_affinity(HOSTNAME, {"app": "web"}))
+    filters = setting.cycle.what_if(PROFILE).row_filters(pod)
+    assert filters is not None
+    (said,) = [step for step in filters.steps if isinstance(step, PodLimits)]
+    (limit,) = said.limits
+    table = setting.cache.nodes
+    assert {table.names[row]: int(limit.spare[row]) for row in table.live_rows()} == {"n1": -1, "n2": 0}
+
+
+def test_a_skew_that_nothing_satisfies_is_left_to_the_plugin() -> None:
+    setting = a_setting()
+    pod, _ = local(setting, make_pod().label("app", "web").spread(HOSTNAME, max_skew=0, selector={"app": "web"}))
+    assert setting.cycle.what_if(PROFILE).row_filters(pod) is None

@@ -12,6 +12,7 @@ from tests.engine.test_local_filters import PROFILE
 
 from steersman.clock import ManualClock
 from steersman.conformance.setting import Setting
+from steersman.engine.columnar import ColumnarEvaluation
 from steersman.engine.local_filters import LocalFilters
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
@@ -58,8 +59,10 @@ def settings_with_nominations(draw: st.DrawFn) -> tuple[Setting, Nominations]:
 def test_of_many_nodes_the_same_is_said_as_of_each(made: tuple[Setting, Nominations], waiting: PodBuilder) -> None:
     setting, nominated = made
     pod = setting.cache.shapes.info(waiting.obj())
-    passing = set(setting.cycle.evaluate(setting.profiles[PROFILE], pod).feasible())
-    local = setting.cycle.what_if(PROFILE).local_filters(pod)
+    evaluation = setting.cycle.evaluate(setting.profiles[PROFILE], pod)
+    assert isinstance(evaluation, ColumnarEvaluation)
+    passing = set(evaluation.feasible())
+    local = evaluation.local_filters()
     assert local is not None
     added = {node: nominated_ahead_of(pod, others) for node, others in nominated.by_node.items()}
     expected = one_by_one(local, {node: others for node, others in added.items() if others})

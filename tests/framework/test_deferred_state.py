@@ -44,3 +44,11 @@ def test_what_was_written_before_stays() -> None:
     state = DeferredState(fill=Filling())
     state.write("cpu", 5)
     assert state.read("cpu", int) == 5
+
+
+def test_what_is_there_already_is_read_without_making_the_rest() -> None:
+    filling = Filling()
+    state = DeferredState(fill=filling)
+    state.write("memory", 8)
+    assert state.read("memory", int) == 8
+    assert filling.calls == 0

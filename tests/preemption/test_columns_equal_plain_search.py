@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from unittest import mock
 
 from hypothesis import given, settings
@@ -77,25 +77,37 @@ def budgets(draw: st.DrawFn, name: str) -> api.PodDisruptionBudget:
     return make_disruption_budget(name).selector(selector).allows(draw(st.integers(0, 2))).obj()
 
 
+@dataclass(frozen=True)
+class Cast:
+    """Who appears in a story."""
+
+    nodes: Callable[[str], st.SearchStrategy[NodeBuilder]]
+    pods: Callable[[str], st.SearchStrategy[PodBuilder]]
+    preemptors: Callable[[], st.SearchStrategy[PodBuilder]]
+
+
+#: Pods whose filters are all local.
+SOLITARY = Cast(nodes, pods, preemptors)
+
 Change = Callable[[PreemptionCluster], None]
 
 
 @st.composite
-def arrivals(draw: st.DrawFn, index: int) -> Change:
-    pod = draw(pods(f"pod-{index}")).node(draw(a_node)).obj()
+def arrivals(draw: st.DrawFn, index: int, cast: Cast) -> Change:
+    pod = draw(cast.pods(f"pod-{index}")).node(draw(a_node)).obj()
     return lambda cluster: cluster.setting.add_existing_pod(pod)
 
 
 @st.composite
-def changes(draw: st.DrawFn, index: int) -> Change:
+def changes(draw: st.DrawFn, index: int, cast: Cast) -> Change:
     kind = draw(st.sampled_from(["pod", "pod", "pod", "leave", "start", "start", "node", "nominate", "budget"]))
     if kind == "pod":
-        return draw(arrivals(index))
+        return draw(arrivals(index, cast))
     if kind == "node":
-        node = draw(nodes(draw(a_node))).obj()
+        node = draw(cast.nodes(draw(a_node))).obj()
         return lambda cluster: cluster.setting.add_object(node)
     if kind == "nominate":
-        rival, target = draw(pods(f"rival-{index}")), draw(a_node)
+        rival, target = draw(cast.pods(f"rival-{index}")), draw(a_node)
         return lambda cluster: cluster.nominate(rival, target)
     if kind == "budget":
         budget = draw(budgets(f"budget-{draw(st.integers(0, 2))}"))
@@ -164,32 +176,32 @@ class RepeatedSearch:
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_every_search_finds_the_same(data: st.DataObject) -> None:
-    tell_a_story(data)
+    tell_a_story(data, SOLITARY)
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
 def test_every_search_finds_the_same_when_rows_are_sorted_out_by_sums(data: st.DataObject) -> None:
     with mock.patch.object(reprieve, "MANY_ROWS", 2):
-        tell_a_story(data)
+        tell_a_story(data, SOLITARY)
 
 
-def tell_a_story(data: st.DataObject) -> None:
+def tell_a_story(data: st.DataObject, cast: Cast) -> None:
     """Things happen, and now and then somebody preempts."""
-    cluster = PreemptionCluster([data.draw(nodes(name)) for name in NODES])
+    cluster = PreemptionCluster([data.draw(cast.nodes(name)) for name in NODES])
     for index in range(data.draw(st.integers(10, 30))):
-        data.draw(arrivals(index))(cluster)
+        data.draw(arrivals(index, cast))(cluster)
     if data.draw(st.booleans()):
         cluster.setting.add_object(data.draw(budgets("budget-0")))
     columns = ColumnDryRun()
     for step in range(data.draw(st.integers(1, 4))):
         for index in range(data.draw(st.integers(0, 4))):
-            data.draw(changes(100 * (step + 1) + index))(cluster)
+            data.draw(changes(100 * (step + 1) + index, cast))(cluster)
         sampled = SampledSearch(
             DefaultPreemptionArgs(data.draw(st.sampled_from([0, 50])), data.draw(st.integers(1, 3))),
             SeededRng(data.draw(st.integers(0, 9))),
         )
-        preemptor = data.draw(preemptors())
+        preemptor = data.draw(cast.preemptors())
         for search in (FullSearch(), RepeatedSearch(sampled)):
             check(searches(cluster, columns, preemptor, search), full=isinstance(search, FullSearch))
 

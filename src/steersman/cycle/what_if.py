@@ -6,11 +6,11 @@ Preemption asks them for every node on which making room might help.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from steersman.engine import scalar
 from steersman.engine.columnar import ColumnarEngine
-from steersman.engine.local_filters import LocalFilters
+from steersman.engine.local_filters import RowFilters
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
@@ -27,11 +27,17 @@ class ProfileWhatIf:
         self._engine = engine
         self.nominations = nominations
 
-    def local_filters(self, pod: PodInfo) -> LocalFilters | None:
-        """For the pod whose evaluation has just failed: what decides, if all of it is on the nodes themselves. None also
-        when that evaluation was the plain engine's."""
+    def row_filters(self, pod: PodInfo) -> RowFilters | None:
+        """For the pod whose evaluation has just failed: what decides, if it says how it follows from the pods of a node. None
+        also when that evaluation was the plain engine's."""
         latest = self._engine.latest
-        return latest.local_filters() if latest is not None and latest.pod is pod else None
+        if latest is None or latest.pod is not pod:
+            return None
+        return latest.row_filters(lambda: self._nominated_ahead_of(pod))
+
+    def _nominated_ahead_of(self, pod: PodInfo) -> Iterable[PodInfo]:
+        """The pods that are nominated to any node and count there."""
+        return (other for _, pods in self.nominations().ahead_of(pod).items() for other in pods)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         return scalar.filter_with_nominated(self._profile, state, pod, node, self.nominations().on(node.name))

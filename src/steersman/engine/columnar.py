@@ -8,7 +8,7 @@ must be asked per cycle. Diagnosis and reports read the same kernels again, in c
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from steersman.engine.evaluation import (
     merge,
     not_restricted_to,
 )
-from steersman.engine.local_filters import LocalFilters, leading_filters, local_filters
+from steersman.engine.local_filters import LocalFilters, RowFilters, leading_filters, local_filters, row_filters
 from steersman.engine.nominated_pods import NominatedPodsFilter
 from steersman.engine.plan import FilterStep, Plan
 from steersman.engine.report import RowIndex, RowStatuses, diagnose_rows, rows_by_status, score_table
@@ -39,10 +39,11 @@ from steersman.framework.handle import Objects
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import BoolColumn
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import SKIP, Status
+from steersman.framework.status import SKIP, Status, is_skip
 from steersman.kept import Kept
 from steersman.rng import Rng
-from steersman.runtime.profile import Profile
+from steersman.runtime.concerned import concerns
+from steersman.runtime.profile import PreFilterCall, Profile
 from steersman.state.node_table import NodeTable
 from steersman.state.nominations import Nominations, nominated_ahead_of
 from steersman.state.row_info import LiveNodes
@@ -278,13 +279,24 @@ class ColumnarEvaluation(Evaluation):
     def local_filters(self) -> LocalFilters | None:
         """The filters that decide, if all of them look at nothing but the node. None as well when PreFilter has something
         against the pod, or a node outside of its restriction was looked at."""
-        refused = self._refused_nomination
-        if self.pre_filter.status is not None or (refused is not None and not self._is_inside(refused)):
+        if not self._looks_inside_only():
             return None
         if not self._asked_for_local:
             self._asked_for_local = True
             self._local = local_filters(self._engine.plan, self._entry, self._table, self.pre_filter.skipped)
         return self._local
+
+    def row_filters(self, coming: Callable[[], Iterable[PodInfo]]) -> RowFilters | None:
+        """What decides, if it says how it follows from the pods of a node; `coming` are pods that may be thought to be there.
+        None when PreFilter has something against the pod, or a node outside of its restriction was looked at."""
+        if not self._looks_inside_only():
+            return None
+        return row_filters(self._engine.plan, self._entry, self._table, self.pre_filter.skipped, coming)
+
+    def _looks_inside_only(self) -> bool:
+        """Whether PreFilter has nothing against the pod, and no node outside of its restriction was looked at."""
+        refused = self._refused_nomination
+        return self.pre_filter.status is None and (refused is None or self._is_inside(refused))
 
     def scalar_state(self) -> CycleState:
         """PreFilter state as the scalar engine makes it: kernels do not write any."""
@@ -292,6 +304,22 @@ class ColumnarEvaluation(Evaluation):
             self._scalar_state = CycleState()
             scalar.pre_filter(self._profile, self._scalar_state, self.pod, self._nodes())
         return self._scalar_state
+
+    def deferred_state(self) -> CycleState:
+        """The state for PostFilter, made when somebody looks at it. What plugins leave there that the pod does not concern is
+        there at once: it costs little, and one of them may look for it in every preemption."""
+        state = super().deferred_state()
+        if self.pre_filter.status is None:
+            for call in self._profile.pre_filter:
+                if not concerns(call.plugin, self.pod):
+                    state.entries.update(self._left_by(call))
+        return state
+
+    def _left_by(self, call: PreFilterCall) -> Mapping[str, object]:
+        """What PreFilter of the plugin leaves in the state, if it says Skip as it should."""
+        state = CycleState()
+        _, status = call.run(state, self.pod, self._nodes())
+        return state.entries if is_skip(status) else {}
 
     def _nodes(self) -> Sequence[NodeInfo]:
         return LiveNodes(self._table)

@@ -2,12 +2,13 @@
 """The filters that matter for one pod, when each of them looks at nothing but the node and the pods on it.
 
 Put together from a signature. With them a what-if question about many nodes needs no plugin: a kernel either depends on the
-node alone, or says its rule. Used for nodes with nominated pods and by preemption.
+node alone, or says its rule. Used for nodes with nominated pods. Preemption does with less (`RowFilters`): that filters which
+look further say what pods on a node mean to them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,7 @@ from steersman.framework.columns import (
 )
 from steersman.framework.nodes_view import BoolColumn, ReasonColumn
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.pod_limits import PodLimits
 from steersman.framework.status import Status
 from steersman.state.node_table import NodeTable
 
@@ -92,6 +94,46 @@ def local_filters(plan: Plan, entry: SignatureEntry, table: NodeTable, skipped: 
         return None
     leading, are_all = _leading(entry, table, skipped)
     return leading if are_all else None
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilters:
+    """The filters that matter for one pod, when each of them is local or says its limits (`framework.pod_limits`)."""
+
+    #: Those that are local.
+    local: LocalFilters
+    #: All in configured order: the column of a local filter, or the limits of another.
+    steps: tuple[FilterColumn | PodLimits, ...]
+
+
+def row_filters(
+    plan: Plan,
+    entry: SignatureEntry,
+    table: NodeTable,
+    skipped: Collection[str],
+    coming: Callable[[], Iterable[PodInfo]],
+) -> RowFilters | None:
+    """None when a filter that is not skipped says nothing of the kind. `coming` gives the pods that may be thought to be on a
+    node besides those that are."""
+    if entry.promised_filters or any(s.is_live and s.name not in skipped for s in plan.filters):
+        return None
+    local: list[tuple[FilterStep, FilterColumn]] = []
+    steps: list[FilterColumn | PodLimits] = []
+    for step, part in entry.filters:
+        if part is None or step.name in skipped:
+            continue
+        if isinstance(part, ClusterFilterKernel):
+            limits = part.pod_limits(coming())
+            if limits is None:
+                return None
+            steps.append(limits)
+        elif _is_local(part.kernel):
+            part.sync()
+            local.append((step, part))
+            steps.append(part)
+        else:
+            return None
+    return RowFilters(LocalFilters(table, tuple(local)), tuple(steps))
 
 
 def leading_filters(entry: SignatureEntry, table: NodeTable, skipped: Collection[str]) -> LocalFilters:

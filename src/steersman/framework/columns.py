@@ -20,7 +20,7 @@ What kernels read is in `nodes_view`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Protocol, runtime_checkable
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn, IntColumn, NodesView, ReasonColumn, Rows
 from steersman.framework.pod_info import HostPort, PodInfo
+from steersman.framework.pod_limits import PodLimits
 from steersman.framework.status import CycleAborted, Status
 from steersman.kept import Kept
 
@@ -230,6 +231,11 @@ class ClusterFilterKernel(ABC):
     @abstractmethod
     def reasons(self) -> ReasonColumn:
         """Reason ids of all rows; nonzero exactly where `rejected` is true."""
+
+    def pod_limits(self, coming: Iterable[PodInfo]) -> PodLimits | None:
+        """How the answer for a row follows from the pods on it; None: it cannot be said so simply. `coming` are pods that may
+        be thought to be on a row besides those that are anywhere now. Asked only while the kernel is not skipped."""
+        return None
 
 
 class RefusedPodKernel(ClusterFilterKernel):

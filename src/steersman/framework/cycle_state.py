@@ -61,13 +61,15 @@ def _cloned(value: object) -> object:
 
 
 class DeferredState(CycleState, eq=False):
-    """A state that is filled when it is first read or cloned: it is expensive to make, and seldom looked at."""
+    """A state that is filled when it is cloned, or something is read that is not in it yet: it is expensive to make, and seldom
+    looked at."""
 
     #: Makes what the state is filled with; None once it is.
     fill: Callable[[], CycleState] | None = None
 
     def read(self, key: str, kind: type[T]) -> T | None:
-        self._complete()
+        if key not in self.entries:
+            self._complete()
         return super().read(key, kind)
 
     def clone(self) -> CycleState:

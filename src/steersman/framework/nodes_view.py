@@ -90,6 +90,10 @@ class DomainCounts(Protocol):
         """Number of eligible rows by domain id."""
 
     @property
+    def counted_rows(self) -> BoolColumn:
+        """Rows that are eligible and have the label."""
+
+    @property
     def total(self) -> int:
         """Number of matching pods on eligible rows that have the label: the sum of `counts` without slot 0."""
 

@@ -1,82 +1,133 @@
 # SPDX-License-Identifier: Apache-2.0
 """What makes the shape of a pod: `pod_info` interns shapes by these keys.
 
-Everything that decides where pods of a template may go is in the key, and nothing that only tells one of them from another: its
-labels, the node that it is pinned to, the volume claims that it names.
+Everything of a pod is in the key but what `POD_FIELDS_THAT_DECIDE_NOTHING` names: what tells pods of one template from each
+other (their names, the node that they are pinned to, the volume claims that they name), and what changes while a pod runs.
+Whoever reads one of those fields reads it from the pod itself, never from what pods of a shape share.
 """
 
 from __future__ import annotations
 
-from operator import attrgetter, is_
+from typing import Final
 
 import msgspec
 
-from steersman.api import Affinity, Pod, PodSpec, PodStatus, Volume
+from steersman.api import (
+    Affinity,
+    Condition,
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    ObjectMeta,
+    Pod,
+    PodSpec,
+    PodStatus,
+    Volume,
+)
 from steersman.api.node_selectors import NAME_FIELD
 from steersman.api.selectors import Operator
+from steersman.framework.deciding_fields import LeftOut, deciding_fields
+
+_IDENTITY: Final = "tells one pod of a template from another"
+_ITS_END: Final = "how the pod is ended, once it runs"
+_PREEMPTION: Final = "read from the pod by the queue and by preemption"
+_PROGRESS: Final = "how far the pod has come"
+_CLAIMS: Final = "claims made for this pod, read from the pod by DynamicResources"
+
+POD_FIELDS_THAT_DECIDE_NOTHING: Final[LeftOut] = {
+    "metadata.name": _IDENTITY,
+    "metadata.uid": _IDENTITY,
+    "metadata.generate_name": _IDENTITY,
+    "metadata.creation_timestamp": _IDENTITY,
+    "metadata.resource_version": "counts writes",
+    "metadata.generation": "counts changes of the spec",
+    "metadata.labels": "part of the template and, as far as selectors ask for them, of the signature",
+    "metadata.annotations": "read from the pod by plugins that want them, which say so by a fragment",
+    "metadata.owner_references": "the controller is part of the template",
+    "metadata.finalizers": _ITS_END,
+    "metadata.deletion_timestamp": "part of the label class",
+    "metadata.deletion_grace_period_seconds": _ITS_END,
+    "spec.node_name": "part of the signature",
+    "spec.scheduling_gates": "read from the pod before it is queued; a pod with gates is not scheduled",
+    "spec.scheduling_group": "tells the pods of one group from those of the next; no plugin reads it",
+    "spec.scheduler_name": "chooses the profile, and each has signatures of its own",
+    "spec.priority": _PREEMPTION,
+    "spec.priority_class_name": "became the priority at admission",
+    "spec.preemption_policy": _PREEMPTION,
+    "spec.termination_grace_period_seconds": _ITS_END,
+    "spec.active_deadline_seconds": _ITS_END,
+    "spec.volumes.persistent_volume_claim.claim_name": "plugins that look at claims have kernels for each pod",
+    "status.phase": _PROGRESS,
+    "status.message": _PROGRESS,
+    "status.reason": _PROGRESS,
+    "status.start_time": "read from the pod by preemption",
+    "status.observed_generation": _PROGRESS,
+    "status.host_ip": _PROGRESS,
+    "status.pod_ip": _PROGRESS,
+    "status.qos_class": "follows from requests and limits",
+    "status.nominated_node_name": "read from the pod by the queue",
+    "status.conditions.message": "for people",
+    "status.conditions.observed_generation": _PROGRESS,
+    "status.conditions.last_transition_time": _PROGRESS,
+    "status.resource_claim_statuses": _CLAIMS,
+    "status.extended_resource_claim_status": _CLAIMS,
+    "status.node_allocatable_resource_claim_statuses": _CLAIMS,
+}
+#: Conditions that every pod goes through. What others say may decide: that a resize is infeasible does.
+PROGRESS_CONDITIONS: Final = frozenset(
+    {"PodScheduled", "PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready", "DisruptionTarget"}
+)
 
 _encoder = msgspec.json.Encoder()
+_replace = msgspec.structs.replace
+
+_LEFT_OUT = POD_FIELDS_THAT_DECIDE_NOTHING
+_of_metadata = deciding_fields(ObjectMeta, "metadata", _LEFT_OUT)
+_of_spec = deciding_fields(PodSpec, "spec", _LEFT_OUT)
+_of_spec_as_it_is = deciding_fields(PodSpec, "spec", _LEFT_OUT, ("affinity", "volumes"))
+_of_status = deciding_fields(PodStatus, "status", _LEFT_OUT, ("conditions",))
+_of_condition = deciding_fields(Condition, "status.conditions", _LEFT_OUT)
+# The way from an affinity to the name of the node that it pins a pod to: what is beside it at each turn.
+_beside_node_affinity = deciding_fields(Affinity, "", {}, ("node_affinity",))
+_beside_required = deciding_fields(NodeAffinity, "", {}, ("required_during_scheduling_ignored_during_execution",))
+_beside_term = deciding_fields(NodeSelector, "", {}, ("node_selector_terms",))
+_beside_name_requirement = deciding_fields(NodeSelectorTerm, "", {}, ("match_fields",))
+_beside_name = deciding_fields(NodeSelectorRequirement, "", {}, ("values",))
 
 
 def shape_key(pod: Pod) -> bytes:
-    """Equal for pods whose shapes are equal: the namespace and every field of the spec that the scheduler reads,
-    without what differs from replica to replica: what decides nothing, the node that a pod is pinned to, its claims."""
-    spec = pod.spec
-    status = pod.status
-    resized = status.container_statuses or status.init_container_statuses or status.resources
+    """Equal for pods whose shapes are equal."""
+    spec, status = pod.spec, pod.status
+    affinity = spec.affinity
+    is_pinned = affinity is not None and pinned_node(spec) != ""
     return _encoder.encode(
         (
-            pod.metadata.namespace,
-            spec.containers,
-            spec.init_containers,
-            spec.node_selector,
-            _unpinned(spec.affinity) if pinned_node(spec) else spec.affinity,
-            spec.tolerations,
-            spec.topology_spread_constraints,
-            spec.overhead,
-            spec.resources,
-            spec.host_network,
-            spec.host_users,
-            [_without_claim(v) for v in spec.volumes if _decides(v)],
-            spec.resource_claims,
-            spec.os,
-            (status.container_statuses, status.init_container_statuses, status.resources, status.allocated_resources)
-            if resized
-            else None,
-            status.conditions if resized else None,
+            _of_metadata(pod.metadata),
+            _of_spec_as_it_is(spec),
+            is_pinned,
+            _unpinned(affinity) if affinity is not None and is_pinned else affinity,
+            [_without_claim_name(volume) for volume in spec.volumes if _has_source(volume)] if spec.volumes else None,
+            _of_status(status),
+            _conditions(status) if status.conditions else None,
         )
     )
 
 
-_shaping = attrgetter(
-    "containers",
-    "init_containers",
-    "node_selector",
-    "affinity",
-    "tolerations",
-    "topology_spread_constraints",
-    "overhead",
-    "resources",
-    "host_network",
-    "host_users",
-    "volumes",
-    "resource_claims",
-    "os",
-)
-
-
 def keeps_shape(old: Pod, new: Pod) -> bool:
     """Whether `shape_key` would surely find no difference; False where it has to look closer."""
-    if old.spec is not new.spec and not all(map(is_, _shaping(old.spec), _shaping(new.spec))):
-        return False
-    return not (_tells_resources(old.status) or _tells_resources(new.status))
-
-
-def _tells_resources(status: PodStatus) -> bool:
-    """Whether the status has a say in what the pod requests."""
-    return bool(
-        status.container_statuses or status.init_container_statuses or status.resources or status.allocated_resources
+    return (
+        (old.spec is new.spec or _of_spec(old.spec) == _of_spec(new.spec))
+        and _of_metadata(old.metadata) == _of_metadata(new.metadata)
+        and (
+            old.status is new.status
+            or (_of_status(old.status) == _of_status(new.status) and _conditions(old.status) == _conditions(new.status))
+        )
     )
+
+
+def _conditions(status: PodStatus) -> list[object]:
+    return [_of_condition(condition) for condition in status.conditions if condition.type not in PROGRESS_CONDITIONS]
 
 
 def pinned_node(spec: PodSpec) -> str:
@@ -99,27 +150,27 @@ def pinned_node(spec: PodSpec) -> str:
     return fields[0].values[0]
 
 
-def _unpinned(affinity: Affinity | None) -> tuple[object, ...]:
-    """What pods that are pinned to different nodes have in common."""
-    assert affinity is not None
-    assert affinity.node_affinity is not None
-    required = affinity.node_affinity.required_during_scheduling_ignored_during_execution
+def _unpinned(affinity: Affinity) -> tuple[object, ...]:
+    """Everything that the affinity of a pinned pod says but for the name of the node."""
+    node_affinity = affinity.node_affinity
+    assert node_affinity is not None
+    required = node_affinity.required_during_scheduling_ignored_during_execution
     assert required is not None
+    term = required.node_selector_terms[0]
     return (
-        "pinned",
-        required.node_selector_terms[0].match_expressions,
-        affinity.node_affinity.preferred_during_scheduling_ignored_during_execution,
-        affinity.pod_affinity,
-        affinity.pod_anti_affinity,
+        _beside_name(term.match_fields[0]),
+        _beside_name_requirement(term),
+        _beside_term(required),
+        _beside_required(node_affinity),
+        _beside_node_affinity(affinity),
     )
 
 
-def _decides(volume: Volume) -> bool:
-    """Volumes whose source the scheduler looks at; config maps, secrets and projections never decide anything."""
+def _has_source(volume: Volume) -> bool:
+    """Whether anything but a name is known of the volume; nothing is of config maps, secrets and projections."""
     return volume != Volume(name=volume.name)
 
 
-def _without_claim(volume: Volume) -> Volume | str:
-    if volume.persistent_volume_claim is not None:
-        return "claim"
-    return "claim made for the pod" if volume.ephemeral is not None else volume
+def _without_claim_name(volume: Volume) -> Volume:
+    claim = volume.persistent_volume_claim
+    return volume if claim is None else _replace(volume, persistent_volume_claim=_replace(claim, claim_name=""))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vector dry run: all nodes at once, where the pod's filters look at nothing but the node and the pods on it.
+"""The vector dry run: all nodes at once, where the pod's filters say how their answers follow from the pods on a node.
 
-    local filters ─► Removal (who helps) ─► as many as the search wants ─┬─► reprieve, pruned by priority ─┬─► best
+      row filters ─► Removal (who helps) ─► as many as the search wants ─┬─► reprieve, pruned by priority ─┬─► best
                                                                          └─► node by node: budgets ────────┘
 
 `dry_run.search_plainly` is its plain twin: it is used whenever the answer here is None.
@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ from steersman.engine.evaluation import NodeStatuses
 from steersman.engine.report import RowStatuses
 from steersman.framework.columns import NeedsRoom
 from steersman.framework.nodes_view import BoolColumn, IntColumn
+from steersman.framework.pod_limits import PodLimits
 from steersman.framework.status import Code, Status
 from steersman.kept import Kept
 from steersman.preemption.candidates import Candidate, CandidateChoice, by_importance, pick
@@ -63,13 +64,14 @@ class ColumnDryRun:
         statuses, what_if = question.statuses, question.what_if
         if not isinstance(statuses, RowStatuses) or not isinstance(what_if, ProfileWhatIf):
             return None
-        local = what_if.local_filters(question.pod)
-        if local is None:
+        filters = what_if.row_filters(question.pod)
+        if filters is None:
             return None
-        resolvable = _resolvable(local.table, statuses)
+        table = filters.local.table
+        resolvable = _resolvable(table, statuses)
         if not resolvable.any():
-            return DryRuns(local.table.node_count, 0, (), 0, None, NodeStatuses(None, NOT_HELPFUL))
-        removal = Removal(question.pod, local, self._synced(local.table), what_if.nominations())
+            return DryRuns(table.node_count, 0, (), 0, None, NodeStatuses(None, NOT_HELPFUL))
+        removal = Removal(question.pod, filters, self._synced(table), what_if.nominations())
         helping = resolvable & removal.helps()
         if (helping & removal.fits_already()).any():
             return None
@@ -223,18 +225,28 @@ def _ways_to_fail(removal: Removal, rejected: BoolColumn) -> IntColumn:
     """A key by row, equal for rows whose first objection is the same; 0: there is nobody to remove."""
     keys = np.zeros(len(rejected), np.int64)
     undecided = rejected & (removal.removable > 0)
-    for index, (_, column) in enumerate(removal.local.steps, start=1):
-        rule = column.kernel.rule
-        if rule is None:
-            ways = column.values.astype(np.int64)
-        elif isinstance(rule, NeedsRoom):
-            ways = _shortages(removal)
-        else:
-            ways = removal.port_taken.astype(np.int64)
+    for index, ways in enumerate(_ways_by_step(removal), start=1):
         failing = undecided & (ways != 0)
         keys[failing] = (index << _WAY_BITS) + ways[failing]
         undecided &= ~failing
     return keys
+
+
+def _ways_by_step(removal: Removal) -> Iterator[IntColumn]:
+    """By row, for one filter after the other: a number for the objection that it has, 0 for none. With the pods that are
+    nominated to a node; and after that without them, which makes a difference to demands only."""
+    for index, step in enumerate(removal.filters.steps):
+        if isinstance(step, PodLimits):
+            yield removal.limited[index].ways_to_fail()
+        elif step.kernel.rule is None:
+            yield step.values.astype(np.int64)
+        elif isinstance(step.kernel.rule, NeedsRoom):
+            yield _shortages(removal)
+        else:
+            yield removal.port_taken.astype(np.int64)
+    for limited in removal.limited.values():
+        if limited.demand is not None:
+            yield limited.demand.unmet().astype(np.int64)
 
 
 def _shortages(removal: Removal) -> IntColumn:

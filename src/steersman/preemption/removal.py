@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What removing all pods of lower priority would leave, on every node at once. The first half of the vector dry run.
 
-Works where a pod's filters are local (`engine.local_filters`): then a node helps exactly if it passes the filters that look at
-the node alone, and has the room and the ports without those pods, but with the pods nominated to it. The second half puts
-pods back: `reprieve` on many nodes at once, `reprieve_in_order` on one where their order is not that of the table.
+Works where a pod's filters are local, or say what pods of a node mean to them (`engine.local_filters.RowFilters`): then a
+node helps exactly if it passes the filters that look at the node alone, has the room and the ports without those pods, but
+with the pods nominated to it, and if the others have nothing against those who are left. The second half puts pods back:
+`reprieve` on many nodes at once, `reprieve_in_order` on one where their order is not that of the table.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.engine.local_filters import LocalFilters
+from steersman.engine.local_filters import RowFilters
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo, PodShape
+from steersman.framework.pod_limits import PodLimits
 from steersman.plugins.node_ports import ports_conflict
 from steersman.preemption.candidates import Candidate, by_importance
+from steersman.preemption.limits_after_removal import LimitedStep
 from steersman.preemption.victim_table import RowIndex, VictimTable
 from steersman.state.nominations import Nominations
 
@@ -25,9 +28,10 @@ from steersman.state.nominations import Nominations
 class Removal:
     """One preemptor against the table, with all less important pods gone. All columns are by row."""
 
-    def __init__(self, pod: PodInfo, local: LocalFilters, victims: VictimTable, nominations: Nominations) -> None:
+    def __init__(self, pod: PodInfo, filters: RowFilters, victims: VictimTable, nominations: Nominations) -> None:
         self.pod = pod
-        self.local = local
+        self.filters = filters
+        self.local = local = filters.local
         self.victims = victims
         self._table = local.table
         room = local.room()
@@ -49,6 +53,13 @@ class Removal:
         self.port_taken: BoolColumn = np.zeros(self._table.capacity, np.bool_)
         self._port_in_use: BoolColumn = np.zeros(self._table.capacity, np.bool_)
         self._mark_taken_ports()
+        #: By step of the filters: what those that are not local say.
+        self.limited = {
+            index: LimitedStep(step, victims, pod.priority)
+            for index, step in enumerate(filters.steps)
+            if isinstance(step, PodLimits)
+        }
+        self.limits = [limit for step in self.limited.values() for limit in step.limits]
         self._make_room_for(nominations)
 
     def helps(self) -> BoolColumn:
@@ -58,6 +69,11 @@ class Removal:
             fits &= self.spare_pods >= 0
         for column in self.spare.values():
             fits &= column >= 0
+        for limit in self.limits:
+            fits &= limit.spare >= 0
+        for step in self.limited.values():
+            if step.demand is not None:
+                fits &= ~step.demand.unmet()
         return fits
 
     def fits_already(self) -> BoolColumn:
@@ -67,10 +83,13 @@ class Removal:
             fits &= self.spare_pods >= self.removable
         for resource, column in self.spare.items():
             fits &= column >= self._held[resource]
+        for limit in self.limits:
+            fits &= limit.spare >= limit.held
         return fits
 
     def suffices(self, rows: RowIndex, priority: int) -> BoolColumn:
-        """For each of the rows: whether the pod may fit if only pods up to that priority go. Ports are not looked at."""
+        """For each of the rows: whether the pod may fit if only pods up to that priority go. Ports and limits are not looked
+        at."""
         going = self.victims.below(priority + 1, self.spare)
         enough = np.ones(self._table.capacity, np.bool_)
         if self.counts_pods:
@@ -126,6 +145,8 @@ class Removal:
         self.spare_pods[rivals.rows] -= rivals.counts
         for resource, column in self.spare.items():
             column[rivals.rows] -= rivals.amounts(resource)
+        for step in self.limited.values():
+            step.make_room_for(rivals)
         for position in rivals.with_ports() if self._ports else ():
             if any(map(self.conflicts, rivals.pods(position))):
                 self.port_taken[rivals.rows[position]] = True
@@ -156,6 +177,8 @@ class _Room:
         self._removal = removal
         self._spare = {resource: int(column[row]) for resource, column in removal.spare.items()}
         self._spare_pods = int(removal.spare_pods[row])
+        self._limits = [(limit, int(limit.spare[row])) for limit in removal.limits]
+        self._row = row
 
     def takes(self, pod: PodInfo) -> bool:
         """Puts the pod back if it fits."""
@@ -163,6 +186,10 @@ class _Room:
             return False
         if any(pod.requests(resource) > spare for resource, spare in self._spare.items()):
             return False
+        left = [(limit, spare - limit.weight_of(pod, self._row)) for limit, spare in self._limits]
+        if any(spare < 0 for _, spare in left):
+            return False
+        self._limits = left
         self._spare_pods -= 1
         for resource in self._spare:
             self._spare[resource] -= pod.requests(resource)

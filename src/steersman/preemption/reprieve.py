@@ -95,6 +95,10 @@ class _Reprieve:
             # A pod counts as one; nothing else is special about the number of pods.
             self._amounts.append(np.ones(len(self.cells), np.int64))
             self._spare.append(removal.spare_pods[rows])
+        for limit in removal.limits:
+            if limit.weights is not None:
+                self._amounts.append(limit.weights[self.cells] * limit.counted[rows][self._owner])
+                self._spare.append(limit.spare[rows])
         self._conflict = np.isin(self.cells, removal.port_conflict_cells(rows))
 
     def highest(self, first: RowIndex) -> IntColumn:

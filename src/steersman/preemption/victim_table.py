@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from steersman.api import timestamps
 from steersman.change_log import ChangeLog
 from steersman.framework.nodes_view import BoolColumn, IntColumn
-from steersman.framework.pod_info import PodInfo
+from steersman.framework.pod_info import PodInfo, PodTemplate
+from steersman.framework.pod_limits import PodWeight
 from steersman.kept import Kept
 from steersman.preemption.candidates import as_equals
 from steersman.state.node_table import NodeTable
@@ -48,6 +49,28 @@ class PodsBelow:
             column[row] = sum([requests.get(resource, 0) for requests in lower])
 
 
+class PodKinds:
+    """Which pods of the pool are alike in namespace, labels and shape: those of one template."""
+
+    def __init__(self, cells: int) -> None:
+        #: intp[pool]: index into `samples`.
+        self.ids: RowIndex = np.zeros(cells, np.intp)
+        #: A pod of each kind.
+        self.samples: list[PodInfo] = []
+        self._known: dict[PodTemplate, int] = {}
+
+    def write(self, begin: int, pods: Sequence[PodInfo]) -> None:
+        """The pods that are in the cells from `begin` on."""
+        self.ids[begin : begin + len(pods)] = [self._id(pod) for pod in pods]
+
+    def _id(self, pod: PodInfo) -> int:
+        known = self._known.get(pod.template)
+        if known is None:
+            known = self._known[pod.template] = len(self.samples)
+            self.samples.append(pod)
+        return known
+
+
 VICTIMS = Kept(
     name="victims by row",
     attributes=("VictimTable.pods", "VictimTable.priority", "VictimTable._positions", "VictimTable._below"),
@@ -57,6 +80,17 @@ VICTIMS = Kept(
     bound="pods on rows; sums for 16 priorities, the latest",
     twin="the pods of the row, sorted",
     held_equal="tests/preemption/test_victim_table.py",
+    is_inline=True,
+)
+WEIGHTS = Kept(
+    name="weights of pods",
+    attributes=("VictimTable._kinds", "VictimTable._weights"),
+    holds="which pods on rows are of one template, and what these mean to a limit or a demand",
+    key="cell of a pod; weight and template",
+    stamps="the row is written again; the epoch of namespaces; all templates are forgotten when there are more than cells",
+    bound="as many templates as cells; the latest 16 weights",
+    twin="`PodWeight.of`",
+    held_equal="tests/preemption/test_columns_equal_plain_search_of_sociable_pods.py",
     is_inline=True,
 )
 
@@ -89,6 +123,11 @@ class VictimTable:
         #: Cells that rows have left behind for a larger space.
         self._wasted = 0
         self._positions = (-1, -1)
+        #: Which pods are alike; None until somebody asks for weights.
+        self._kinds: PodKinds | None = None
+        #: Weights by kind, of kinds that were there when they were last asked for. The latest come last.
+        self._weights: dict[PodWeight, list[int]] = {}
+        self._namespaces_epoch = -1
         #: Rows written by the latest `sync`; None: all of them.
         self.rewritten: Iterable[int] | None = None
 
@@ -101,6 +140,32 @@ class VictimTable:
                 start = self.first[row]
                 column[start : start + len(pods)] = [pod.requests(resource) for pod in pods]
         return column
+
+    def weights(self, weight: PodWeight) -> IntColumn | None:
+        """Weights of the pods by cell; None: all are 0. Call `sync` before."""
+        kinds = self._synced_kinds()
+        if self._namespaces_epoch != self._table.namespaces_epoch:
+            self._namespaces_epoch = self._table.namespaces_epoch
+            self._weights.clear()
+        known = self._weights.pop(weight, None) or []
+        known += [weight.of(pod) for pod in kinds.samples[len(known) :]]
+        self._weights[weight] = known
+        if len(self._weights) > _MOST_SUMS:
+            del self._weights[next(iter(self._weights))]
+        return np.array(known, np.int64)[kinds.ids] if any(known) else None
+
+    def _synced_kinds(self) -> PodKinds:
+        """The kinds of the pods by cell. As with `amounts`, whoever never asks for them never pays."""
+        if self._kinds is None:
+            self._kinds = PodKinds(len(self.priority))
+            self._weights.clear()
+            for row, pods in enumerate(self.pods):
+                self._kinds.write(int(self.first[row]), pods)
+        return self._kinds
+
+    def summed_below(self, priority: int, column: IntColumn) -> IntColumn:
+        """By row: the sum of what its pods of lower priority have in a column by cell."""
+        return self._summed(column * (self.priority < priority))
 
     def below(self, priority: int, resources: Iterable[str]) -> PodsBelow:
         """The pods of lower priority, summed up by row. Not to be changed. Call `sync` before."""
@@ -136,6 +201,9 @@ class VictimTable:
         changed = _union(table.log, table.start_log, self._positions)
         self._positions = positions
         self._add_rows()
+        if self._kinds is not None and len(self._kinds.samples) > len(self.priority):
+            # Most of them are of pods that have gone.
+            self._kinds = None
         if changed is None or self._wasted > len(self.priority) // 2:
             self._rewrite_all()
         else:
@@ -154,6 +222,7 @@ class VictimTable:
             self.pods += [[] for _ in range(missing)]
 
     def _rewrite_all(self) -> None:
+        self._kinds = None
         self._pool_end = self._wasted = 0
         self._space = [0] * len(self.pods)
         for row in range(len(self.pods)):
@@ -175,6 +244,8 @@ class VictimTable:
         self.mixed[row] = math.inf in known and any(start != math.inf for start in known)
         for resource, column in self._amounts.items():
             column[cells] = [pod.requests(resource) for pod in pods]
+        if self._kinds is not None:
+            self._kinds.write(begin, pods)
         for sums in self._below.values():
             sums.write(row, pods)
 
@@ -186,6 +257,8 @@ class VictimTable:
             self.priority = np.resize(self.priority, size)
             self.start = np.resize(self.start, size)
             self._amounts = {name: np.resize(column, size) for name, column in self._amounts.items()}
+            if self._kinds is not None:
+                self._kinds.ids = np.resize(self._kinds.ids, size)
         self._wasted += self._space[row]
         self.first[row] = self._pool_end
         self._space[row] = cells

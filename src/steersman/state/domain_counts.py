@@ -48,6 +48,11 @@ class DomainCountsTable:
     def topology(self) -> Topology:
         return self._topology
 
+    @property
+    def counted_rows(self) -> BoolColumn:
+        counted: BoolColumn = np.frombuffer(self._counts_row, np.uint8).astype(np.bool_) & (self._topology.domain != 0)
+        return counted
+
     def depends_on(self, label_keys: Collection[str] | None) -> bool:
         """Whether the row of a node counts differently, or elsewhere, when these labels of it change; None: the node comes,
         goes, or changes in more than labels."""

@@ -12,7 +12,7 @@ to the rows. Domain 0, the rows without the label, is in no pair: anti-affinity 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
@@ -23,6 +23,7 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import (
     BoolColumn,
     DomainCounts,
+    IntColumn,
     NodesView,
     ReasonColumn,
     TermKind,
@@ -30,7 +31,9 @@ from steersman.framework.nodes_view import (
     Topology,
 )
 from steersman.framework.pod_info import AffinityTerm, PodInfo
+from steersman.framework.pod_limits import PodDemand, PodLimit, PodLimits
 from steersman.framework.status import Status, unresolvable, unschedulable
+from steersman.plugins.inter_pod_affinity.pod_weights import MatchedPodWeight, ObjectingPodWeight, nobody_in_domain
 from steersman.plugins.inter_pod_affinity.terms import NO_LABELS, MatchingTerms, TermsMatcher, pods_of_term
 
 ERR_EXISTING_ANTI_AFFINITY_RULES_NOT_MATCH = "node(s) didn't satisfy existing pods anti-affinity rules"
@@ -160,6 +163,7 @@ class RequiredTermsKernel(ClusterFilterKernel):
     """Affinity and anti-affinity of one pod, and the anti-affinity of others against it."""
 
     def __init__(self, pod: PodInfo, view: NodesView, statuses: StatusTable) -> None:
+        self._pod = pod
         self._view = view
         self._affinity = _Affinity(pod, view)
         #: Pods that match an anti-affinity term of the pod.
@@ -188,8 +192,28 @@ class RequiredTermsKernel(ClusterFilterKernel):
                 reasons[rows] = reason
         return reasons
 
+    def pod_limits(self, coming: Iterable[PodInfo]) -> PodLimits:
+        """No pod that a term of the pod speaks of, and none that has a term against it, may share a domain with it."""
+        unwanted = [
+            nobody_in_domain(MatchedPodWeight.of_terms(self._view, term), table.counts, table.topology)
+            for term, table in zip(self._pod.shape.required_anti_affinity, self._unwanted, strict=True)
+        ]
+        demand = self._affinity if self._affinity.tables else None
+        return PodLimits(demand, (*unwanted, *self._limits_of_others(coming)))
 
-class _Affinity:
+    def _limits_of_others(self, coming: Iterable[PodInfo]) -> Iterator[PodLimit]:
+        """One for each topology key of a term against the pod."""
+        counts: dict[Topology, IntColumn | None] = {}
+        for table in self._objecting.tables():
+            counts[table.topology] = table.add_weighted(counts.get(table.topology), 1)
+        for key in {term.topology_key for pod in coming for term in pod.shape.required_anti_affinity}:
+            counts.setdefault(self._view.topology(key), None)
+        for topology, by_domain in counts.items():
+            weight = ObjectingPodWeight(self._pod, self._view.namespace_labels(self._pod.namespace), topology.key)
+            yield nobody_in_domain(weight, by_domain, topology)
+
+
+class _Affinity(PodDemand):
     """The affinity terms of a pod: one and the same running pod must match all of them."""
 
     def __init__(self, pod: PodInfo, view: NodesView) -> None:
@@ -203,6 +227,7 @@ class _Affinity:
             keys = dict.fromkeys(term.topology_key for term in terms)
             self.tables = [found.by_domain(view.topology(key)) for key in keys]
             self._matches_itself = matcher.matches(pod, view.namespace_labels(pod.namespace))
+            self.weight = MatchedPodWeight.of_terms(view, *terms)
 
     def far_rows(self) -> BoolColumn | None:
         """Rows that lack a label or, in one of their domains, the pod that is asked for."""
@@ -213,6 +238,18 @@ class _Affinity:
             domains[0] = True
             far = _either(far, table.topology.gather(domains))
         return far
+
+    def unmet_without(self, gone: IntColumn) -> BoolColumn:
+        unmet = np.zeros(len(gone), np.bool_)
+        nobody_anywhere = np.full(len(gone), self._matches_itself)
+        for table in self.tables:
+            has_label = table.topology.domain != 0
+            nobody_anywhere &= table.total - gone * has_label == 0
+            unmet |= table.topology.gather(table.counts) - gone <= 0
+        unmet &= ~nobody_anywhere
+        for table in self.tables:
+            unmet |= table.topology.domain == 0
+        return unmet
 
 
 def _rows_near_any(tables: Iterable[DomainCounts | TermTable]) -> BoolColumn | None:

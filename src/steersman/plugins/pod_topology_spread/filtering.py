@@ -12,20 +12,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from steersman.api import Pod
 from steersman.api.node_selectors import required
+from steersman.api.selectors import Selector
 from steersman.framework.columns import ClusterFilterKernel, StatusTable
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import (
     BoolColumn,
     DomainCounts,
+    IntColumn,
     NodesView,
     ReasonColumn,
 )
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.pod_limits import NO_LIMIT, PodLimit, PodLimits
 from steersman.framework.status import Status, unresolvable, unschedulable
 from steersman.kept import Kept
 from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint, has_all_keys
@@ -121,7 +125,13 @@ class HardConstraint:
     """One constraint of a pod, with the counts of its domains."""
 
     def __init__(
-        self, constraint: SpreadConstraint, table: DomainCounts, *, matches_itself: bool, view: NodesView
+        self,
+        constraint: SpreadConstraint,
+        table: DomainCounts,
+        namespace: str,
+        *,
+        matches_itself: bool,
+        view: NodesView,
     ) -> None:
         self._view = view
         self._table = table
@@ -129,12 +139,28 @@ class HardConstraint:
         self._min_domains = constraint.min_domains
         #: What a domain may have more than the least.
         self._lead = constraint.max_skew - matches_itself
+        self._weight = MatchingPodWeight(namespace, constraint.selector)
         self._nodes_seen = -1
 
     def crowded(self) -> BoolColumn:
         """The domains in which one pod more would be too many. Slot 0 is not meaningful."""
         crowded: BoolColumn = self._table.counts > self._lead + self._least()
         return crowded
+
+    def limits(self) -> tuple[PodLimit, ...]:
+        """What the constraint asks of a row: that it has a domain, and that the domain gets no further ahead of the others
+        than it may. Pods that come to a domain or leave it change what it has, but not what the others have."""
+        domains = self.topology.domain
+        label = PodLimit(None, np.where(domains == 0, -1, NO_LIMIT), np.zeros(len(domains), np.bool_))
+        by_domain = self._lead + self._least_elsewhere() - self._table.counts
+        by_domain[0] = NO_LIMIT
+        return label, PodLimit(self._weight, by_domain.take(domains), self._table.counted_rows)
+
+    @property
+    def is_satisfiable(self) -> bool:
+        """Whether a domain that has no more pods than any other is within the bound: not with a skew of 0, which the API
+        server would not admit."""
+        return self._lead >= 0
 
     @property
     def lacks_label(self) -> bool:
@@ -148,6 +174,19 @@ class HardConstraint:
         if self._domain_count < self._min_domains:
             return 0
         return int(self._table.counts[self._domains].min()) if self._domain_count else NO_DOMAIN
+
+    def _least_elsewhere(self) -> IntColumn:
+        """By domain: the least count among the others."""
+        self._look_at_nodes()
+        counts = self._table.counts
+        if self._domain_count < self._min_domains:
+            return np.zeros(len(counts), np.int64)
+        ids = np.arange(len(counts))[self._domains]
+        lowest = ids[np.argsort(counts[ids], kind="stable")[:2]]
+        least, second = (int(counts[lowest[i]]) if i < len(lowest) else NO_DOMAIN for i in (0, 1))
+        elsewhere = np.full(len(counts), least, np.int64)
+        elsewhere[lowest[:1]] = second
+        return elsewhere
 
     def _look_at_nodes(self) -> None:
         """Finds the eligible domains anew; they change with the nodes only."""
@@ -179,7 +218,9 @@ class HardConstraintsKernel(ClusterFilterKernel):
             rule = NodeRule.of(constraint, pod.pod, keys, comparison_operators=comparison_operators)
             table = count_by_domain(constraint, matching_pods(constraint, pod.pod, view), rule, view)
             matches_itself = constraint.selector.matches(pod.labels)
-            self._constraints.append(HardConstraint(constraint, table, matches_itself=matches_itself, view=view))
+            self._constraints.append(
+                HardConstraint(constraint, table, pod.namespace, matches_itself=matches_itself, view=view)
+            )
         self._reason_crowded = statuses.id_of(unschedulable(ERR_CONSTRAINTS_NOT_MATCH))
         self._reason_no_label = statuses.id_of(unresolvable(ERR_NODE_LABEL_NOT_MATCH))
 
@@ -204,6 +245,22 @@ class HardConstraintsKernel(ClusterFilterKernel):
             by_domain[0] = self._reason_no_label
             reasons = np.where(reasons != 0, reasons, constraint.topology.gather(by_domain))
         return reasons
+
+    def pod_limits(self, coming: Iterable[PodInfo]) -> PodLimits | None:
+        if not all(constraint.is_satisfiable for constraint in self._constraints):
+            return None
+        return PodLimits(limits=tuple(limit for constraint in self._constraints for limit in constraint.limits()))
+
+
+class MatchingPodWeight(msgspec.Struct, frozen=True, cache_hash=True):
+    """Implements `framework.pod_limits.PodWeight`, as `SpreadCounts.update` has it: a pod that comes or goes counts also when
+    it is terminating, or when the selector is empty, although neither is counted to begin with."""
+
+    namespace: str
+    selector: Selector
+
+    def of(self, pod: PodInfo) -> int:
+        return int(pod.namespace == self.namespace and self.selector.matches(pod.labels))
 
 
 def _as_slice(indices: NDArray[np.intp]) -> NDArray[np.intp] | slice:
