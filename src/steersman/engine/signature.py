@@ -93,7 +93,6 @@ class Signature:
         self._static_scores = [s for s in plain if s.column.kernel.depends is Depends.NODE]
         self._local_scores = [s for s in plain if s.column.kernel.depends is Depends.NODE_PODS]
         self._relative = [s for s in scores if s.normalize is not Normalize.NONE]
-        self._cluster_filters = cluster_filters
         self._cluster_scores = cluster_scores
         self._columns: list[FilterColumn | ScoreColumn] = [*filters, *(s.column for s in scores)]
         self._local_cells = [f.cell for f in self._local_filters]
@@ -129,8 +128,9 @@ class Signature:
         """A signature of the same kernels, combined from their columns as these are now: the twin of what is kept here."""
         wide = self._dtype is np.int64
         filters = [*self._static_filters, *self._local_filters]
+        cluster_filters = [*self._term_filters, *self._filters_asked_every_cycle]
         scores = [*self._static_scores, *self._local_scores, *self._relative]
-        return Signature(self._table, filters, self._cluster_filters, scores, self._cluster_scores, wide)
+        return Signature(self._table, filters, cluster_filters, scores, self._cluster_scores, wide)
 
     # -- asking ------------------------------------------------------------------------------------------------------
 
