@@ -141,7 +141,7 @@ def nothing_to_spare() -> Iterator[None]:
         "steersman.engine.signatures._LEAST_SIGNATURES": 1,
         "steersman.engine.signatures._MOST_SIGNATURES": 2,
         "steersman.engine.signatures._SPARE_FRAGMENTS": 1,
-        "steersman.runtime.concerned._MOST_SHAPES": 2,
+        "steersman.runtime.applicable_calls._MOST_SHAPES": 2,
         "steersman.plugins.pod_topology_spread.default_selector._MOST": 2,
     }
     with ExitStack() as stack:

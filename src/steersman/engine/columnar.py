@@ -42,7 +42,7 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, is_skip
 from steersman.kept import Kept
 from steersman.rng import Rng
-from steersman.runtime.concerned import concerns
+from steersman.runtime.applicable_calls import concerns
 from steersman.runtime.profile import PreFilterCall, Profile
 from steersman.state.node_table import NodeTable
 from steersman.state.nominations import Nominations, nominated_ahead_of

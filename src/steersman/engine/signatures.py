@@ -32,7 +32,7 @@ from steersman.framework.handle import Objects
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.framework.status import SKIP, is_skip
 from steersman.kept import Kept
-from steersman.runtime.concerned import concerns
+from steersman.runtime.applicable_calls import concerns
 from steersman.state.node_table import NodeTable
 
 #: Rows of all signatures together. Each takes some thirty bytes, and as many for columns and counts that nobody shares.

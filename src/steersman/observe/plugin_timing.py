@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from steersman.framework.plugin import PermitResult
 from steersman.framework.status import Code, Status
-from steersman.runtime.concerned import ConcernedCalls
+from steersman.runtime.applicable_calls import ApplicableCalls
 from steersman.runtime.profile import Profile, RawCall, StatusCall
 
 SUCCESS: Final = Code.SUCCESS.label
@@ -36,7 +36,7 @@ def timed(profile: Profile, stopwatch: Stopwatch) -> Profile:
     return dataclasses.replace(
         profile,
         post_filter=wrap.calls("PostFilter", profile.post_filter),
-        reserve=ConcernedCalls(
+        reserve=ApplicableCalls(
             dataclasses.replace(
                 call,
                 reserve=wrap.method("Reserve", call.name, call.reserve),
@@ -45,7 +45,7 @@ def timed(profile: Profile, stopwatch: Stopwatch) -> Profile:
             for call in profile.reserve
         ),
         permit=wrap.calls("Permit", profile.permit),
-        pre_bind=ConcernedCalls(wrap.calls("PreBind", profile.pre_bind)),
+        pre_bind=ApplicableCalls(wrap.calls("PreBind", profile.pre_bind)),
         bind=wrap.calls("Bind", profile.bind),
         post_bind=wrap.calls("PostBind", profile.post_bind),
     )

@@ -14,7 +14,7 @@ from typing import cast
 from steersman.framework import plugin as points
 from steersman.queue.heap import ComparingQueueSort, KeyedQueueSort
 from steersman.queue.profile import HintRow, hint_rows
-from steersman.runtime.concerned import ConcernedCalls
+from steersman.runtime.applicable_calls import ApplicableCalls
 from steersman.runtime.faults import PluginError
 from steersman.runtime.methods import (
     FilterMethod,
@@ -126,9 +126,9 @@ class Profile:
     post_filter: tuple[RawCall, ...]
     pre_score: tuple[StatusCall, ...]
     score: tuple[ScoreCall, ...]
-    reserve: ConcernedCalls[ReserveCall]
+    reserve: ApplicableCalls[ReserveCall]
     permit: tuple[RawCall, ...]
-    pre_bind: ConcernedCalls[PreBindCall]
+    pre_bind: ApplicableCalls[PreBindCall]
     bind: tuple[RawCall, ...]
     post_bind: tuple[StatusCall, ...]
     #: Events that may make a pod schedulable again, by the plugin that rejected it.
@@ -154,9 +154,9 @@ def build(spec: ProfileSpec, instances: Mapping[str, object]) -> Profile:
         post_filter=wire.raw_calls("postFilter", "post_filter"),
         pre_score=wire.status_calls("preScore", "PreScore", "pre_score", 3),
         score=tuple(_score_call(ref, plugin) for ref, plugin in wire.at("score")),
-        reserve=ConcernedCalls(_reserve_call(ref.name, plugin) for ref, plugin in wire.at("reserve")),
+        reserve=ApplicableCalls(_reserve_call(ref.name, plugin) for ref, plugin in wire.at("reserve")),
         permit=wire.raw_calls("permit", "permit"),
-        pre_bind=ConcernedCalls(_pre_bind_call(ref.name, plugin) for ref, plugin in wire.at("preBind")),
+        pre_bind=ApplicableCalls(_pre_bind_call(ref.name, plugin) for ref, plugin in wire.at("preBind")),
         bind=wire.raw_calls("bind", "bind"),
         post_bind=wire.status_calls("postBind", "PostBind", "post_bind", 3),
         hints=tuple(wire.hints()),

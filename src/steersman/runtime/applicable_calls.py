@@ -23,7 +23,7 @@ _MOST_SHAPES = 1 << 10
 
 CALLS_BY_SHAPE = Kept(
     name="calls by shape",
-    attributes=("ConcernedCalls._by_shape", "ConcernedCalls._young"),
+    attributes=("ApplicableCalls._by_shape", "ApplicableCalls._young"),
     holds="the Reserve and PreBind plugins that have something to do for a pod",
     key="token of the shape",
     stamps="never: a shape does not change",
@@ -33,7 +33,7 @@ CALLS_BY_SHAPE = Kept(
 )
 
 
-class ConcernedCalls(Generic[CallT]):
+class ApplicableCalls(Generic[CallT]):
     """The calls of one extension point, narrowed down to the plugins that a pod concerns."""
 
     def __init__(self, calls: Iterable[CallT]) -> None:
