@@ -153,6 +153,13 @@ def test_running_pods_of_a_workload_share_one_shape(template: Callable[[int], ap
     assert len({id(info.shape) for info in infos}) == 1
 
 
+def test_a_pod_has_its_shape_before_and_after_it_was_scheduled() -> None:
+    """The first condition of a pod says that it was."""
+    pod = make_pod("p").obj()
+    status = replace(pod.status, conditions=(api.Condition(type="PodScheduled", status="True"),))
+    assert shape_key(replace(pod, status=status)) == shape_key(pod)
+
+
 def test_a_resize_that_was_found_infeasible_makes_another_shape() -> None:
     pod = running(of_deployment(1), 1)
     pending = api.Condition(type="PodResizePending", status="True", reason="Infeasible")

@@ -109,7 +109,7 @@ def shape_key(pod: Pod) -> bytes:
             _unpinned(affinity) if affinity is not None and is_pinned else affinity,
             [_without_claim_name(volume) for volume in spec.volumes if _has_source(volume)] if spec.volumes else None,
             _of_status(status),
-            _conditions(status) if status.conditions else None,
+            (_conditions(status) or None) if status.conditions else None,
         )
     )
 
