@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What changed, in order: how whoever keeps something derived catches up without looking at everything again.
+"""A log of changes, in order: whoever keeps something derived catches up without looking at everything again.
 
 A reader remembers the position `end` at which it was exact; the entries appended since then are what it has to look at. The
 oldest entries are dropped: a reader behind `base` starts afresh. Rows of nodes, keys of objects, affinity terms and devices are

@@ -164,6 +164,18 @@ def test_a_new_list_has_everything_that_was_there_when_it_was_asked_for() -> Non
     run(scenario())
 
 
+def test_of_a_kind_that_the_server_does_not_know_there_is_nothing_to_be_listed_anew() -> None:
+    async def scenario() -> None:
+        server = ApiServer()
+        server.faults.missing.add(api.DeviceClass)
+        async with following(server, api.DeviceClass) as (reflector, _):
+            await reflector.wait_synced()
+            await reflector.renew()
+            assert reflector.lists == 0
+
+    run(scenario())
+
+
 def test_a_refused_watch_is_tried_again_without_a_new_list_when_the_server_is_busy() -> None:
     async def scenario() -> None:
         server = _with_nodes(1)

@@ -68,6 +68,8 @@ FINISH_SECONDS: Final = 10.0
 DRAIN_SECONDS: Final = 5.0
 #: Who comes to lead lists anew what he could not follow without a break for so long.
 INTERRUPTED_SECONDS: Final = 30.0
+#: Nobody waits longer for that: the server may refuse one kind for ever, and pods have to be scheduled.
+CATCH_UP_SECONDS: Final = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +185,12 @@ class Program:
 
     async def _caught_up(self) -> bool:
         """The former leader may have bound pods just before watches broke off. False: the end came first."""
-        return await ended_before(self._control.stop, self._informers.catch_up(INTERRUPTED_SECONDS))
+        try:
+            async with asyncio.timeout(CATCH_UP_SECONDS):
+                return await ended_before(self._control.stop, self._informers.catch_up(INTERRUPTED_SECONDS))
+        except TimeoutError:
+            logger.warning("not everything could be listed anew within %g seconds; scheduling begins", CATCH_UP_SECONDS)
+            return True
 
     async def _lead(self) -> None:
         """Schedules until the end is asked for. Whoever cancels this has lost the right to write, or has no time."""

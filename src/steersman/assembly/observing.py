@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Those who watch a scheduler at work: metrics, logs, decision records, explanations. They see everything and change nothing.
+"""Observers of a scheduler at work: metrics, logs, decision records, explanations. They see everything and change nothing.
 
     begins ─► evaluated ─► decided ─► carried out          the scheduling cycle
                               └────────► bound, or failed  the attempt, which may end later
@@ -36,7 +36,7 @@ class AttemptObserver:
         """The cycle has ended; `bound` or `failed` follows unless the pod was dropped or its cycle postponed."""
 
     def carried_out(self, decision: Decision) -> None:
-        """What the cycle decided has been done, or begun. After an internal error the decision is that error."""
+        """The decision has been carried out, or that has begun. After an internal error the decision is that error."""
 
     def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
         """The attempt has failed, in the scheduling cycle or in the binding cycle."""
@@ -56,7 +56,7 @@ class EvaluationObserver(AttemptObserver):
 
 
 class Instruments(Protocol):
-    """What a scheduler is made with so that it can be measured."""
+    """Measuring devices that a scheduler is made with."""
 
     @property
     def queue_metrics(self) -> QueueMetrics: ...

@@ -418,8 +418,8 @@ def _pre_enqueue_step(call: StatusCall, info: Callable[[api.Pod], PodInfo]) -> P
 
 
 class PendingInfos:
-    """The PodInfo made for PreEnqueue is the one that the cycle uses: making it is a good part of adding a pod. Those of pods
-    that have gone without a cycle are forgotten when there are as many of them as of the others."""
+    """The PodInfo made for PreEnqueue is the one that the cycle uses: making it is a good part of adding a pod. It goes with
+    the pod. Should one stay behind, it is found when there are twice as many of them as of pods."""
 
     _FEWEST = 1 << 10
 

@@ -33,9 +33,9 @@ logger = logging.getLogger(__name__)
 FINISHED_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
 MOST_SINGLE: Final = 4096
+"""Events that came once, as many as client-go remembers of events of the old kind."""
 _ONCE: Final = frozenset({"Scheduled"})
 """Reasons of events that a pod has once in its life: there is no series to be expected, and nothing to be remembered."""
-"""Events that came once, as many as client-go remembers of events of the old kind."""
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 QUEUE_LENGTH: Final = 1000

@@ -84,7 +84,7 @@ class AnswerParser:
         return self._headers
 
     def drain(self) -> bytes:
-        """What has come of the body; it will not be part of the answer. For answers that go on: no more than a chunk of
+        """The body as far as it has come; it will not be part of the answer. For answers that go on: no more than a chunk of
         them is ever kept here, and `longest_body` bounds that."""
         if self._chunks is not None:
             content = bytes(self._chunks.content)

@@ -116,17 +116,14 @@ class Reflector(Generic[T]):
 
     async def _listed(self) -> bool:
         is_renewal = self._renewal.is_set()
-        self._renewal.clear()
-        try:
-            is_listed = await self._list()
-        finally:
-            if is_renewal:
-                # One that failed is still wanted.
-                self._renewal.set()
+        is_listed = await self._list()
         if is_listed and is_renewal:
-            self._renewal.clear()
-            self._renewed.set()
+            self._end_renewal()
         return is_listed
+
+    def _end_renewal(self) -> None:
+        self._renewal.clear()
+        self._renewed.set()
 
     async def _list(self) -> bool:
         try:
@@ -152,6 +149,7 @@ class Reflector(Generic[T]):
         if not self.has_synced:
             logger.info("the server does not know %s of %s: none are assumed", self.kind.PLURAL, self.kind.API_VERSION)
         self._synced.set()
+        self._end_renewal()
         await self._timing.sleep(self._timing.jittered(ABSENT_SECONDS, 0.5))
 
     async def _replace(self, listing: Listing[T]) -> None:

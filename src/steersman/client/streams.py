@@ -41,7 +41,7 @@ class StreamedAnswer(asyncio.Protocol):
         self._transport.write(request)
 
     async def read(self, timeout: float) -> bytes:
-        """What has come of the body since the last call, and at least something; b"" at its end.
+        """The body that has come since the last call, and at least something; b"" at its end.
 
         TimeoutError after so many seconds without anything, OSError when the connection breaks before the end.
         """
