@@ -16,6 +16,7 @@ from tests.client.following import until
 from tests.client.serving import run
 
 from steersman import api
+from steersman.app import program as program_module
 from steersman.app import supervision
 from steersman.client.lease import Lease, LeaseSpec
 from steersman.config import API_VERSION, CONFIGURATION_KIND
@@ -64,6 +65,27 @@ def test_a_released_lease_is_taken_up() -> None:
             await until(lambda: stored(server, "web").spec.node_name)
 
     run(scenario())
+
+
+def test_a_kind_that_cannot_be_listed_anew_keeps_nobody_from_leading(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(program_module, "CATCH_UP_SECONDS", 0.2)
+
+    async def scenario() -> None:
+        server = cluster()
+        server.store.create(make_pod("web").obj())
+        _held_by_another(server)
+        async with running_program(server, QUICK):
+            await until(lambda: server.asked("GET /apis/coordination.k8s.io") > 3 and server.faults.watches)
+            server.faults.refuse(500, times=10_000, part_of_path="/services")
+            server.faults.cut_watches()
+            await until(lambda: server.asked("GET /api/v1/services") > 2)
+            _write(server, LeaseSpec(lease_duration_seconds=1))
+            await until(lambda: stored(server, "web").spec.node_name)
+
+    run(scenario())
+    assert "not everything could be listed anew" in caplog.text
 
 
 def test_a_binding_in_flight_is_undone_with_the_lease() -> None:
