@@ -25,6 +25,10 @@ class Diary:
 
     def __init__(self) -> None:
         self.entries: list[str] = []
+        self.expected: list[int] = []
+
+    def expect(self, kind: type[api.Object], count: int) -> None:
+        self.expected.append(count)
 
     def changed(self, obj: api.Object) -> None:
         self.entries.append(f"+ {api.key(obj)}")

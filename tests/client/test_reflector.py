@@ -46,6 +46,7 @@ def test_a_long_list_comes_in_pages() -> None:
         async with following(server, api.Node) as (reflector, diary):
             await reflector.wait_synced()
             assert len(diary.entries) == 2 * list_watch.PAGE + 1
+            assert diary.expected == [2 * list_watch.PAGE + 1], "told once, and of all"
             await until(lambda: server.faults.watches)
             assert server.asked("GET") == 3 + 1
 

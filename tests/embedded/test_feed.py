@@ -20,6 +20,9 @@ class NotingSink:
     def __init__(self) -> None:
         self.story: list[tuple[str, str]] = []
 
+    def expect(self, kind: type[api.Object], count: int) -> None:
+        """Nothing to prepare."""
+
     def changed(self, obj: api.Object) -> None:
         self.story.append(("changed", obj.metadata.name))
 
@@ -59,6 +62,15 @@ def test_a_feed_may_be_of_some_kinds() -> None:
 def test_controllers_of_controllers_are_not_fed() -> None:
     assert api.Deployment not in WATCHED_KINDS
     assert WATCHED_KINDS[-1] is api.Pod
+
+
+def test_the_scheduler_makes_room_for_a_list_once() -> None:
+    store = make_store(*(make_node(f"n{index}") for index in range(200)))
+    objects = ObjectStore()
+    cache = Cache(store.clock, objects)
+    queue = SchedulingQueue({}, PrioritySort().sort_key, store.clock, QueueSettings())
+    feed(store, Ingest(cache, objects, queue, (), {}, lambda _: False))
+    assert (cache.nodes.node_count, cache.nodes.generation) == (200, 1)
 
 
 def test_the_schedulers_ingest_hears_of_pods_and_their_bindings() -> None:

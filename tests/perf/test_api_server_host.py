@@ -42,6 +42,9 @@ class Ear:
     def __init__(self) -> None:
         self.pods: dict[str, api.Pod] = {}
 
+    def expect(self, kind: type[api.Object], count: int) -> None:
+        """Nothing to prepare."""
+
     def changed(self, obj: api.Object) -> None:
         if isinstance(obj, api.Pod):
             self.pods[api.key(obj)] = obj

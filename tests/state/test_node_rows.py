@@ -166,6 +166,18 @@ class TestGrowth:
         assert tables.table.generation > 0
         tables.check()
 
+    def test_room_for_a_list_is_made_once(self) -> None:
+        tables = Tables(capacity=2)
+        tables.add_node("n0")
+        tables.table.reserve(500)
+        capacity, generation = tables.table.capacity, tables.table.generation
+        for index in range(500):
+            tables.add_node(f"n{index}")
+        assert (tables.table.capacity, tables.table.generation) == (capacity, generation)
+        tables.table.reserve(400)
+        assert (tables.table.capacity, tables.table.generation) == (capacity, generation), "there is room"
+        tables.check()
+
     def test_rows_keep_their_numbers_and_everything_on_them(self) -> None:
         tables = Tables(capacity=2)
         row = tables.add_node(usual_node("n1").taint("gpu").image("web:v1", size=5))

@@ -161,6 +161,7 @@ class Reflector(Generic[T]):
             self._put_unreadable(one)
             if count % UNREADABLE_AT_ONCE == 0:
                 await asyncio.sleep(0)
+        self._sink.expect(self.kind, len(listed))
         for count, (key, obj) in enumerate(listed.items(), start=1):
             self._put(key, obj)
             if count % BREATH == 0:

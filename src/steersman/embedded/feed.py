@@ -22,4 +22,7 @@ def feed(store: Store, sink: EventSink, kinds: Iterable[type[api.Object]] = WATC
         elif old is not None:
             deleted(old)
 
+    kinds = tuple(kinds)
+    for kind in kinds:
+        sink.expect(kind, len(store.objects(kind)))
     return store.subscribe(tell, kinds)

@@ -34,6 +34,9 @@ WATCHED_KINDS: Final[tuple[type[api.Object], ...]] = (
 class EventSink(Protocol):
     """Is told of every change of a watched object; `steersman.ingest.Ingest` is one."""
 
+    def expect(self, kind: type[api.Object], count: int) -> None:
+        """A list came: so many objects of the kind are there, and `changed` is about to tell of those that are new."""
+
     def changed(self, obj: api.Object) -> None: ...
 
     def deleted(self, obj: api.Object) -> None: ...

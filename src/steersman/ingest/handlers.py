@@ -71,6 +71,11 @@ class Ingest:
 
     # -- any object --------------------------------------------------------------------------------------------------
 
+    def expect(self, kind: type[api.Object], count: int) -> None:
+        """Makes room once for a whole list."""
+        if kind is api.Node:
+            self._cache.nodes.reserve(count)
+
     def changed(self, obj: api.Object) -> None:
         """The object was added or modified."""
         if isinstance(obj, api.Pod):

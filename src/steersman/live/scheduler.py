@@ -37,6 +37,7 @@ class LiveScheduler:
         detail_preemptions(self._scheduler.profiles.values())
         self.profile = self._profile_for(pod)
         unplaced = _unplaced(pod, self.profile.name)
+        self._scheduler.ingest.expect(api.Node, sum(isinstance(obj, api.Node) for obj in cluster.objects))
         _feed(self._scheduler, (*cluster.objects, *_others(cluster, pod), unplaced))
         self.pod = self._scheduler.cache.shapes.info(unplaced)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The scheduler's ear with a stopwatch: what taking in each kind of event costs. Stands before `ingest.Ingest`.
+"""The scheduler's event sink with a stopwatch: what taking in each kind of event costs. Stands before `ingest.Ingest`.
 
 A host that wants event_handling_duration_seconds feeds this instead of `scheduler.ingest`.
 """
@@ -23,6 +23,9 @@ class TimedIngest:
         self._ingest = scheduler.ingest
         self._seconds = metrics.event_seconds
         self._labels: dict[tuple[str, ActionType], str] = {}
+
+    def expect(self, kind: type[api.Object], count: int) -> None:
+        self._ingest.expect(kind, count)
 
     def changed(self, obj: api.Object) -> None:
         began = perf_counter()

@@ -86,9 +86,9 @@ class _Items(msgspec.Struct):
 class PodWatcher:
     """Stands before the scheduler's ingest: passes everything on to it, and tells listeners what became of pods."""
 
-    def __init__(self, ear: EventSink, pods: Mapping[str, api.Pod]) -> None:
+    def __init__(self, sink: EventSink, pods: Mapping[str, api.Pod]) -> None:
         """`pods` are those that the scheduler knows."""
-        self._ear = ear
+        self._sink = sink
         self.pods = pods
         self._listeners: list[PodListener] = []
 
@@ -96,14 +96,17 @@ class PodWatcher:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
+    def expect(self, kind: type[api.Object], count: int) -> None:
+        self._sink.expect(kind, count)
+
     def changed(self, obj: api.Object) -> None:
         old = self.pods.get(api.key(obj)) if isinstance(obj, api.Pod) else None
-        self._ear.changed(obj)
+        self._sink.changed(obj)
         if isinstance(obj, api.Pod):
             self._tell(old, obj)
 
     def deleted(self, obj: api.Object) -> None:
-        self._ear.deleted(obj)
+        self._sink.deleted(obj)
         if isinstance(obj, api.Pod):
             self._tell(obj, None)
 

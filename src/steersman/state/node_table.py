@@ -41,6 +41,8 @@ from steersman.state.term_tables import TermsOfKind, TermTables
 from steersman.state.topology import HOSTNAME_KEY, TopologyColumn
 
 _SMALLEST_CAPACITY = 32
+#: Rows that stay free when room is made for a list: nodes may join.
+_SPARE_SHARE = 16
 #: Columns and count tables that no kernel reads stay as long as they are few: in rows, and in numbers at least and at most.
 _SPARE_ROWS = 1 << 18
 _LEAST_SPARE, _MOST_SPARE = 16, 256
@@ -196,6 +198,11 @@ class NodeTable:
         )
 
     # -- writing -----------------------------------------------------------------------------------------------------
+
+    def reserve(self, nodes: int) -> None:
+        """Makes room for so many nodes at once, those that are here included: growing step by step writes each several times."""
+        if nodes > self.capacity:
+            self._grow(nodes + nodes // _SPARE_SHARE + _SMALLEST_CAPACITY)
 
     def set_node(self, node: Node) -> None:
         """Adds the node, or replaces the object of that name. InputError, before anything changes, if it offers amounts that
@@ -367,7 +374,7 @@ class NodeTable:
         row = self.rows.get(name)
         if row is None:
             if not self._free:
-                self._grow()
+                self._grow(self.capacity + self.capacity // 4 + _SMALLEST_CAPACITY)
             row = self.rows[name] = self._free.pop()
             self.names[row] = name
         return row
@@ -407,12 +414,12 @@ class NodeTable:
         self._terms = TermTables(self.topology, self.label_keys)
         self.counts.reset(self._spare)
 
-    def _grow(self) -> None:
+    def _grow(self, capacity: int) -> None:
         """More rows: every array is replaced and filled again; rows keep their numbers."""
         self.forget_tables()
         self.label_keys.clear()
         offered = self.offered.by_row
-        self._allocate(self.capacity + self.capacity // 4 + _SMALLEST_CAPACITY)
+        self._allocate(capacity)
         self.node_count = 0
         for row in self.rows.values():
             node = self.nodes[row]
