@@ -65,6 +65,16 @@ class TestSharedTable:
         assert table.get(-1) is held
         assert held in list(table.values())
 
+    def test_a_large_value_goes_with_the_last_one_who_refers_to_it(self) -> None:
+        table: SharedTable[int, Value] = SharedTable(4, is_large=lambda value: value.name == "large")
+        large = Value("large")
+        table.put(1, large)
+        table.put(2, Value("small"))
+        assert table.get(1) is large
+        del large
+        assert table.get(1) is None
+        assert [value.name for value in table.values()] == ["small"]
+
     def test_others_are_freed_at_once_without_the_garbage_collector(self) -> None:
         table: SharedTable[int, Value] = SharedTable(4)
         gc.disable()

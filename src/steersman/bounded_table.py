@@ -68,20 +68,27 @@ class _KeyedRef(ref[ValueT]):
 
 
 class SharedTable(Generic[KeyT, ValueT]):
-    """Every value that somebody refers to, and the `spare` latest ones even if nobody does.
+    """Every value that somebody refers to, and the `spare` latest ones even if nobody does, but for large ones.
 
     A value may be freed at any moment, but no entry disappears while somebody goes through them: the freed ones are taken
     out when the table is next asked for a key.
     """
 
-    __slots__ = ("_freed", "_recent", "_refs", "_when_freed")
+    __slots__ = ("_freed", "_is_large", "_recent", "_refs", "_when_freed")
 
-    def __init__(self, spare: int, when_freed: Callable[[KeyT], None] | None = None) -> None:
-        """`when_freed` is told the key of each value that has gone; it may not use the table."""
+    def __init__(
+        self,
+        spare: int,
+        when_freed: Callable[[KeyT], None] | None = None,
+        is_large: Callable[[ValueT], bool] | None = None,
+    ) -> None:
+        """`when_freed` is told the key of each value that has gone; it may not use the table. What `is_large` goes with the
+        last one who refers to it: a number of spare values bounds no memory if each may be of any size."""
         self._recent: RecentTable[KeyT, ValueT] = RecentTable(spare)
         self._refs: dict[KeyT, _KeyedRef[ValueT]] = {}
         self._freed: list[ref[ValueT]] = []
         self._when_freed = when_freed
+        self._is_large = is_large
 
     def get(self, key: KeyT) -> ValueT | None:
         value = self._recent.get(key)
@@ -92,7 +99,7 @@ class SharedTable(Generic[KeyT, ValueT]):
             if known is not None:
                 value = known()
                 if value is not None:
-                    self._recent.put(key, value)
+                    self._note(key, value)
         return value
 
     def peek(self, key: KeyT) -> ValueT | None:
@@ -111,7 +118,12 @@ class SharedTable(Generic[KeyT, ValueT]):
             self.sweep()
         reference = self._refs[key] = _KeyedRef(value, self._freed.append)
         reference.key = key
-        self._recent.put(key, value)
+        self._note(key, value)
+
+    def _note(self, key: KeyT, value: ValueT) -> None:
+        """The value was asked for."""
+        if self._is_large is None or not self._is_large(value):
+            self._recent.put(key, value)
 
     def values(self) -> Iterator[ValueT]:
         """All that are alive. Nothing may be put in meanwhile."""

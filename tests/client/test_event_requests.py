@@ -17,12 +17,14 @@ from steersman.client.connection import Connection
 from steersman.client.events import (
     BEHIND_BINDINGS_SECONDS,
     FINISHED_SECONDS,
+    MOST_SERIES,
     MOST_SINGLE,
     QUEUE_LENGTH,
     REFRESH_SECONDS,
     SETTLE_SECONDS,
     Event,
     EventRecorder,
+    EventSeries,
     EventSeriesBook,
     truncated,
 )
@@ -106,6 +108,29 @@ def test_an_event_that_a_pod_has_once_in_its_life_is_not_remembered() -> None:
     book, bound = EventSeriesBook(), Event(reason="Scheduled")
     assert book.observe(bound, 0.0) is bound
     assert len(book) == 0
+
+
+def test_a_series_is_of_the_event_that_was_written_first() -> None:
+    book = EventSeriesBook()
+    first, again = (
+        Event(metadata=api.ObjectMeta(name=name), reason="FailedScheduling", event_time=at)
+        for name, at in (("web.1", "early"), ("web.2", "late"))
+    )
+    assert book.observe(first, 0.0) is first
+    series = book.observe(again, 1.0)
+    assert series is not None
+    assert (series.metadata.name, series.event_time) == ("web.1", "early")
+    assert series.series == EventSeries(count=2, last_observed_time="late")
+
+
+def test_of_many_series_the_oldest_end_with_their_counts() -> None:
+    book = EventSeriesBook()
+    for index in range(MOST_SERIES + 3):
+        for _ in range(2 + min(index, 3)):
+            book.observe(Event(reason="FailedScheduling", action=f"{index}"), 0.0)
+    assert len(book) == MOST_SERIES
+    assert [event.series.count for event in book.settle(1.0) if event.series is not None] == [2, 3, 4]
+    assert book.settle(2.0) == []
 
 
 def test_of_many_different_events_only_the_latest_are_remembered() -> None:

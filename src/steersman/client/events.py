@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import OrderedDict
-from dataclasses import dataclass
+from collections import OrderedDict, deque
 from typing import ClassVar, Final
 
 import msgspec
@@ -34,6 +33,8 @@ FINISHED_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
 MOST_SINGLE: Final = 4096
 """Events that came once, as many as client-go remembers of events of the old kind."""
+MOST_SERIES: Final = 2048
+"""Events that came more than once. One that makes way for the next is written with its count."""
 _ONCE: Final = frozenset({"Scheduled"})
 """Reasons of events that a pod has once in its life: there is no series to be expected, and nothing to be remembered."""
 NORMAL: Final = "Normal"
@@ -86,9 +87,17 @@ class Event(Object, frozen=True):
 # -- series ------------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Seen:
-    """An event that came, perhaps more than once."""
+class _Single(msgspec.Struct, gc=False):
+    """As much of an event that came once as is needed to make it the first of a series."""
+
+    name: str
+    event_time: str | None
+    #: Monotonic seconds.
+    seen: float
+
+
+class _Series(msgspec.Struct):
+    """An event that came more than once."""
 
     event: Event
     count: int
@@ -102,18 +111,16 @@ class _Seen:
         series = EventSeries(count=self.count, last_observed_time=event.event_time)
         self.event = msgspec.structs.replace(self.event, series=series)
 
-    def has_ended(self, monotonic: float) -> bool:
-        return monotonic - self.last >= FINISHED_SECONDS
-
 
 class EventSeriesBook:
     """The events of the last minutes."""
 
     def __init__(self) -> None:
-        #: What came once, oldest first.
-        self._single: OrderedDict[_Key, _Seen] = OrderedDict()
-        #: What came again.
-        self._series: dict[_Key, _Seen] = {}
+        #: What came once, and what came again; oldest first.
+        self._single: OrderedDict[_Key, _Single] = OrderedDict()
+        self._series: OrderedDict[_Key, _Series] = OrderedDict()
+        #: What made way for younger series, and has its final count.
+        self._pushed_out: deque[Event] = deque(maxlen=QUEUE_LENGTH)
 
     def __len__(self) -> int:
         return len(self._single) + len(self._series)
@@ -123,37 +130,45 @@ class EventSeriesBook:
         if event.reason in _ONCE:
             return event
         key = _key(event)
-        seen = self._series.get(key)
-        if seen is not None:
-            seen.add(event, monotonic)
+        series = self._series.get(key)
+        if series is not None:
+            series.add(event, monotonic)
             return None
-        seen = self._single.pop(key, None)
-        if seen is None:
-            self._remember(key, _Seen(event, 1, monotonic, monotonic))
+        first = self._single.pop(key, None)
+        if first is None:
+            self._remember(key, _Single(event.metadata.name, event.event_time, monotonic))
             return event
-        self._series[key] = seen
-        seen.add(event, monotonic)
-        seen.written = monotonic
-        return seen.event
+        return self._begin_series(key, first, event, monotonic)
 
     def settle(self, monotonic: float) -> list[Event]:
         """Final counts of series that have ended, which are forgotten, and present ones of series that last."""
-        while self._single and next(iter(self._single.values())).has_ended(monotonic):
+        while self._single and monotonic - next(iter(self._single.values())).seen >= FINISHED_SECONDS:
             self._single.popitem(last=False)
-        due: list[Event] = []
-        for key, seen in list(self._series.items()):
-            ended = seen.has_ended(monotonic)
+        due = list(self._pushed_out)
+        self._pushed_out.clear()
+        for key, series in list(self._series.items()):
+            ended = monotonic - series.last >= FINISHED_SECONDS
             if ended:
                 del self._series[key]
-            if ended or monotonic - seen.written >= REFRESH_SECONDS:
-                seen.written = monotonic
-                due.append(seen.event)
+            if ended or monotonic - series.written >= REFRESH_SECONDS:
+                series.written = monotonic
+                due.append(series.event)
         return due
 
-    def _remember(self, key: _Key, seen: _Seen) -> None:
-        self._single[key] = seen
+    def _remember(self, key: _Key, single: _Single) -> None:
+        self._single[key] = single
         if len(self._single) > MOST_SINGLE:
             self._single.popitem(last=False)
+
+    def _begin_series(self, key: _Key, first: _Single, event: Event, monotonic: float) -> Event:
+        metadata = msgspec.structs.replace(event.metadata, name=first.name)
+        original = msgspec.structs.replace(event, metadata=metadata, event_time=first.event_time)
+        series = self._series[key] = _Series(original, 1, monotonic, monotonic)
+        series.add(event, monotonic)
+        if len(self._series) > MOST_SERIES:
+            _, oldest = self._series.popitem(last=False)
+            self._pushed_out.append(oldest.event)
+        return series.event
 
 
 def _key(event: Event) -> _Key:

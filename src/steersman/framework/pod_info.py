@@ -9,6 +9,7 @@ replicas of a StatefulSet differ in them. A shape with labels and a controller i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter
 
 import msgspec
 
@@ -70,6 +71,7 @@ class PodShape:
         "has_affinity",
         "has_claims",
         "host_ports",
+        "is_large",
         "is_pinned",
         "names_claims",
         "nonzero_cpu",
@@ -84,12 +86,14 @@ class PodShape:
         "token",
     )
 
-    def __init__(self, pod: Pod, fingerprint: int = 0) -> None:
+    def __init__(self, pod: Pod, key: bytes = b"") -> None:
+        """`key` is all that it follows from (`shape_key`)."""
         self.spec: PodSpec = pod.spec
         #: Stands for the shape in tables that must not keep it alive.
         self.token = object()
         #: Equal for equal shapes, also for one that has gone and one that has come back.
-        self.fingerprint = fingerprint
+        self.fingerprint = hash(key)
+        self.is_large = len(key) > _LARGE_KEY
         self.requests: dict[str, int] = pod_requests(pod)
         #: Those that are neither cpu nor memory nor ephemeral storage.
         self.requests_others = tuple((name, n) for name, n in self.requests.items() if n and name not in CORE_RESOURCES)
@@ -192,9 +196,11 @@ class PodInfo:
         return f"PodInfo({self.key})"
 
 
-#: Shapes and templates that no pod has at the moment, but the next one may.
-_SPARE_SHAPES = 1 << 10
-_SPARE_TEMPLATES = 1 << 10
+#: Shapes and templates that no pod has at the moment, but the next one may. Making one anew takes some ten microseconds.
+_SPARE_SHAPES = 1 << 7
+_SPARE_TEMPLATES = 1 << 7
+#: What follows from a key of more bytes is not kept for nobody: terms of affinity, parsed, take twenty times their text.
+_LARGE_KEY = 1 << 13
 
 #: The identity of a shape, labels, controller. A template refers to its shape: as long as the template is there, no other
 #: shape has that identity.
@@ -207,7 +213,7 @@ POD_SHAPES = Kept(
     holds="what the pods of a template share: requests, ports, parsed affinity",
     key="the part of a pod that decides anything (`shape_key`)",
     stamps="never: the key is all that it follows from",
-    bound="those that a pod has, and 1,024 spare ones (`SharedTable`)",
+    bound="those that a pod has, and 128 spare ones that are not large (`SharedTable`)",
     twin="`PodShape` of the pod",
 )
 
@@ -218,7 +224,7 @@ POD_TEMPLATES = Kept(
     holds="shape, label class and signature of pods that nothing but their name tells apart",
     key="shape, labels, controller",
     stamps="never; what it refers to has stamps of its own",
-    bound="those that a pod has, and 1,024 spare ones (`SharedTable`)",
+    bound="those that a pod has, and 128 spare ones that are not large (`SharedTable`)",
     twin="`PodTemplate` of the pod",
     held_equal="tests/equivalence/test_engines_agree.py",
 )
@@ -228,14 +234,16 @@ class PodShapes:
     """Interns shapes and templates: `info(pod)` is the only way in which the scheduler makes a PodInfo."""
 
     def __init__(self) -> None:
-        self._by_key: SharedTable[bytes, PodShape] = SharedTable(_SPARE_SHAPES)
-        self._templates: SharedTable[TemplateKey, PodTemplate] = SharedTable(_SPARE_TEMPLATES)
+        self._by_key: SharedTable[bytes, PodShape] = SharedTable(_SPARE_SHAPES, is_large=attrgetter("is_large"))
+        self._templates: SharedTable[TemplateKey, PodTemplate] = SharedTable(
+            _SPARE_TEMPLATES, is_large=attrgetter("shape.is_large")
+        )
 
     def info(self, pod: Pod) -> PodInfo:
         key = shape_key(pod)
         shape = self._by_key.get(key)
         if shape is None:
-            shape = PodShape(pod, hash(key))
+            shape = PodShape(pod, key)
             self._by_key.put(key, shape)
         return PodInfo(pod, self._template(pod, shape))
 
