@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 
 import pytest
 
-from steersman.host.memory import freeze_heap, frozen_heap, keep_freed_memory, unfreeze_heap
+from steersman.host.memory import freeze_heap, frozen_heap, give_back_free_memory, keep_freed_memory, unfreeze_heap
 
 
 def test_the_setting_is_taken_or_declined_and_may_be_repeated() -> None:
@@ -17,6 +19,7 @@ def test_the_setting_is_taken_or_declined_and_may_be_repeated() -> None:
 def test_other_systems_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.platform", "darwin")
     assert keep_freed_memory() is False
+    assert give_back_free_memory() is False
 
 
 def test_a_frozen_heap_thaws_at_the_end() -> None:
@@ -25,11 +28,35 @@ def test_a_frozen_heap_thaws_at_the_end() -> None:
     assert gc.get_freeze_count() == 0
 
 
-def test_a_heap_that_is_frozen_stays_as_it_is() -> None:
+def test_what_came_since_is_frozen_too() -> None:
     freeze_heap()
     frozen = gc.get_freeze_count()
-    added = [object() for _ in range(3)]
+    added: list[list[int]] = [[] for _ in range(300)]
     freeze_heap()
-    assert (gc.get_freeze_count(), len(added)) == (frozen, 3)
+    assert gc.get_freeze_count() >= frozen + len(added)
     unfreeze_heap()
     assert gc.get_freeze_count() == 0
+
+
+FRAGMENTED = """
+from steersman.host import give_back_free_memory, keep_freed_memory
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+keep_freed_memory()
+assert not give_back_free_memory(), "there is nothing to give back"
+blocks = [bytearray(20_000) for _ in range(5_000)]
+del blocks[::2], blocks[::2]
+full = resident()
+assert give_back_free_memory()
+print(full - resident())
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="other systems do not have the functions")
+def test_what_is_free_between_blocks_is_given_back() -> None:
+    done = subprocess.run([sys.executable, "-c", FRAGMENTED], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 30_000_000

@@ -28,6 +28,7 @@ def run(**given: Any) -> None:
     from steersman.app import RunOptions, main
     from steersman.observe import Format
 
+    gc.freeze()
     gc.enable()
     options = RunOptions(
         config_file=given["config_file"],

@@ -5,7 +5,13 @@
 virtual, have `sim.driver`, which flushes the queue at the same intervals. All of them tune memory here.
 """
 
-from steersman.host.memory import freeze_heap, frozen_heap, keep_freed_memory, unfreeze_heap
+from steersman.host.memory import (
+    freeze_heap,
+    frozen_heap,
+    give_back_free_memory,
+    keep_freed_memory,
+    unfreeze_heap,
+)
 from steersman.host.scheduling_loop import BACKOFF_SECONDS, UNSCHEDULABLE_SECONDS, SchedulingLoop
 
 __all__ = [
@@ -14,6 +20,7 @@ __all__ = [
     "SchedulingLoop",
     "freeze_heap",
     "frozen_heap",
+    "give_back_free_memory",
     "keep_freed_memory",
     "unfreeze_heap",
 ]

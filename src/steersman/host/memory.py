@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two settings of the process that a scheduler lives in, for the C library's allocator and for the garbage collector.
+"""The memory of the process that a scheduler lives in: the C library's allocator, and the garbage collector.
 
 With glibc's defaults a freed block of 128 KiB at the top of the heap goes back at once, and the next numpy operation on
-15,000 rows faults it in again, page by page: up to four times the cost of the arithmetic.
+15,000 rows faults it in again, page by page: up to four times the cost of the arithmetic. So freed memory is kept; but what
+a few large answers of the server have left between blocks that stay would be kept for ever, and is given back now and then.
 
 A full collection looks at every object of the cluster and holds all threads; with 50,000 pods it takes some 90 ms. Objects of
 the API are frozen and refer to nothing that refers to them, so that they go without it.
@@ -15,6 +16,7 @@ import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 #: Parameters of mallopt(3).
 _M_TRIM_THRESHOLD = -1
@@ -22,21 +24,58 @@ _M_MMAP_THRESHOLD = -3
 _KEEP_BYTES = 64 * 1024 * 1024
 
 
+#: Free memory between used blocks is left alone below this, and below this part of all.
+_LEAST_FREE_BYTES = 16 * 1024 * 1024
+_LEAST_FREE_SHARE = 4
+
+
+class _MallocInfo(ctypes.Structure):
+    """The answer of mallinfo2(3): bytes, but for the counts of blocks."""
+
+    _fields_ = (
+        ("arena", ctypes.c_size_t),
+        ("ordblks", ctypes.c_size_t),
+        ("smblks", ctypes.c_size_t),
+        ("hblks", ctypes.c_size_t),
+        ("hblkhd", ctypes.c_size_t),
+        ("usmblks", ctypes.c_size_t),
+        ("fsmblks", ctypes.c_size_t),
+        ("uordblks", ctypes.c_size_t),
+        ("fordblks", ctypes.c_size_t),
+        ("keepcost", ctypes.c_size_t),
+    )
+
+
 def keep_freed_memory() -> bool:
     """Whether the C library took the setting; others than glibc do not have it, and need not."""
-    if not sys.platform.startswith("linux"):
+    mallopt = _c_function("mallopt")
+    return mallopt is not None and bool(
+        mallopt(_M_TRIM_THRESHOLD, _KEEP_BYTES) and mallopt(_M_MMAP_THRESHOLD, _KEEP_BYTES)
+    )
+
+
+def give_back_free_memory() -> bool:
+    """Whether the C library was asked to return what is free between used blocks: if it is much, which others than glibc do not
+    say. Takes some 10 ms, without the interpreter's lock."""
+    info, trim = _c_function("mallinfo2"), _c_function("malloc_trim")
+    if info is None or trim is None:
         return False
-    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
-    if mallopt is None:
+    info.restype = _MallocInfo
+    heap = info()
+    if heap.fordblks < max(_LEAST_FREE_BYTES, heap.arena // _LEAST_FREE_SHARE):
         return False
-    return bool(mallopt(_M_TRIM_THRESHOLD, _KEEP_BYTES)) and bool(mallopt(_M_MMAP_THRESHOLD, _KEEP_BYTES))
+    trim(0)
+    return True
+
+
+def _c_function(name: str) -> Any | None:
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform.startswith("linux") else None
 
 
 def freeze_heap() -> None:
-    """Lets the garbage collector pass over all objects there are, once the cluster is known."""
-    if not gc.get_freeze_count():
-        gc.collect()
-        gc.freeze()
+    """Lets the garbage collector pass over all objects there are, once the cluster is known. Nothing is collected first: there
+    is next to no garbage in what was just loaded, and pods wait."""
+    gc.freeze()
 
 
 def unfreeze_heap() -> None:
@@ -46,9 +85,9 @@ def unfreeze_heap() -> None:
 
 @contextmanager
 def frozen_heap() -> Iterator[None]:
-    """Until the end of the block. Nothing is collected first: for short runs on a cluster that was just loaded."""
-    gc.freeze()
+    """Until the end of the block."""
+    freeze_heap()
     try:
         yield
     finally:
-        gc.unfreeze()
+        unfreeze_heap()
