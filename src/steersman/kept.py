@@ -9,8 +9,9 @@ test finds tables and comparisons of stamps that nobody has declared.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final, Generic, TypeVar
+
+import msgspec
 
 OwnerT = TypeVar("OwnerT")
 
@@ -18,8 +19,7 @@ OwnerT = TypeVar("OwnerT")
 VALIDATE_STATE: Final = "validate_state"
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(msgspec.Struct, frozen=True):
     """What a reader must know of one kept structure before changing it."""
 
     #: Unique in the project.

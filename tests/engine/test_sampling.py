@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+import msgspec
 import pytest
 from tests.cycle.scheduling import PROFILE, Cycles
 
@@ -119,13 +118,13 @@ class TestProfiles:
     )
     def test_the_percentage_of_the_profile_goes(self, own: int | None, for_all: int | None, found: int) -> None:
         cycles = Cycles(nodes=many(250))
-        profile = replace(cycles.profile, percentage_of_nodes_to_score=own)
+        profile = msgspec.structs.replace(cycles.profile, percentage_of_nodes_to_score=own)
         cycle = SchedulingCycle(cycles.cache, {PROFILE: profile}, lambda: cycles.nominated, SeededRng(0), for_all)
         assert cycle.evaluate(profile, cycles.pod(POD)).feasible_count == found
 
     def test_all_profiles_share_where_the_next_search_begins(self) -> None:
         cycles = Cycles(nodes=many(250))
-        other = replace(cycles.profile, name="other")
+        other = msgspec.structs.replace(cycles.profile, name="other")
         cycle = SchedulingCycle(
             cycles.cache, {PROFILE: cycles.profile, "other": other}, lambda: cycles.nominated, SeededRng(0), 50
         )

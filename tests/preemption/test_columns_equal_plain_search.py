@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from unittest import mock
 
+import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.preemption.clusters import NOW, PROFILE, PreemptionCluster
@@ -148,7 +149,7 @@ def searches(
         now=NOW,
     )
     nodes = LiveNodes(cluster.setting.cache.nodes)
-    pruned = columns.search(replace(question, detailed=False))
+    pruned = columns.search(msgspec.structs.replace(question, detailed=False))
     return [search_plainly(question, nodes), columns.search(question), pruned]
 
 

@@ -9,8 +9,8 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import replace
 
+import msgspec
 import pytest
 import uvloop
 from tests.serving.reviews import Reviews
@@ -211,7 +211,7 @@ def test_a_request_under_way_does_not_make_room(run: Run) -> None:
             await going_on.wait()
             return b"done\n"
 
-        async with clients(replace(endpoints(), metrics=metrics), connections=1) as (server, some):
+        async with clients(msgspec.structs.replace(endpoints(), metrics=metrics), connections=1) as (server, some):
             reader, writer = await some.connect()
             writer.write(METRICS)
             while not server.connections.busy:
@@ -226,7 +226,7 @@ def test_a_request_under_way_does_not_make_room(run: Run) -> None:
 def test_who_does_not_read_makes_room_for_a_newcomer(run: Run) -> None:
     async def scenario() -> None:
         page = LongPage()
-        async with clients(replace(endpoints(), metrics=page.show), connections=1) as (server, some):
+        async with clients(msgspec.structs.replace(endpoints(), metrics=page.show), connections=1) as (server, some):
             _, writer = await some.connect()
             writer.write(METRICS)
             await page.shown.wait()
@@ -245,7 +245,7 @@ def test_an_answer_that_is_not_read_is_given_up(
 
     async def scenario() -> None:
         page = LongPage()
-        async with clients(replace(endpoints(), metrics=page.show)) as (server, some):
+        async with clients(msgspec.structs.replace(endpoints(), metrics=page.show)) as (server, some):
             _, writer = await some.connect()
             writer.write(METRICS)
             await page.shown.wait()
@@ -263,7 +263,7 @@ def test_a_long_answer_arrives_whole(run: Run) -> None:
         return text
 
     async def scenario() -> None:
-        async with clients(replace(endpoints(), metrics=metrics)) as (_, some):
+        async with clients(msgspec.structs.replace(endpoints(), metrics=metrics)) as (_, some):
             reader, writer = await some.connect()
             for _ in range(2):
                 writer.write(METRICS)
@@ -299,7 +299,7 @@ def test_a_page_that_breaks_is_an_answer_too(run: Run, caplog: pytest.LogCapture
         raise ZeroDivisionError("nobody expects this")
 
     async def scenario() -> None:
-        async with clients(replace(endpoints(), metrics=metrics)) as (_, some):
+        async with clients(msgspec.structs.replace(endpoints(), metrics=metrics)) as (_, some):
             reader, writer = await some.connect()
             for _ in range(2):
                 writer.write(METRICS)
@@ -315,7 +315,7 @@ def test_a_busy_scheduling_loop_is_an_answer_of_its_own(run: Run) -> None:
         raise SchedulingLoopBusy("the scheduling loop has not answered\n")
 
     async def scenario() -> None:
-        async with clients(replace(endpoints(), metrics=metrics)) as (_, some):
+        async with clients(msgspec.structs.replace(endpoints(), metrics=metrics)) as (_, some):
             reader, writer = await some.connect()
             writer.write(METRICS)
             assert (await reader.readuntil(b"\r\n\r\n")).startswith(b"HTTP/1.1 503")

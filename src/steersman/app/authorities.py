@@ -10,7 +10,6 @@ Looked up again and again, because authorities are rotated. What flags say is no
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -79,7 +78,9 @@ class Authorities:
 
     def _from_files(self) -> ClientAuthorities:
         options = self._options
-        proxy = replace(options.proxy, authorities=_content(options.proxy_ca_file, "--requestheader-client-ca-file"))
+        proxy = msgspec.structs.replace(
+            options.proxy, authorities=_content(options.proxy_ca_file, "--requestheader-client-ca-file")
+        )
         return ClientAuthorities(_content(options.client_ca_file, "--client-ca-file"), proxy)
 
 

@@ -13,8 +13,9 @@ import logging
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 logger = logging.getLogger(__name__)
 
@@ -56,14 +57,13 @@ def raise_open_files() -> None:
 # -- control from outside ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
+class Control(msgspec.Struct, frozen=True):
     """Events that somebody outside of the program sets. SIGTERM and SIGINT ask for the end, SIGUSR2 for a dump."""
 
     #: End, with everything in order.
-    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    stop: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
     #: Log cache and queue, and compare them with what the API server shows. Once for every time it is set.
-    dump: asyncio.Event = field(default_factory=asyncio.Event)
+    dump: asyncio.Event = msgspec.field(default_factory=asyncio.Event)
 
 
 @contextmanager

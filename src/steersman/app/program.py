@@ -17,9 +17,10 @@ import socket
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
+
+import msgspec
 
 from steersman.app import endpoints
 from steersman.app.control_thread import ControlThread, Leadership, SchedulingLoopPort
@@ -42,7 +43,7 @@ from steersman.client import (
     WriteFence,
 )
 from steersman.framework.extender import Extender
-from steersman.host import SchedulingLoop, freeze_heap, unfreeze_heap
+from steersman.host import SchedulingLoop, freeze_heap, give_back_free_memory, unfreeze_heap
 from steersman.internal_errors import InternalErrors
 from steersman.observe import (
     DecisionLog,
@@ -71,9 +72,10 @@ INTERRUPTED_SECONDS: Final = 30.0
 #: Nobody waits longer for that: the server may refuse one kind for ever, and pods have to be scheduled.
 CATCH_UP_SECONDS: Final = 15.0
 
+GIVE_BACK_SECONDS: Final = 60.0
 
-@dataclass(frozen=True, slots=True)
-class Outside:
+
+class Outside(msgspec.Struct, frozen=True):
     """Everything that the scheduling loop reads and writes. All of it is open, and fenced where it writes."""
 
     channels: Transports
@@ -82,8 +84,7 @@ class Outside:
     fence: WriteFence
 
 
-@dataclass(frozen=True, slots=True)
-class Controlling:
+class Controlling(msgspec.Struct, frozen=True):
     """The control thread, which runs, and what is to live in it."""
 
     thread: ControlThread
@@ -218,16 +219,25 @@ class Program:
 
     @asynccontextmanager
     async def _in_control_thread(self, shown: Endpoints, prepared: Callable[[], object]) -> AsyncGenerator[None, None]:
-        """Endpoints and watchdog, until the end of the block."""
+        """Endpoints, watchdog and the care for memory, until the end of the block."""
         served = endpoints.served(
             self._controlling.serving, shown, self._controlling.channels, self._timing, self._metrics, prepared
         )
         async with served, asyncio.TaskGroup() as group:
-            watching = group.create_task(self._kept_going("watchdog", self._watchdog.run), name="watchdog")
+            tasks = [
+                group.create_task(self._kept_going("watchdog", self._watchdog.run), name="watchdog"),
+                group.create_task(self._kept_going("memory", self._give_back_memory), name="memory"),
+            ]
             try:
                 yield
             finally:
-                watching.cancel()
+                for task in tasks:
+                    task.cancel()
+
+    async def _give_back_memory(self) -> None:
+        while True:
+            await self._timing.sleep(GIVE_BACK_SECONDS)
+            give_back_free_memory()
 
     def _give_up(self) -> None:
         """The scheduling loop stands still: another replica is to lead."""

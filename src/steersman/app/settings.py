@@ -7,7 +7,6 @@ connected; `run` and `program` read the rest.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import msgspec
@@ -29,8 +28,7 @@ _replace = msgspec.structs.replace
 # -- what may be said --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionFlags:
+class ElectionFlags(msgspec.Struct, frozen=True):
     """Flags of leader election. They override the configuration; None: it decides."""
 
     leader_elect: bool | None = None
@@ -41,8 +39,7 @@ class ElectionFlags:
     resource_namespace: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClientFlags:
+class ClientFlags(msgspec.Struct, frozen=True):
     """Flags of the connection to the API server. They override the configuration; None: it decides."""
 
     qps: float | None = None
@@ -50,8 +47,7 @@ class ClientFlags:
     content_type: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DebuggingFlags:
+class DebuggingFlags(msgspec.Struct, frozen=True):
     """Flags of debugging. They override the configuration; None: it decides. Profiling lets `/debug/tasks` be seen; contention
     profiling has nothing to do here."""
 
@@ -59,8 +55,7 @@ class DebuggingFlags:
     enable_contention_profiling: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AuthenticationOptions:
+class AuthenticationOptions(msgspec.Struct, frozen=True):
     """How the HTTPS server learns who asks, by upstream's flags."""
 
     #: --authentication-kubeconfig; "": the scheduler's own connection.
@@ -73,11 +68,10 @@ class AuthenticationOptions:
     client_ca_file: str = ""
     #: --requestheader-client-ca-file; `proxy` has what the other flags of that kind say.
     proxy_ca_file: str = ""
-    proxy: ProxyHeaders = field(default_factory=ProxyHeaders)
+    proxy: ProxyHeaders = msgspec.field(default_factory=ProxyHeaders)
 
 
-@dataclass(frozen=True, slots=True)
-class ServingOptions:
+class ServingOptions(msgspec.Struct, frozen=True):
     """Flags of the HTTPS endpoints."""
 
     #: --bind-address
@@ -87,20 +81,19 @@ class ServingOptions:
     #: --tls-cert-file and --tls-private-key-file, both or neither; without them the certificate is self-signed.
     certificate_file: str = ""
     key_file: str = ""
-    access: AccessOptions = field(default_factory=AccessOptions)
+    access: AccessOptions = msgspec.field(default_factory=AccessOptions)
     #: --tls-min-version, --tls-cipher-suites
     min_version: str = ""
     cipher_suites: tuple[str, ...] = ()
     #: --permit-port-sharing, --permit-address-sharing
     share_port: bool = False
     share_address: bool = False
-    authentication: AuthenticationOptions = field(default_factory=AuthenticationOptions)
+    authentication: AuthenticationOptions = msgspec.field(default_factory=AuthenticationOptions)
     #: --authorization-kubeconfig; "": the scheduler's own connection.
     authorization_kubeconfig: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(msgspec.Struct, frozen=True):
     """Everything that an operator may say to `steersman run` on the command line; "" or None where nothing was said."""
 
     config_file: str = ""
@@ -109,10 +102,10 @@ class RunOptions:
     master: str = ""
     #: As in the flag: "A=true,B=false".
     feature_gates: str = ""
-    election: ElectionFlags = field(default_factory=ElectionFlags)
-    client: ClientFlags = field(default_factory=ClientFlags)
-    debugging: DebuggingFlags = field(default_factory=DebuggingFlags)
-    serving: ServingOptions = field(default_factory=ServingOptions)
+    election: ElectionFlags = msgspec.field(default_factory=ElectionFlags)
+    client: ClientFlags = msgspec.field(default_factory=ClientFlags)
+    debugging: DebuggingFlags = msgspec.field(default_factory=DebuggingFlags)
+    serving: ServingOptions = msgspec.field(default_factory=ServingOptions)
     verbosity: int = 0
     log_format: Format = Format.TEXT
     #: The configuration is written to this file, and nothing is run.
@@ -125,8 +118,7 @@ class RunOptions:
 # -- what is in force --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Effective:
+class Effective(msgspec.Struct, frozen=True):
     """Configuration, gates and plugins that are in force."""
 
     configuration: SchedulerConfiguration
@@ -159,7 +151,7 @@ def _with_flags(loaded: SchedulerConfiguration, options: RunOptions) -> Schedule
 
 
 def _said(flags: ElectionFlags | ClientFlags | DebuggingFlags) -> dict[str, object]:
-    return {name: value for name, value in asdict(flags).items() if value is not None}
+    return {name: value for name, value in msgspec.structs.asdict(flags).items() if value is not None}
 
 
 def _check_serving(serving: ServingOptions) -> None:

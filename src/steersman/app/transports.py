@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from steersman.client import (
     Connection,
@@ -28,8 +29,7 @@ from steersman.config import ClientConnection
 from steersman.observe import ClientMetrics, MeasuredTransport
 
 
-@dataclass(frozen=True, slots=True)
-class ControlConnections:
+class ControlConnections(msgspec.Struct, frozen=True):
     """Connections of the lease, and of those who ask on the scheduler's behalf who a client is and what it may see."""
 
     lease: Connection
@@ -37,16 +37,14 @@ class ControlConnections:
     authorization: Connection
 
 
-@dataclass(frozen=True, slots=True)
-class Transports:
+class Transports(msgspec.Struct, frozen=True):
     """Transports of the scheduling loop."""
 
     cluster: Transport
     events: Transport
 
 
-@dataclass(frozen=True, slots=True)
-class ControlTransports:
+class ControlTransports(msgspec.Struct, frozen=True):
     """Transports of the control loop."""
 
     lease: Transport

@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 
 import msgspec
 
@@ -39,12 +38,11 @@ IN_CACHE = "pod {}({}) is in the cache, so can't be assumed"
 _SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
 
 
-@dataclass(slots=True)
-class Refusals:
+class Refusals(msgspec.Struct):
     """What extenders took away."""
 
     #: By node; a node that was taken away without a word is not here.
-    statuses: dict[str, Status] = field(default_factory=dict)
+    statuses: dict[str, Status] = msgspec.field(default_factory=dict)
     took_some: bool = False
 
 

@@ -15,8 +15,9 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from steersman.clock import Clock
 from steersman.cycle.decision import Failed, Postponed
@@ -39,8 +40,7 @@ logger = logging.getLogger(__name__)
 _DONE: Final = object()
 
 
-@dataclass(slots=True, eq=False)
-class _Attempt:
+class _Attempt(msgspec.Struct, eq=False):
     queued: QueuedPodInfo
     latest: Postponed
     #: Seconds of work, in all cycles of the attempt.

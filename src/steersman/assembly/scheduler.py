@@ -13,7 +13,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from steersman import api, config
 from steersman.assembly.extended import ExtendedCycle
@@ -65,13 +66,12 @@ CANCELLED = "scheduling cycle cancelled"
 NOMINATION_GATE = "NominatedNodeNameForExpectation"
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerOptions:
+class SchedulerOptions(msgspec.Struct, frozen=True):
     """What a host chooses besides the configuration."""
 
-    configuration: SchedulerConfiguration = field(default_factory=config.default_configuration)
+    configuration: SchedulerConfiguration = msgspec.field(default_factory=config.default_configuration)
     gates: FeatureGates = config.DEFAULT_GATES
-    registry: Registry = field(default_factory=default_registry)
+    registry: Registry = msgspec.field(default_factory=default_registry)
     #: Services that have a say, in the order in which they are asked; usually `client.http_extenders`. A scheduler with
     #: extenders is driven by `schedule_one_async`.
     extenders: Sequence[Extender] = ()
@@ -392,8 +392,7 @@ class Scheduler:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class PreEnqueueStep:
+class PreEnqueueStep(msgspec.Struct, frozen=True):
     """A PreEnqueue plugin as the queue calls it."""
 
     name: str
@@ -404,8 +403,7 @@ class PreEnqueueStep:
         return self.run(self.info(pod))
 
 
-@dataclass(frozen=True, slots=True)
-class TellingPreEnqueueStep(PreEnqueueStep):
+class TellingPreEnqueueStep(PreEnqueueStep, frozen=True):
     """A PreEnqueue plugin that tells whom an event releases, as the queue calls it."""
 
     released_by: Callable[[ClusterEvent, object, object], Collection[str]]

@@ -14,7 +14,8 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+
+import msgspec
 
 from steersman.binding import plugin_calls
 from steersman.binding.guarded import Guarded
@@ -55,8 +56,7 @@ class BindingUnanswered(Exception):
     """Nobody knows whether the pod is bound."""
 
 
-@dataclass(frozen=True, slots=True)
-class BindingParts:
+class BindingParts(msgspec.Struct, frozen=True):
     """What binding cycles work on."""
 
     cache: Cache

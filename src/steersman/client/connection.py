@@ -11,11 +11,11 @@ import re
 import ssl
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
+import msgspec
 from yarl import URL
 
 from steersman.client.auth.credentials import Anonymous, ClientCertificate, Credentials
@@ -27,8 +27,7 @@ _HOST: Final = re.compile(r"[0-9A-Za-z._:%-]{1,253}")
 NOT_A_SERVER: Final = "is not the URL of a server"
 
 
-@dataclass(frozen=True, slots=True)
-class TlsSettings:
+class TlsSettings(msgspec.Struct, frozen=True):
     """Whom a connection trusts. Without an authority those of the system are trusted."""
 
     authority: bytes = b""
@@ -37,13 +36,12 @@ class TlsSettings:
     server_name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
+class Connection(msgspec.Struct, frozen=True):
     """`server` is a URL without a slash at its end; it may have a path."""
 
     server: str
-    tls: TlsSettings = field(default_factory=TlsSettings)
-    credentials: Credentials = field(default_factory=Anonymous)
+    tls: TlsSettings = msgspec.field(default_factory=TlsSettings)
+    credentials: Credentials = msgspec.field(default_factory=Anonymous)
     #: URL of an HTTP proxy; "": none.
     proxy: str = ""
 

@@ -9,8 +9,9 @@ Bodies are never decompressed: nobody asks for compression.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 LONGEST_BODY: Final = 64 << 20
 """Bytes of an answer that holds one object. An API server stores objects of some megabytes at most."""
@@ -33,8 +34,7 @@ class BadAnswer(OSError):
     """The server's answer is not HTTP/1.1."""
 
 
-@dataclass(frozen=True, slots=True)
-class HttpAnswer:
+class HttpAnswer(msgspec.Struct, frozen=True):
     """Header names are in lower case."""
 
     status: int

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeVar
 from urllib.parse import urlsplit
+
+import msgspec
 
 from steersman.client.auth.credentials import HOLDS_CONTROL, TokenFile, is_header_value
 from steersman.client.auth.exec_plugin import ClusterInfo
@@ -45,8 +46,7 @@ SERVICE_PORT: Final = "KUBERNETES_SERVICE_PORT"
 SERVICE_ACCOUNT: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterChoice:
+class ClusterChoice(msgspec.Struct, frozen=True):
     """The cluster that a user names on the command line; "" where nothing was said."""
 
     kubeconfig: str = ""
@@ -55,8 +55,7 @@ class ClusterChoice:
     master: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ChosenCluster:
+class ChosenCluster(msgspec.Struct, frozen=True):
     """A connection, and the namespace that the context prefers."""
 
     connection: Connection

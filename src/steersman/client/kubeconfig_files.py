@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -114,8 +113,7 @@ class Kubeconfig(msgspec.Struct, frozen=True, rename=_kebab):
 # -- read and merged ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class KubeconfigEntry(Generic[T]):
+class KubeconfigEntry(msgspec.Struct, Generic[T], frozen=True):
     """Something that a file says, and where it says so."""
 
     value: T
@@ -152,15 +150,14 @@ class KubeconfigEntry(Generic[T]):
         return InputError(message, file=str(self.file), field=place, value=value, hint=hint)
 
 
-@dataclass(slots=True)
-class MergedKubeconfig:
+class MergedKubeconfig(msgspec.Struct):
     """All files together."""
 
-    files: list[Path] = field(default_factory=list)
+    files: list[Path] = msgspec.field(default_factory=list)
     current_context: str = ""
-    clusters: dict[str, KubeconfigEntry[KubeconfigCluster]] = field(default_factory=dict)
-    users: dict[str, KubeconfigEntry[KubeconfigUser]] = field(default_factory=dict)
-    contexts: dict[str, KubeconfigEntry[KubeconfigContext]] = field(default_factory=dict)
+    clusters: dict[str, KubeconfigEntry[KubeconfigCluster]] = msgspec.field(default_factory=dict)
+    users: dict[str, KubeconfigEntry[KubeconfigUser]] = msgspec.field(default_factory=dict)
+    contexts: dict[str, KubeconfigEntry[KubeconfigContext]] = msgspec.field(default_factory=dict)
 
     def add(self, file: Path, content: Kubeconfig) -> None:
         self.files.append(file)

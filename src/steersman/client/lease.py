@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any, ClassVar, Final, Protocol
 
@@ -111,8 +110,7 @@ class LeaseLost(SteersmanError):
     """Somebody else may act now."""
 
 
-@dataclass(frozen=True, slots=True)
-class ElectionSettings:
+class ElectionSettings(msgspec.Struct, frozen=True):
     """Times of an election in seconds, with kube-scheduler's defaults. InputError for values that cannot work."""
 
     identity: str

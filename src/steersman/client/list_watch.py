@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 import msgspec
@@ -63,17 +62,15 @@ class _Line(msgspec.Struct):
     object: msgspec.Raw
 
 
-@dataclass(slots=True)
-class Listing(Generic[T]):
+class Listing(msgspec.Struct, Generic[T]):
     """The objects at a resource version, and those of them that cannot be read."""
 
-    objects: list[T] = field(default_factory=list)
-    unreadable: list[Unreadable] = field(default_factory=list)
+    objects: list[T] = msgspec.field(default_factory=list)
+    unreadable: list[Unreadable] = msgspec.field(default_factory=list)
     resource_version: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WatchedChange(Generic[T]):
+class WatchedChange(msgspec.Struct, Generic[T], frozen=True):
     """One line of a watch: ADDED, MODIFIED, DELETED, or a BOOKMARK, whose object has nothing but a version."""
 
     type: str

@@ -11,8 +11,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass, field
 from typing import TypeVar
+
+import msgspec
 
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.client.transport import JSON, NO_QUERY, REQUEST_SECONDS, Query, Response, Transport
@@ -28,12 +29,11 @@ OnWait = Callable[[str, float], None]
 # -- time and chance ---------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Timing:
+class Timing(msgspec.Struct, frozen=True):
     """Time and chance. `sleep` waits on the clock's monotonic time."""
 
-    clock: Clock = field(default_factory=RealClock)
-    rng: Rng = field(default_factory=lambda: SeededRng(secrets.randbits(64)))
+    clock: Clock = msgspec.field(default_factory=RealClock)
+    rng: Rng = msgspec.field(default_factory=lambda: SeededRng(secrets.randbits(64)))
     sleep: Sleep = asyncio.sleep
 
     def jittered(self, seconds: float, share: float) -> float:
@@ -44,8 +44,7 @@ class Timing:
 # -- pauses and retries ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Pauses:
+class Pauses(msgspec.Struct, frozen=True):
     """How pauses grow. `jitter` is the largest share that chance adds to one."""
 
     first: float = 0.8
@@ -85,8 +84,7 @@ class Backoff:
         self._failures = 0
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
+class RetryPolicy(msgspec.Struct, frozen=True):
     """How long to insist; whichever limit is reached first."""
 
     attempts: int = 8

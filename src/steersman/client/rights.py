@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from steersman.client.lease import Lease
 from steersman.framework.watching import WATCHED_KINDS
@@ -16,8 +17,7 @@ from steersman.framework.watching import WATCHED_KINDS
 _LEASES: Final = Lease.API_VERSION.rpartition("/")[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Right:
+class Right(msgspec.Struct, frozen=True):
     """A verb on a resource, in one namespace or ("") in all of them."""
 
     verb: str

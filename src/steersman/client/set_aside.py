@@ -13,7 +13,6 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar, cast
 
 import msgspec
@@ -37,8 +36,7 @@ NOT_IN_USE: Final = "it is left out"
 # -- an object that cannot be used -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectIdentity:
+class ObjectIdentity(msgspec.Struct, frozen=True):
     """Key (namespace/name, or name), uid and resource version of an object; "" where these cannot be read either."""
 
     key: str
@@ -46,8 +44,7 @@ class ObjectIdentity:
     resource_version: str
 
 
-@dataclass(frozen=True, slots=True)
-class Unreadable:
+class Unreadable(msgspec.Struct, frozen=True):
     """One version of an object that cannot be used."""
 
     identity: ObjectIdentity
@@ -112,8 +109,7 @@ def _identity(document: Any, kind: type[api.Object]) -> ObjectIdentity:
 # -- all of them -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SetAsideObject:
+class SetAsideObject(msgspec.Struct, frozen=True):
     """One object that is set aside. `since` is when its first unusable version was seen, in seconds of the clock."""
 
     kind: str

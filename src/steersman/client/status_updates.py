@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -30,8 +29,7 @@ NOT_UPDATED: Final = "the status of pod %s cannot be updated: %s"
 # -- the patch ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class StatusUpdate:
+class StatusUpdate(msgspec.Struct, frozen=True):
     """A change of a pod's status; what is None stays as it is."""
 
     pod: api.Pod

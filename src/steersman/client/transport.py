@@ -14,12 +14,12 @@ import math
 import ssl
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
-from dataclasses import dataclass
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
 from urllib.parse import urlencode
 
+import msgspec
 from yarl import URL
 
 from steersman.client import paths
@@ -55,8 +55,7 @@ FIRST_FAILURE: Final = 300
 """The least status of a refusal. API servers do not redirect; whatever does is not one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """The answer to a request that the server granted."""
 
     status: int
@@ -87,8 +86,7 @@ class Transport(Protocol):
         """
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(msgspec.Struct, frozen=True):
     """A request on its way through this package."""
 
     method: str

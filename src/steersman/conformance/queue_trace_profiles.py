@@ -8,10 +8,11 @@ operations on a queue with them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import reduce
 from operator import or_
 from typing import Any, Final
+
+import msgspec
 
 from steersman import api
 from steersman.api import quantity
@@ -30,8 +31,7 @@ from steersman.queue import PreEnqueue, QueueProfile
 ACTIONS: Final = {name: ActionType(bits) for bits, name in ACTION_NAMES.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class TraceGate:
+class TraceGate(msgspec.Struct, frozen=True):
     """A PreEnqueue plugin that rejects the pods for which `rejects` is true."""
 
     name: str
@@ -41,11 +41,10 @@ class TraceGate:
         return unschedulable(f"held back by {self.name}") if self.rejects(pod) else None
 
 
-@dataclass(slots=True)
-class TraceGates:
+class TraceGates(msgspec.Struct):
     """The PreEnqueue plugins of a trace; StateGate can be opened and closed while the trace runs."""
 
-    open_values: set[str] = field(default_factory=set)
+    open_values: set[str] = msgspec.field(default_factory=set)
 
     def gate(self, name: str) -> PreEnqueue:
         """The plugin with that name."""

@@ -7,7 +7,8 @@ The text is upstream's: ``0/5 nodes are available: 2 Insufficient cpu, 3 node(s)
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+
+import msgspec
 
 from steersman.engine.evaluation import Evaluation, NodeStatuses
 from steersman.framework.status import Code, Status
@@ -15,8 +16,7 @@ from steersman.framework.status import Code, Status
 NO_NODES_MESSAGE = "no nodes available to schedule pods"
 
 
-@dataclass(slots=True)
-class Diagnosis:
+class Diagnosis(msgspec.Struct):
     """Everything that is known of the failure of one cycle."""
 
     all_nodes: int

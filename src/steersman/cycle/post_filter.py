@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+
+import msgspec
 
 from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
@@ -28,8 +29,7 @@ class AsksExtenders(Protocol):
     ) -> Answer: ...
 
 
-@dataclass(frozen=True, slots=True)
-class PostFilterOutcome:
+class PostFilterOutcome(msgspec.Struct, frozen=True):
     """What the phase as a whole says."""
 
     #: None: the pod's nomination stays as it is.

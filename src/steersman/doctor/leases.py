@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from steersman.api import timestamps
 from steersman.client.lease import Lease
@@ -17,8 +18,7 @@ OTHERS: Final = "schedulers"
 KUBE_SCHEDULER: Final = "kube-system/kube-scheduler"
 
 
-@dataclass(frozen=True, slots=True)
-class SeenLease:
+class SeenLease(msgspec.Struct, frozen=True):
     """A lease as it stood when the server answered."""
 
     key: str

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
@@ -24,8 +23,7 @@ SECONDS = 15.0
 _PAGE = "500"
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
+class Target(msgspec.Struct, frozen=True):
     """A cluster that is examined. `subject` is the user whose rights matter, "" for the one who asks."""
 
     transport: Transport

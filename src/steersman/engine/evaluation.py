@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 
@@ -23,8 +22,7 @@ from steersman.runtime.faults import CycleAborted, as_fault
 NOTHING: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class PreFilterOutcome:
+class PreFilterOutcome(msgspec.Struct, frozen=True):
     """The answer of the PreFilter phase about the pod as a whole."""
 
     #: Plugins that have nothing to do for this pod.
@@ -37,8 +35,7 @@ class PreFilterOutcome:
     restricting: frozenset[str] = NOTHING
 
 
-@dataclass(frozen=True, slots=True)
-class PluginScores:
+class PluginScores(msgspec.Struct, frozen=True):
     """One plugin's scores, aligned with the feasible nodes."""
 
     name: str
@@ -47,8 +44,7 @@ class PluginScores:
     normalised: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreTable:
+class ScoreTable(msgspec.Struct, frozen=True):
     """All scores of the feasible nodes."""
 
     nodes: Sequence[str]

@@ -9,8 +9,8 @@ look further say what pods on a node mean to them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from steersman.engine.plan import FilterStep, Plan
@@ -32,8 +32,7 @@ from steersman.framework.status import Status
 from steersman.state.node_table import NodeTable
 
 
-@dataclass(frozen=True, slots=True)
-class LocalFilters:
+class LocalFilters(msgspec.Struct, frozen=True):
     """The steps in configured order, without those that are skipped or never object."""
 
     table: NodeTable
@@ -96,8 +95,7 @@ def local_filters(plan: Plan, entry: SignatureEntry, table: NodeTable, skipped: 
     return leading if are_all else None
 
 
-@dataclass(frozen=True, slots=True)
-class RowFilters:
+class RowFilters(msgspec.Struct, frozen=True):
     """The filters that matter for one pod, when each of them is local or says its limits (`framework.pod_limits`)."""
 
     #: Those that are local.

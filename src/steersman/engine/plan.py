@@ -7,7 +7,8 @@ Comes from a `Profile`; used by the columnar engine to put signatures together.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+
+import msgspec
 
 from steersman.engine.promised_kernels import PromisedFilter, PromisedScore, fragment, promise
 from steersman.engine.signature import PENALTY
@@ -121,8 +122,7 @@ class ScoreStep:
         return PromisedScore(self.call, pod, view, self._promise)
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(msgspec.Struct, frozen=True):
     """The steps in configured order, and what they imply."""
 
     profile: Profile

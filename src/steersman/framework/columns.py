@@ -21,10 +21,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Iterable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar, Protocol, runtime_checkable
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -114,15 +114,13 @@ class StatusTable:
         return len(self._ids)
 
 
-@dataclass(frozen=True, slots=True)
-class NeedsRoom:
+class NeedsRoom(msgspec.Struct, frozen=True):
     """A row passes exactly if so much of each resource is left there, and one more pod is allowed."""
 
     amounts: tuple[tuple[str, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NeedsPorts:
+class NeedsPorts(msgspec.Struct, frozen=True):
     """A row passes exactly if none of these host ports is in use there."""
 
     ports: tuple[HostPort, ...]

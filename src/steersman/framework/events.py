@@ -8,9 +8,10 @@ registered for the event and that plugin's hint function does not object.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, IntFlag
 from typing import Final
+
+import msgspec
 
 from steersman import api
 from steersman.api import quantity
@@ -87,8 +88,7 @@ class EventResource:
 _PODS: Final = frozenset({EventResource.POD, EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD})
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEvent:
+class ClusterEvent(msgspec.Struct, frozen=True):
     """A change of the cluster, or a plugin's interest in such changes.
 
     `label` names the event in logs and metrics; left out, it is resource and action (`NodeAdd`).
@@ -100,7 +100,7 @@ class ClusterEvent:
 
     def __post_init__(self) -> None:
         if not self.label:
-            object.__setattr__(self, "label", self.resource + ACTION_NAMES.get(self.action, ""))
+            msgspec.structs.force_setattr(self, "label", self.resource + ACTION_NAMES.get(self.action, ""))
 
     @property
     def is_wildcard(self) -> bool:
@@ -131,8 +131,7 @@ HintFn = Callable[[api.Pod, object, object], QueueingHint]
 """Called with the waiting pod, the old and the new object (None where there is none). An exception counts as QUEUE."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterEventWithHint:
+class ClusterEventWithHint(msgspec.Struct, frozen=True):
     """One row of a plugin's registration; without a hint function every matching event means QUEUE."""
 
     event: ClusterEvent

@@ -8,8 +8,9 @@ extender that is ignorable is left out, a fault in `prioritize` never counts, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
+
+import msgspec
 
 from steersman import api
 from steersman.errors import SteersmanError
@@ -30,8 +31,7 @@ class ExtenderError(SteersmanError):
         self.may_have_acted = may_have_acted
 
 
-@dataclass(frozen=True, slots=True)
-class ExtenderFilterOutcome:
+class ExtenderFilterOutcome(msgspec.Struct, frozen=True):
     """What an extender leaves of the nodes it was shown."""
 
     nodes: tuple[str, ...]
@@ -41,8 +41,7 @@ class ExtenderFilterOutcome:
     failed_and_unresolvable: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeVictims:
+class NodeVictims(msgspec.Struct, frozen=True):
     """Pods that would have to leave a node."""
 
     pods: tuple[PodInfo, ...]

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Final, Protocol
+
+import msgspec
 
 from steersman.framework.nodes_view import BoolColumn, IntColumn
 from steersman.framework.pod_info import PodInfo
@@ -27,8 +28,7 @@ class PodWeight(Hashable, Protocol):
         """Not negative, and the same for all pods of a template."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodLimit:
+class PodLimit(msgspec.Struct, frozen=True):
     """A row takes pods up to some weight."""
 
     #: None: no pod counts, and rows pass or do not pass whoever is there.
@@ -50,8 +50,7 @@ class PodDemand(ABC):
         negative weight is added. Rows without a node: anything."""
 
 
-@dataclass(frozen=True, slots=True)
-class PodLimits:
+class PodLimits(msgspec.Struct, frozen=True):
     """What one filter asks of a row, in the order in which it objects."""
 
     demand: PodDemand | None = None

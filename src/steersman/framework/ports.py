@@ -8,7 +8,6 @@ A host implements `ApiWriter` (the HTTP client's dispatcher, the embedded cluste
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import msgspec
@@ -34,8 +33,7 @@ class Nomination(msgspec.Struct, frozen=True):
 CLEARED = Nomination("")
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """A failed attempt as users see it: the condition PodScheduled=False and a FailedScheduling event."""
 
     pod: api.Pod

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
+
+import msgspec
 
 from steersman import api
 from steersman.client import (
@@ -40,8 +41,7 @@ class LiveError(SteersmanError):
     """The cluster cannot be read, or does not have what was asked for."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReadCluster:
+class ReadCluster(msgspec.Struct, frozen=True):
     """A cluster as the API server showed it: pods that have not ended, and everything else that scheduling looks at."""
 
     objects: Sequence[api.Object]

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
+
+import msgspec
 
 from steersman import api
 from steersman.framework.node_info import NodeInfo
@@ -29,8 +30,7 @@ class Collect(Protocol):
     async def __call__(self, parts: Iterable[str], /) -> list[str]: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Mismatch:
+class Mismatch(msgspec.Struct, frozen=True):
     """Names or uids, sorted."""
 
     #: The API server shows them, the scheduler does not know them.
@@ -42,8 +42,7 @@ class Mismatch:
         return bool(self.missed or self.redundant)
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(msgspec.Struct, frozen=True):
     """The scheduler's cache and queue against the listers."""
 
     nodes: Mismatch
@@ -68,8 +67,7 @@ def difference(actual: Iterable[str], cached: Iterable[str]) -> Mismatch:
     return Mismatch(tuple(sorted(missed.elements())), tuple(sorted(redundant.elements())))
 
 
-@dataclass(frozen=True, slots=True)
-class Beliefs:
+class Beliefs(msgspec.Struct, frozen=True):
     """What the scheduler believed and the listers had at one moment. Taking it is quick, comparing takes longer and may be done
     elsewhere."""
 

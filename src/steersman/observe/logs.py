@@ -19,9 +19,10 @@ import sys
 import textwrap
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, TextIO
+
+import msgspec
 
 from steersman.printable import printable_json, printable_lines
 
@@ -44,8 +45,7 @@ class Format(StrEnum):
     JSON = "json"
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectRef:
+class ObjectRef(msgspec.Struct, frozen=True):
     """An object as a field: `"namespace/name"` in text, an object with these two in JSON."""
 
     namespace: str

@@ -8,10 +8,11 @@ In comes a `runtime.Profile`, out comes one with the same plugins in the same or
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import Awaitable, Callable, Iterable
 from time import perf_counter
 from typing import Any, Final, Protocol, TypeVar
+
+import msgspec
 
 from steersman.framework.plugin import PermitResult
 from steersman.framework.status import Code, Status
@@ -33,11 +34,11 @@ class Stopwatch(Protocol):
 def timed(profile: Profile, stopwatch: Stopwatch) -> Profile:
     """The profile with every call timed that is made plugin by plugin."""
     wrap = _Wrapping(stopwatch)
-    return dataclasses.replace(
+    return msgspec.structs.replace(
         profile,
         post_filter=wrap.calls("PostFilter", profile.post_filter),
         reserve=ApplicableCalls(
-            dataclasses.replace(
+            msgspec.structs.replace(
                 call,
                 reserve=wrap.method("Reserve", call.name, call.reserve),
                 unreserve=wrap.method("Unreserve", call.name, call.unreserve),
@@ -56,7 +57,7 @@ class _Wrapping:
         self._ran = stopwatch.plugin_ran
 
     def calls(self, point: str, calls: Iterable[CallT]) -> tuple[CallT, ...]:
-        return tuple(dataclasses.replace(call, run=self.method(point, call.name, call.run)) for call in calls)
+        return tuple(msgspec.structs.replace(call, run=self.method(point, call.name, call.run)) for call in calls)
 
     def method(self, point: str, plugin: str, run: Run) -> Run:
         """Takes the cycle state, the pod, and whatever else, as all methods here do."""

@@ -10,7 +10,6 @@ Objects are sent as their templates have them, because the server wants fields t
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import socket
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -56,7 +55,7 @@ async def api_server_host(options: SchedulerOptions, seed: int, connection: Conn
     ):
         tasks = HostTasks(group)
         dispatcher = Dispatcher(objects, EventRecorder(events, timing, socket.gethostname()), timing)
-        measured = dataclasses.replace(options, instruments=Measuring(metrics, timing.clock))
+        measured = msgspec.structs.replace(options, instruments=Measuring(metrics, timing.clock))
         scheduler = Scheduler(timing.clock, SeededRng(seed), dispatcher, tasks.spawn, measured)
         watcher = PodWatcher(scheduler.ingest, scheduler.pods)
         informers = Informers(objects, watcher, timing)

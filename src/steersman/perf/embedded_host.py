@@ -11,7 +11,6 @@ claims that only the volume knows of. Claims for devices are made from templates
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from itertools import count
@@ -55,7 +54,7 @@ async def embedded_host(options: SchedulerOptions, seed: int) -> AsyncIterator[H
     metrics, writer = FineMetrics(), StoreWriter(store, clock)
     async with asyncio.TaskGroup() as group:
         tasks = HostTasks(group)
-        measured = dataclasses.replace(options, instruments=Measuring(metrics, clock))
+        measured = msgspec.structs.replace(options, instruments=Measuring(metrics, clock))
         scheduler = Scheduler(clock, SeededRng(seed), writer, tasks.spawn, measured)
         feed(store, scheduler.ingest)
         store.subscribe(_ClaimBinder(store).on_volume, (api.PersistentVolume,))

@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeAlias, TypeVar
+
+import msgspec
 
 from steersman import api
 from steersman.assembly import Scheduler
@@ -64,8 +65,7 @@ class BenchCluster(Protocol):
         """Tells the listener of every change of a pod from now on, until the returned function is called."""
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(msgspec.Struct, frozen=True):
     """A cluster, the scheduler that works on it, and the metrics that this scheduler writes."""
 
     cluster: BenchCluster

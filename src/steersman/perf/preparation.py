@@ -10,7 +10,6 @@ the way, so that one that is wrong is found early too. What Steersman cannot run
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -29,8 +28,7 @@ IN_GO: Final = {"numNodeDeclaredFeatures": "upstream's harness reads it in Go, a
 """Parameters that no operation of a file uses, and why."""
 
 
-@dataclass(frozen=True, slots=True)
-class BenchOptions:
+class BenchOptions(msgspec.Struct, frozen=True):
     """The choices of a user for all workloads of a run."""
 
     #: Instead of the configurations that files name.
@@ -42,8 +40,7 @@ class BenchOptions:
     connection: Connection | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
+class Prepared(msgspec.Struct, frozen=True):
     """A workload that can be run, unless there is an obstacle."""
 
     selected: Selected

@@ -9,8 +9,8 @@ vector form only rows on which some host port is in use can be in conflict, and 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from steersman import api
@@ -28,8 +28,7 @@ ERR_REASON = "node(s) didn't have free ports for the requested pod ports"
 STATE_KEY = "PreFilterNodePorts"
 
 
-@dataclass(frozen=True, slots=True)
-class WantedPorts:
+class WantedPorts(msgspec.Struct, frozen=True):
     """From PreFilter to Filter: the host ports that the pod asks for."""
 
     ports: tuple[HostPort, ...]

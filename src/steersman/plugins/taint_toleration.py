@@ -9,9 +9,9 @@ distinct set of them, then gathered by row.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import numpy as np
 
 from steersman import api
@@ -55,8 +55,7 @@ COMPARISON_OPERATORS_GATE = "TaintTolerationComparisonOperators"
 REJECTING_EFFECTS: Final = frozenset({NO_SCHEDULE, NO_EXECUTE})
 
 
-@dataclass(frozen=True, slots=True)
-class SoftTolerations:
+class SoftTolerations(msgspec.Struct, frozen=True):
     """From PreScore to Score: the tolerations that can cover a PreferNoSchedule taint."""
 
     tolerations: tuple[api.Toleration, ...]

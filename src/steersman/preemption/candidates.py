@@ -9,7 +9,8 @@ among equals the one that has run longer: victims are spared and listed in this 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from steersman.api import timestamps
 from steersman.framework.pod_info import PodInfo
@@ -21,8 +22,7 @@ ONLY_CANDIDATE = "it is the only candidate"
 SMALLEST_NAME = "smallest name among equals"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A node with its victims, most important first, never empty."""
 
     node: str
@@ -36,8 +36,7 @@ class Candidate:
         return [victim for victim in self.victims if not victim.is_terminating]
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateChoice:
+class CandidateChoice(msgspec.Struct, frozen=True):
     """The picked candidate and why."""
 
     candidate: Candidate

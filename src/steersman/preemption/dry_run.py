@@ -11,8 +11,9 @@ is a victim. `column_dry_run` answers the same question for all nodes at once wh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, Protocol
+
+import msgspec
 
 from steersman.config import DefaultPreemptionArgs
 from steersman.engine.evaluation import NodeStatuses
@@ -33,8 +34,7 @@ REASON_NO_NEED = 'expected at least one victim pod on node "{}"'
 NOT_HELPFUL: Status = unresolvable(REASON_NOT_HELPFUL)
 
 
-@dataclass(frozen=True, slots=True)
-class DryRunQuestion:
+class DryRunQuestion(msgspec.Struct, frozen=True):
     """One pod that fits nowhere, and everything that the answer depends on besides the nodes."""
 
     pod: PodInfo
@@ -55,8 +55,7 @@ class DryRunQuestion:
         return dry_run(self.what_if, self.state, self.pod, node, self.budgets, self.now)
 
 
-@dataclass(frozen=True, slots=True)
-class DryRuns:
+class DryRuns(msgspec.Struct, frozen=True):
     """The nodes on which a pod could get room, whichever way they were found."""
 
     all_nodes: int

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+import msgspec
 
 from steersman.api import Pod, PodDisruptionBudget
 from steersman.api.field_errors import aggregate
@@ -83,7 +84,7 @@ class Evaluator:
             if not candidates:
                 return unschedulable(REASON_NO_CANDIDATE)
             choice = pick(candidates, self._handle.clock.now())
-            runs = replace(runs, candidates=candidates, candidate_count=len(candidates), choice=choice)
+            runs = msgspec.structs.replace(runs, candidates=candidates, candidate_count=len(candidates), choice=choice)
         return self._conclude(pod, runs)
 
     def _why_not(self, pod: PodInfo, statuses: NodeStatuses) -> Status | None:

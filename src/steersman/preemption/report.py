@@ -6,16 +6,16 @@ Made by the evaluator, carried by the result of PostFilter.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from steersman.cycle.diagnosis import Diagnosis
 from steersman.engine.evaluation import NodeStatuses
 from steersman.preemption.candidates import Candidate, CandidateChoice
 
 
-@dataclass(frozen=True, slots=True)
-class PreemptionReport:
+class PreemptionReport(msgspec.Struct, frozen=True):
     """Everything that is known of one pod's attempt to make room."""
 
     preemptor: str
@@ -31,7 +31,7 @@ class PreemptionReport:
     #: because nothing is carried out then.
     cleared_nominations: tuple[str, ...] = ()
     #: Why others would not do.
-    statuses: NodeStatuses = field(default_factory=NodeStatuses)
+    statuses: NodeStatuses = msgspec.field(default_factory=NodeStatuses)
 
     def failure(self) -> str:
         """Why there is no choice, in the words of a scheduling failure."""

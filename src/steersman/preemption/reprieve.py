@@ -10,8 +10,8 @@ the best of the nodes as `candidates.pick` does, without making a candidate of e
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -33,8 +33,7 @@ MANY_ROWS = 1024
 _PRUNED_BY = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Reprieved:
+class Reprieved(msgspec.Struct, frozen=True):
     """The figures that the pick-one rules ask for, for each of `rows`; and the victims as cells of the pool."""
 
     rows: RowIndex

@@ -8,9 +8,10 @@ matches is worked out once per kind of event.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
+
+import msgspec
 
 from steersman import api
 from steersman.framework.events import ClusterEvent, HintFn, QueueingHint
@@ -36,8 +37,7 @@ class Strategy(IntEnum):
     IMMEDIATELY = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Interest:
+class Interest(msgspec.Struct, frozen=True):
     """Who is interested in one kind of event, and what they make of it."""
 
     event: ClusterEvent
@@ -46,7 +46,7 @@ class Interest:
     plugins: frozenset[str]
     #: Every known profile → its matching registrations: (plugin, hint function).
     rows: Mapping[str, tuple[tuple[str, HintFn | None], ...]]
-    internal_errors: InternalErrors = field(default_factory=InternalErrors)
+    internal_errors: InternalErrors = msgspec.field(default_factory=InternalErrors)
 
     def __bool__(self) -> bool:
         """Whether the event may concern anybody at all."""

@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Final, Protocol, runtime_checkable
+
+import msgspec
 
 from steersman import api
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.status import Status
 
 
-@dataclass(frozen=True, slots=True)
-class QueueSettings:
+class QueueSettings(msgspec.Struct, frozen=True):
     """Durations in seconds."""
 
     initial_backoff: float = 1.0
@@ -48,8 +48,7 @@ HintRow = tuple[str, ClusterEventWithHint]
 """A plugin's name with one of its registrations."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueProfile:
+class QueueProfile(msgspec.Struct, frozen=True):
     """One profile's share in the queue: PreEnqueue plugins in their order, and registrations."""
 
     pre_enqueue: Sequence[PreEnqueue] = ()

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from steersman import api
 from steersman.queue.backoff import BackoffQueue
@@ -23,8 +24,7 @@ from steersman.queue.queued_pod import ACTIVE, OUTSIDE, QueuedPodInfo
 from steersman.queue.unschedulable import UnschedulablePods
 
 
-@dataclass(frozen=True, slots=True)
-class QueueStatistics:
+class QueueStatistics(msgspec.Struct, frozen=True):
     """Sizes of everything, cheap to get."""
 
     active: int
@@ -39,8 +39,7 @@ class QueueStatistics:
     scheduling_cycle: int
 
 
-@dataclass(frozen=True, slots=True)
-class QueueContents:
+class QueueContents(msgspec.Struct, frozen=True):
     """Every pod in the queue, as it is now."""
 
     active: list[QueuedPodInfo]

@@ -6,8 +6,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from steersman.clock import Clock
 from steersman.framework.handle import Gates, PodAccess, WhatIf
@@ -45,8 +46,7 @@ class TableNodes:
         return any(claim in users and table.nodes[row] is not None for row, users in table.claim_users.items())
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileHandle:
+class ProfileHandle(msgspec.Struct, frozen=True):
     """One per profile."""
 
     profile_name: str

@@ -8,8 +8,9 @@ binding driver. Everything that can be decided once, from missing methods to col
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import cast
+
+import msgspec
 
 from steersman.framework import plugin as points
 from steersman.queue.heap import ComparingQueueSort, KeyedQueueSort
@@ -33,26 +34,23 @@ DEFAULT_BINDER = "DefaultBinder"
 _REJECTING_POINTS = ("preEnqueue", "preFilter", "filter", "postFilter", "reserve", "permit")
 
 
-@dataclass(frozen=True, slots=True)
-class PluginRef:
+class PluginRef(msgspec.Struct, frozen=True):
     """A plugin at an extension point, as the configuration names it."""
 
     name: str
     weight: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileSpec:
+class ProfileSpec(msgspec.Struct, frozen=True):
     """What to build: plugins by extension point (in configuration spelling, ``preFilter``), and their arguments."""
 
     name: str
     points: Mapping[str, Sequence[PluginRef]]
-    args: Mapping[str, object] = field(default_factory=dict)
+    args: Mapping[str, object] = msgspec.field(default_factory=dict)
     percentage_of_nodes_to_score: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PreFilterCall:
+class PreFilterCall(msgspec.Struct, frozen=True):
     name: str
     plugin: object
     run: PreFilterMethod
@@ -61,15 +59,13 @@ class PreFilterCall:
     remove_pod: StatusMethod | None
 
 
-@dataclass(frozen=True, slots=True)
-class FilterCall:
+class FilterCall(msgspec.Struct, frozen=True):
     name: str
     plugin: object
     run: FilterMethod
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreCall:
+class ScoreCall(msgspec.Struct, frozen=True):
     name: str
     plugin: object
     weight: int
@@ -78,8 +74,7 @@ class ScoreCall:
     normalize: StatusMethod | None
 
 
-@dataclass(frozen=True, slots=True)
-class StatusCall:
+class StatusCall(msgspec.Struct, frozen=True):
     """Any point whose method answers with a status."""
 
     name: str
@@ -87,33 +82,29 @@ class StatusCall:
     run: StatusMethod
 
 
-@dataclass(frozen=True, slots=True)
-class ReserveCall:
+class ReserveCall(msgspec.Struct, frozen=True):
     name: str
     plugin: object
     reserve: StatusMethod
     unreserve: StatusMethod
 
 
-@dataclass(frozen=True, slots=True)
-class RawCall:
+class RawCall(msgspec.Struct, frozen=True):
     """A point whose answer the caller interprets itself (PostFilter, Permit, PreBind, Bind)."""
 
     name: str
     plugin: object
     run: Method
     #: The plugin sees to it itself that its coroutines end.
-    keeps_time: bool = field(default=False, kw_only=True)
+    keeps_time: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PreBindCall(RawCall):
+class PreBindCall(RawCall, frozen=True, kw_only=True):
     #: Whether there is anything to do; None: the plugin does not say.
     pre_flight: Method | None
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True):
     """See the module's text. The order of calls is the order of execution."""
 
     name: str

@@ -12,8 +12,9 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from typing import Final, Generic, Protocol, TypeVar
+
+import msgspec
 
 from steersman.clock import Clock
 from steersman.errors import InputError
@@ -31,8 +32,7 @@ _MOST_KEPT: Final = 4096
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class User:
+class User(msgspec.Struct, frozen=True):
     """Who sent a request, as TokenReview says (`status.user`)."""
 
     name: str
@@ -41,8 +41,7 @@ class User:
     extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(msgspec.Struct, frozen=True):
     """Whether a user may do something, as SubjectAccessReview says."""
 
     is_allowed: bool
@@ -59,8 +58,7 @@ class AccessReviews(Protocol):
         """Whether the user may use the verb (`get`) on a path that is no resource."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccessOptions:
+class AccessOptions(msgspec.Struct, frozen=True):
     """Defaults as upstream's flags have them."""
 
     #: --authorization-always-allow-paths; a path may end with `*`.
@@ -74,39 +72,34 @@ class AccessOptions:
     #: The API server's time for one answer.
     review_seconds: float = 10.0
     #: For tokens and for rights alike, each by itself.
-    rates: ReviewRates = field(default_factory=ReviewRates)
+    rates: ReviewRates = msgspec.field(default_factory=ReviewRates)
 
 
-@dataclass(frozen=True, slots=True)
-class Granted:
+class Granted(msgspec.Struct, frozen=True):
     """Go on."""
 
     #: None: the path is open to all.
     user: User | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Unauthenticated:
+class Unauthenticated(msgspec.Struct, frozen=True):
     """Nobody knows who sent the request."""
 
 
-@dataclass(frozen=True, slots=True)
-class AccessForbidden:
+class AccessForbidden(msgspec.Struct, frozen=True):
     user: User
     verb: str
     path: str
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Undecided:
+class Undecided(msgspec.Struct, frozen=True):
     """The API server could not be asked."""
 
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class TooManyReviews:
+class TooManyReviews(msgspec.Struct, frozen=True):
     """The API server was not asked: the client, or all together, had too many questions."""
 
     retry_after: int = RETRY_SECONDS
@@ -228,12 +221,11 @@ class OpenPaths:
         return relative in self._exact or relative.startswith(self._prefixes)
 
 
-@dataclass(slots=True)
-class Kept(Generic[T]):
+class Kept(msgspec.Struct, Generic[T]):
     """Answers that are good for some seconds. Bounded: who sends many different tokens only loses the memory of others."""
 
     clock: Clock
-    _answers: dict[Hashable, tuple[float, T]] = field(default_factory=dict)
+    _answers: dict[Hashable, tuple[float, T]] = msgspec.field(default_factory=dict)
 
     def __contains__(self, key: Hashable) -> bool:
         found = self._answers.get(key)

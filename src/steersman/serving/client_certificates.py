@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
+import msgspec
 from multidict import CIMultiDictProxy
 
 from steersman.errors import InputError
@@ -28,8 +28,7 @@ _MOST_KNOWN: Final = 256
 Headers = CIMultiDictProxy[str]
 
 
-@dataclass(frozen=True, slots=True)
-class ProxyHeaders:
+class ProxyHeaders(msgspec.Struct, frozen=True):
     """--requestheader-…: whom to believe what headers say."""
 
     #: PEM.
@@ -42,8 +41,7 @@ class ProxyHeaders:
     extra_prefixes: Sequence[str] = ("x-remote-extra-",)
 
 
-@dataclass(frozen=True, slots=True)
-class ClientAuthorities:
+class ClientAuthorities(msgspec.Struct, frozen=True):
     """Who may vouch for clients. Nothing is known of anybody by default."""
 
     #: --client-ca-file, PEM.
@@ -97,8 +95,7 @@ class CertificateUsers:
         return _Shown(name, user, _issued_by(parsed, self._users), _issued_by(parsed, self._proxies))
 
 
-@dataclass(frozen=True, slots=True)
-class _Shown:
+class _Shown(msgspec.Struct, frozen=True):
     """A certificate that a client has shown."""
 
     name: str

@@ -14,10 +14,11 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum, auto
 from socket import SHUT_RDWR, socket
 from typing import TYPE_CHECKING, Final, cast
+
+import msgspec
 
 if TYPE_CHECKING:
     from aiohttp.web_protocol import RequestHandler
@@ -26,8 +27,7 @@ _HEAD_END: Final = b"\r\n\r\n"
 _TOO_LONG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectionLimits:
+class ConnectionLimits(msgspec.Struct, frozen=True):
     """Limits in seconds, bytes, and numbers of connections."""
 
     handshake: float = 10.0

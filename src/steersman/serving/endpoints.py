@@ -8,8 +8,9 @@ second thread says how (`app.control_thread`), one with a single loop asks at on
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+import msgspec
 
 from steersman.errors import SteersmanError
 from steersman.observe import DecisionRecord
@@ -43,8 +44,7 @@ async def ask_here(question: Callable[[], Coroutine[Any, Any, T]], /) -> T:
 # -- what is shown -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
+class Decisions(msgspec.Struct, frozen=True):
     """An `observe.DecisionLog`, asked from elsewhere."""
 
     recent: Callable[[int], Awaitable[Sequence[DecisionRecord]]]
@@ -52,8 +52,7 @@ class Decisions:
     explain: Callable[[str], Awaitable[Explanation | None]]
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoints:
+class Endpoints(msgspec.Struct, frozen=True):
     """All that the server shows. Callables are called in the server's event loop when somebody looks; `SchedulingLoopBusy` is
     answered with 503."""
 
@@ -69,6 +68,6 @@ class Endpoints:
     decisions: Decisions
     #: `/debug/tasks`; None: there is no such path.
     tasks: Callable[[], Awaitable[str]] | None = None
-    healthz: Health = field(default_factory=lambda: Health("healthz"))
-    livez: Health = field(default_factory=lambda: Health("livez"))
-    readyz: Health = field(default_factory=lambda: Health("readyz"))
+    healthz: Health = msgspec.field(default_factory=lambda: Health("healthz"))
+    livez: Health = msgspec.field(default_factory=lambda: Health("livez"))
+    readyz: Health = msgspec.field(default_factory=lambda: Health("readyz"))

@@ -8,9 +8,10 @@ the open summary withholds them.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
+
+import msgspec
 
 #: The reason of a failure; "" when all is well.
 Probe = Callable[[], str]
@@ -19,8 +20,7 @@ HANDLERS_NOT_SYNCED: Final = "handlers are not fully synchronized"
 SHUTTING_DOWN: Final = "process is shutting down"
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(msgspec.Struct, frozen=True):
     name: str
     probe: Probe
 
@@ -36,8 +36,7 @@ def _ignore(path: str, check: str, failed: bool) -> None:
     """Nobody counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class HealthAnswer:
+class HealthAnswer(msgspec.Struct, frozen=True):
     """An HTTP answer in plain text."""
 
     status: HTTPStatus

@@ -12,8 +12,9 @@ import logging
 import socket
 import ssl
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from steersman.serving.connections import ConnectionTable, Gate
 
@@ -27,8 +28,7 @@ FAREWELL_SECONDS: Final = 5.0
 _NO_ROOM: Final = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
-@dataclass(frozen=True, slots=True)
-class Listen:
+class Listen(msgspec.Struct, frozen=True):
     """Where, and with which certificate."""
 
     #: --bind-address

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from steersman.clock import Clock
 
 MOST_CLIENTS: Final = 1024
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewRates:
+class ReviewRates(msgspec.Struct, frozen=True):
     """Reviews per second in the long run, and at once."""
 
     per_second: float = 50.0

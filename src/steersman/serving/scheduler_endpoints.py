@@ -7,7 +7,8 @@ Handlers may run beside the loop that schedules: what belongs to it they ask for
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from steersman import api
 from steersman.assembly import Scheduler
@@ -33,8 +34,7 @@ from steersman.serving.health import Check, Health
 CLEAN = "The cache agrees with the listers.\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Listers:
+class Listers(msgspec.Struct, frozen=True):
     """Objects as the API server last showed them, apart from the scheduler's cache."""
 
     nodes: Callable[[], Iterable[api.Node]]
@@ -74,8 +74,7 @@ def scheduler_endpoints(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Pages:
+class _Pages(msgspec.Struct, frozen=True):
     """The pages of one scheduler. Nested functions run in the loop that schedules."""
 
     scheduler: Scheduler

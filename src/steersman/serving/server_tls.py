@@ -15,9 +15,10 @@ import os
 import ssl
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from steersman.errors import InputError
 
@@ -64,8 +65,7 @@ VALID_DAYS: Final = 365
 _CLOCK_SKEW: Final = datetime.timedelta(hours=1)
 
 
-@dataclass(frozen=True, slots=True)
-class TlsOptions:
+class TlsOptions(msgspec.Struct, frozen=True):
     """TLS of the server, by upstream's flags."""
 
     #: --tls-cert-file and --tls-private-key-file, both or neither.
@@ -165,8 +165,7 @@ def limit_suites(context: ssl.SSLContext, names: Sequence[str]) -> None:
 # -- certificates ------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Certificate:
+class Certificate(msgspec.Struct, frozen=True):
     """A chain and its key, both PEM."""
 
     chain: bytes

@@ -200,7 +200,7 @@ class NodeTable:
     # -- writing -----------------------------------------------------------------------------------------------------
 
     def reserve(self, nodes: int) -> None:
-        """Makes room for so many nodes at once, those that are here included: growing step by step writes each several times."""
+        """Makes room for so many nodes, those that are here included. Growing step by step writes each several times."""
         if nodes > self.capacity:
             self._grow(nodes + nodes // _SPARE_SHARE + _SMALLEST_CAPACITY)
 

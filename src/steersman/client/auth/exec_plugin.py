@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import msgspec
@@ -32,8 +31,7 @@ class CredentialError(ClientError):
     """Nobody gives the client its credentials; there is no request without them."""
 
 
-@dataclass(frozen=True, slots=True)
-class CredentialProgram:
+class CredentialProgram(msgspec.Struct, frozen=True):
     """A program that hands out credentials; `variables` are added to its environment."""
 
     command: tuple[str, ...]
@@ -44,8 +42,7 @@ class CredentialProgram:
     wants_cluster: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterInfo:
+class ClusterInfo(msgspec.Struct, frozen=True):
     """The cluster, as far as a program may want to know of it."""
 
     server: str

@@ -8,7 +8,6 @@ the node: resources that the node offers itself are none of its business.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import msgspec
@@ -29,8 +28,7 @@ REASON_NOT_OFFERED: Final = "cannot fit resource"
 Mapped = api.ContainerExtendedResourceRequest
 
 
-@dataclass(frozen=True, slots=True)
-class NodeClaim:
+class NodeClaim(msgspec.Struct, frozen=True):
     """The claim as one node needs it."""
 
     claim: api.ResourceClaim
@@ -99,8 +97,7 @@ def claim_for_node(
     return NodeClaim(msgspec.structs.replace(claim, spec=spec), tuple(mappings))
 
 
-@dataclass(frozen=True, slots=True)
-class _ContainerNeed:
+class _ContainerNeed(msgspec.Struct, frozen=True):
     """The devices that one container needs beyond those of others that it may use."""
 
     position: int

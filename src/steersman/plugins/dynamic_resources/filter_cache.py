@@ -17,7 +17,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
@@ -44,8 +43,7 @@ RowIndex = NDArray[np.intp]
 _UNKNOWN, _FITS, _REJECTED = 0, 1, 2
 
 
-@dataclass(frozen=True, slots=True)
-class NodeAllocation:
+class NodeAllocation(msgspec.Struct, frozen=True):
     """The devices that the pod would get on a node."""
 
     #: The claims that were not allocated before, in the order of the pod's claims.

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, field
 from typing import Final
+
+import msgspec
 
 from steersman.api import ResourceClaim
 from steersman.framework.postponement import SlicedWork
@@ -29,21 +30,19 @@ Steps = Generator[None, None, NodeAnswer]
 """A search of one node: pauses, and what it comes to."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
+class _Found(msgspec.Struct, frozen=True):
     node: NodeDevices
     answer: NodeAnswer
     #: The version of the devices in use that the search saw.
     usage: int
 
 
-@dataclass(slots=True)
-class PodSearches:
+class PodSearches(msgspec.Struct):
     """The searches of one pod, kept as long as its claims and all classes stay as they are."""
 
     claims: tuple[ResourceClaim, ...]
     classes_version: int
-    _found: dict[str, _Found] = field(default_factory=dict)
+    _found: dict[str, _Found] = msgspec.field(default_factory=dict)
     #: Where the pod's question is nobody else's: all answers, and the versions of what they depend on.
     _own: tuple[tuple[int, int], NodeAnswers] | None = None
 

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+import msgspec
 
 from steersman import api
 from steersman.api.node_selectors import NAME_FIELD, AnyTerm, strict
@@ -26,19 +27,18 @@ from steersman.plugins.dynamic_resources.filter_cache import NodeAllocation, Nod
 REASON_UNKNOWN_GATE = "pod uses devices, and feature gate {} is on, which this version of Steersman cannot follow"
 
 
-@dataclass(slots=True)
-class CycleClaims:
+class CycleClaims(msgspec.Struct):
     """The claims of one pod and what the extension points find out about them in one cycle. What-if evaluations share it:
     which pods are on a node does not matter here."""
 
     #: The pod's claims in the order of the spec; the one for extended resources, if any, comes last.
-    claims: list[api.ResourceClaim] = field(default_factory=list)
+    claims: list[api.ResourceClaim] = msgspec.field(default_factory=list)
     #: How many of them are users' claims.
     own_count: int = 0
     #: Extended resources that the pod requests, where a class stands behind at least one.
-    extended_resources: dict[str, int] = field(default_factory=dict)
+    extended_resources: dict[str, int] = msgspec.field(default_factory=dict)
     #: By position, where claims that are allocated can be used; the others everywhere.
-    available_on: dict[int, AnyTerm] = field(default_factory=dict)
+    available_on: dict[int, AnyTerm] = msgspec.field(default_factory=dict)
     #: The only node where one of these claims can be used; "": none of them is tied to a node.
     tied_to: str = ""
     #: What Filter chooses from; None: every claim is allocated.
@@ -46,15 +46,15 @@ class CycleClaims:
     #: The users' claims that are to be allocated; None: not looked at yet.
     prepared: list[PreparedClaim] | None = None
     #: The claim for extended resources, by the resources that nodes have to serve by devices.
-    extended_claims: dict[tuple[str, ...], tuple[NodeClaim, PreparedClaim]] = field(default_factory=dict)
+    extended_claims: dict[tuple[str, ...], tuple[NodeClaim, PreparedClaim]] = msgspec.field(default_factory=dict)
     #: What Filter said of each node; other pods may have asked the same.
-    answers: NodeAnswers = field(default_factory=NodeAnswers)
+    answers: NodeAnswers = msgspec.field(default_factory=NodeAnswers)
     #: When the cycle is postponed; None: it has not begun to look at nodes.
     postponed_at: float | None = None
     #: What Reserve took.
     chosen: NodeAllocation | None = None
     #: By position, the allocations that Reserve made.
-    allocations: dict[int, api.AllocationResult] = field(default_factory=dict)
+    allocations: dict[int, api.AllocationResult] = msgspec.field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:

@@ -13,9 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 
 from steersman.framework.columns import ClusterFilterKernel, StatusTable
@@ -45,8 +45,7 @@ PairCounts: TypeAlias = Counter[TopologyPair]
 """How many matches of terms there are in each topology domain; a pair without any has no entry."""
 
 
-@dataclass(slots=True)
-class FilterState:
+class FilterState(msgspec.Struct):
     """From PreFilter to Filter: the required terms of the pod being scheduled, and what they meet in the cluster."""
 
     pod: PodInfo
@@ -55,14 +54,14 @@ class FilterState:
     affinity_terms: tuple[AffinityTerm, ...]
     anti_affinity_terms: tuple[AffinityTerm, ...]
     #: Existing pods' required anti-affinity terms that `pod` matches.
-    existing_anti_affinity: PairCounts = field(default_factory=Counter)
+    existing_anti_affinity: PairCounts = msgspec.field(default_factory=Counter)
     #: Existing pods that match *all* affinity terms of `pod`, once per term.
-    affinity: PairCounts = field(default_factory=Counter)
+    affinity: PairCounts = msgspec.field(default_factory=Counter)
     #: Existing pods that match an anti-affinity term of `pod`, once per matching term.
-    anti_affinity: PairCounts = field(default_factory=Counter)
+    anti_affinity: PairCounts = msgspec.field(default_factory=Counter)
 
     def clone(self) -> FilterState:
-        return replace(
+        return msgspec.structs.replace(
             self,
             existing_anti_affinity=self.existing_anti_affinity.copy(),
             affinity=self.affinity.copy(),

@@ -12,9 +12,9 @@ weight, added up per topology, spread to the rows, and scaled between the worst 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
+import msgspec
 import numpy as np
 
 from steersman.config import InterPodAffinityArgs
@@ -37,8 +37,7 @@ TopologyScores: TypeAlias = dict[str, dict[str, int]]
 """Topology key → value → sum of weights; a domain that no term speaks of has no entry."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreState:
+class ScoreState(msgspec.Struct, frozen=True):
     """From PreScore to Score: the preferred terms of the pod being scheduled, and the weight of each domain."""
 
     pod: PodInfo
@@ -47,7 +46,7 @@ class ScoreState:
     affinity_terms: tuple[AffinityTerm, ...]
     anti_affinity_terms: tuple[AffinityTerm, ...]
     hard_pod_affinity_weight: int
-    scores: TopologyScores = field(default_factory=dict)
+    scores: TopologyScores = msgspec.field(default_factory=dict)
 
     @property
     def has_preferences(self) -> bool:

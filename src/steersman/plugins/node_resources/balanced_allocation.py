@@ -8,9 +8,10 @@ left out: they change no balance, and would all go to the same node.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from steersman.api import DeviceClass
 from steersman.config import NodeResourcesBalancedAllocationArgs
@@ -31,8 +32,7 @@ from steersman.plugins.node_resources.device_scores import DeviceAmounts, Device
 PRE_SCORE_KEY: Final = "PreScoreNodeResourcesBalancedAllocation"
 
 
-@dataclass(frozen=True, slots=True)
-class BalancedRequests:
+class BalancedRequests(msgspec.Struct, frozen=True):
     """From PreScore to Score: what the pod requests, in the order of the configured resources."""
 
     amounts: tuple[int, ...]

@@ -8,9 +8,10 @@ Score rate the node by the configured strategy (`strategies`). The hints are in 
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
+
+import msgspec
 
 from steersman.api import DeviceClass, Pod
 from steersman.config import NodeResourcesFitArgs
@@ -54,15 +55,13 @@ PRE_FILTER_KEY: Final = "PreFilterNodeResourcesFit"
 PRE_SCORE_KEY: Final = "PreScoreNodeResourcesFit"
 
 
-@dataclass(frozen=True, slots=True)
-class FilterRequests:
+class FilterRequests(msgspec.Struct, frozen=True):
     """From PreFilter to Filter: what the node must have enough of."""
 
     checked: tuple[CheckedRequest, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreRequests:
+class ScoreRequests(msgspec.Struct, frozen=True):
     """From PreScore to Score: what the pod counts for, in the order of the strategy's resources."""
 
     amounts: tuple[int, ...]

@@ -9,7 +9,6 @@ ScheduleAnyway.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
 
 import msgspec
@@ -68,8 +67,7 @@ class SpreadConstraint(msgspec.Struct, frozen=True):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class ConstraintSource:
+class ConstraintSource(msgspec.Struct, frozen=True):
     """Finds the constraints of a pod."""
 
     defaults: tuple[TopologySpreadConstraint, ...]

@@ -7,7 +7,7 @@ by now. Claims of ephemeral volumes are made for the pod and must belong to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import msgspec
 
 from steersman import api
 from steersman.api import PersistentVolumeClaim, StorageClass
@@ -32,17 +32,16 @@ class VolumeFault(Exception):
     """Something is broken: the cycle ends with this text."""
 
 
-@dataclass(slots=True)
-class PodClaims:
+class PodClaims(msgspec.Struct):
     """The claims of one pod."""
 
-    bound: list[PersistentVolumeClaim] = field(default_factory=list)
+    bound: list[PersistentVolumeClaim] = msgspec.field(default_factory=list)
     #: They get a volume on the node that the pod gets, or one is provisioned there.
-    waiting: list[PersistentVolumeClaim] = field(default_factory=list)
+    waiting: list[PersistentVolumeClaim] = msgspec.field(default_factory=list)
     #: The pod cannot run before they are bound, and that is not the scheduler's doing.
-    unready: list[PersistentVolumeClaim] = field(default_factory=list)
+    unready: list[PersistentVolumeClaim] = msgspec.field(default_factory=list)
     #: Volumes for the waiting claims, by name of the claim; worked out when a node is first examined.
-    choices: dict[str, VolumeChoice] = field(default_factory=dict)
+    choices: dict[str, VolumeChoice] = msgspec.field(default_factory=dict)
 
     def choice(self, claim: PersistentVolumeClaim, volumes: AssumedVolumes) -> VolumeChoice:
         name = claim.metadata.name

@@ -8,7 +8,8 @@ Where a vector form took Filter's place, nothing was found yet for the chosen no
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from steersman.api import PersistentVolumeClaim, Pod, StorageClass
 from steersman.config import VolumeBindingArgs
@@ -55,14 +56,13 @@ ERR_NO_VOLUMES_FOR_NODE = 'no pod volume found for node "{}"'
 STATE_KEY = "VolumeBinding"
 
 
-@dataclass(slots=True)
-class CycleVolumes:
+class CycleVolumes(msgspec.Struct):
     """The volumes of one pod, handed from PreFilter to PreBind. What-if evaluations share them: which pods are
     on a node does not matter here."""
 
-    claims: PodClaims = field(default_factory=PodClaims)
+    claims: PodClaims = msgspec.field(default_factory=PodClaims)
     #: What has to be done on each node that passed the filter.
-    by_node: dict[str, PodVolumes] = field(default_factory=dict)
+    by_node: dict[str, PodVolumes] = msgspec.field(default_factory=dict)
     #: Nothing has to be written or waited for.
     all_bound: bool = False
 

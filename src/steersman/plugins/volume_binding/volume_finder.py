@@ -9,9 +9,10 @@ has the room.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
+
+import msgspec
 
 from steersman.api import (
     CSIDriver,
@@ -42,28 +43,25 @@ ERR_REASON_NOT_ENOUGH_SPACE = "node(s) did not have enough free storage"
 ERR_REASON_PV_NOT_EXIST = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)"
 
 
-@dataclass(slots=True)
-class Binding:
+class Binding(msgspec.Struct):
     """A volume that is to be bound to a claim."""
 
     claim: PersistentVolumeClaim
     volume: PersistentVolume
 
 
-@dataclass(frozen=True, slots=True)
-class Provision:
+class Provision(msgspec.Struct, frozen=True):
     """A claim for which a volume is to be made, and the capacity that it would come from, where one is published."""
 
     claim: PersistentVolumeClaim
     capacity: CSIStorageCapacity | None = None
 
 
-@dataclass(slots=True)
-class PodVolumes:
+class PodVolumes(msgspec.Struct):
     """The bindings and provisions that a pod needs if it is placed on the node. Reserve replaces them by what it assumed."""
 
-    bindings: list[Binding] = field(default_factory=list)
-    provisions: list[Provision] = field(default_factory=list)
+    bindings: list[Binding] = msgspec.field(default_factory=list)
+    provisions: list[Provision] = msgspec.field(default_factory=list)
 
 
 class VolumeFinder:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Self
+
+import msgspec
 
 from steersman.errors import SteersmanError
 
@@ -17,8 +18,7 @@ class BinariesMissingError(SteersmanError):
     """There is no control plane on this machine."""
 
 
-@dataclass(frozen=True, slots=True)
-class Binaries:
+class Binaries(msgspec.Struct, frozen=True):
     """Paths of the programs."""
 
     etcd: Path

@@ -9,7 +9,6 @@ from __future__ import annotations
 import http.client
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from typing import Any, Final, Self, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
@@ -38,14 +37,13 @@ _CHUNK_BYTES: Final = 1 << 16
 _NOT_READY: Final = "node.kubernetes.io/not-ready"
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(msgspec.Struct, frozen=True):
     """An answer, whatever its code."""
 
     status: int
     body: bytes
     #: Names in lower case.
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def json(self) -> Any:
         return msgspec.json.decode(self.body)

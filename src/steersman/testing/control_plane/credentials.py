@@ -6,10 +6,10 @@ from __future__ import annotations
 import datetime
 import ipaddress
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import msgspec
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
@@ -19,8 +19,7 @@ VALID: Final = datetime.timedelta(days=7)
 _CLOCK_SKEW: Final = datetime.timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(msgspec.Struct, frozen=True):
     """A certificate and its key, PEM."""
 
     certificate: bytes

@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final, Self
+
+import msgspec
 
 from steersman.errors import SteersmanError
 
@@ -13,8 +14,7 @@ from steersman.errors import SteersmanError
 ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Resource(msgspec.Struct, frozen=True):
     """What a server says about one kind."""
 
     api_version: str

@@ -7,8 +7,9 @@ The lowest module of the package: everything else here may raise its faults and 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Final, TypeVar
+
+import msgspec
 
 from steersman.framework.handle import Gates
 
@@ -18,8 +19,7 @@ T = TypeVar("T")
 UNKNOWN_GATES: Final = ("DRADeviceTaintRules", "DRANodeAllocatableResources", "DRAWorkloadResourceClaims")
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(msgspec.Struct, frozen=True):
     """The parts of dynamic resource allocation that are on: the feature gates, read once."""
 
     admin_access: bool = True

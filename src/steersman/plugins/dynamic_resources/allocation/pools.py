@@ -9,7 +9,8 @@ have not changed are not prepared again, and a node's pools are put together whe
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+import msgspec
 
 from steersman.api import Node, ResourceSlice
 from steersman.derived import Derived
@@ -24,8 +25,7 @@ from steersman.plugins.dynamic_resources.allocation.resource_slices import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DevicePool:
+class DevicePool(msgspec.Struct, frozen=True):
     """A pool of devices as one node sees it."""
 
     id: PoolId
@@ -37,7 +37,7 @@ class DevicePool:
     #: Of the other slices, for they may take from the same counters.
     devices_elsewhere: tuple[PublishedDevice, ...] = ()
     #: In billionths.
-    counters: Mapping[CounterId, int] = field(default_factory=dict)
+    counters: Mapping[CounterId, int] = msgspec.field(default_factory=dict)
 
     @property
     def text(self) -> str:

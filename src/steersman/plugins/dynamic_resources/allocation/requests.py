@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from steersman import api
 from steersman.api import DeviceAttribute, DeviceConstraint
@@ -126,8 +127,7 @@ MOST_DEVICES: Final = 32
 FindClass = Callable[[str], api.DeviceClass | None]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Request:
+class Request(msgspec.Struct, frozen=True, eq=False):
     """A request, or one of the alternatives of a request, which are called subrequests."""
 
     #: Of the claim: `namespace/name`.
@@ -154,8 +154,7 @@ class Request:
         return f"{self.parent}/{self.name}" if self.parent else self.name
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PreparedClaim:
+class PreparedClaim(msgspec.Struct, frozen=True, eq=False):
     """A claim that is to be allocated."""
 
     claim: api.ResourceClaim

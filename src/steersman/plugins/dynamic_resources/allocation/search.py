@@ -12,8 +12,9 @@ goes on with it later, or does not.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+import msgspec
 
 from steersman.api.meta import Quantity
 from steersman.plugins.dynamic_resources.allocation.limits import AllocationFault, Features, NodeFault, Pace, run_to_end
@@ -33,8 +34,7 @@ Candidate = tuple[PublishedDevice, DevicePool]
 _NOTHING: dict[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class FoundDevice:
+class FoundDevice(msgspec.Struct, frozen=True, eq=False):
     """A device chosen for a request, and what has to be undone when the choice is dropped."""
 
     request: Request

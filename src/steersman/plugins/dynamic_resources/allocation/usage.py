@@ -8,8 +8,9 @@ shared counters besides: partitions of one piece of hardware exclude each other 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+import msgspec
 
 from steersman.api import AllocationResult, DeviceRequestAllocationResult
 from steersman.change_log import ChangeLog
@@ -113,8 +114,7 @@ def _change(counts: dict[DeviceId, int], device: DeviceId, by: int) -> None:
 # -- shared counters of pools ------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Available:
+class Available(msgspec.Struct, frozen=True):
     """The counters of a pool less what its allocated devices take, in billionths."""
 
     left: dict[CounterId, int]
