@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision
 from steersman.cycle.schedule_one import SchedulingCycle
 from steersman.engine.evaluation import Evaluation
@@ -55,7 +54,7 @@ class Cycles:
         percentage: int | None = None,
         seed: int = 0,
     ) -> None:
-        self.cache = Cache(ManualClock(), ObjectStore())
+        self.cache = Cache(ObjectStore())
         for node in nodes:
             self.add_node(node)
         self.profile = profile_of(plugins, weights)

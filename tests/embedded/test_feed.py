@@ -67,7 +67,7 @@ def test_controllers_of_controllers_are_not_fed() -> None:
 def test_the_scheduler_makes_room_for_a_list_once() -> None:
     store = make_store(*(make_node(f"n{index}") for index in range(200)))
     objects = ObjectStore()
-    cache = Cache(store.clock, objects)
+    cache = Cache(objects)
     queue = SchedulingQueue({}, PrioritySort().sort_key, store.clock, QueueSettings())
     feed(store, Ingest(cache, objects, queue, (), {}, lambda _: False))
     assert (cache.nodes.node_count, cache.nodes.generation) == (200, 1)
@@ -77,7 +77,7 @@ def test_the_schedulers_ingest_hears_of_pods_and_their_bindings() -> None:
     store = make_store(make_pod("web"), make_node("n1"), make_pod("old").node("n1"))
     pods: dict[str, api.Pod] = {}
     objects = ObjectStore()
-    cache = Cache(store.clock, objects)
+    cache = Cache(objects)
     profiles = {"default-scheduler": QueueProfile((), ())}
     queue = SchedulingQueue(profiles, PrioritySort().sort_key, store.clock, QueueSettings(), pod_lookup=pods.get)
     feed(store, Ingest(cache, objects, queue, profiles, pods, lambda _: False))

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 
-from steersman.clock import ManualClock
 from steersman.preemption.candidates import by_importance
 from steersman.preemption.victim_table import VictimTable
 from steersman.state.cache import Cache
@@ -16,7 +15,7 @@ NOW = 2_000_000_000.0
 
 
 def a_cache(nodes: int) -> Cache:
-    cache = Cache(ManualClock(NOW), ObjectStore())
+    cache = Cache(ObjectStore())
     for index in range(nodes):
         cache.set_node(make_node(f"n{index}").obj())
     return cache

@@ -1,24 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Caches on a clock that stands still, for the tests of this package."""
+"""Caches for the tests of this package."""
 
 from __future__ import annotations
 
-from steersman.clock import ManualClock
 from steersman.framework.pod_info import PodInfo
 from steersman.state.cache import Cache
 from steersman.state.objects import ObjectStore
 from steersman.testing import PodBuilder
 
-TTL = 30.0
-
 
 class Caches:
     """A cache with what it was made of."""
 
-    def __init__(self, ttl: float | None = None) -> None:
-        self.clock = ManualClock()
+    def __init__(self) -> None:
         self.objects = ObjectStore()
-        self.cache = Cache(self.clock, self.objects, ttl)
+        self.cache = Cache(self.objects)
 
     def assume(self, pod: PodBuilder, node: str) -> PodInfo:
         info = self.cache.shapes.info(pod.obj())

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.state.caches import TTL, Caches
+from tests.state.caches import Caches
 from tests.state.tables import usual_node
 
 from steersman.state.pod_lifecycle import CacheError
@@ -15,7 +15,7 @@ POD = make_pod("web").req(cpu="1")
 
 @pytest.fixture
 def caches() -> Caches:
-    made = Caches(TTL)
+    made = Caches()
     made.cache.set_node(usual_node("n1").obj())
     made.cache.set_node(usual_node("n2").obj())
     return made
@@ -72,55 +72,9 @@ class TestForget:
         with pytest.raises(CacheError, match="a pod that is added"):
             caches.cache.forget(info)
 
-
-class TestExpiry:
-    def test_a_pod_that_is_still_being_bound_never_expires(self, caches: Caches) -> None:
-        caches.assume(POD, "n1")
-        caches.clock.advance(10 * TTL)
-        assert caches.cache.expire() == []
-        assert caches.requested("n1") == 1000
-
-    def test_time_runs_from_the_end_of_the_binding(self, caches: Caches) -> None:
-        info = caches.assume(POD, "n1")
-        caches.clock.advance(TTL)
-        caches.cache.finish_binding(info)
-        caches.clock.advance(TTL - 1)
-        assert caches.cache.expire() == []
-        caches.clock.advance(1)
-        assert caches.cache.expire() == [info]
-        assert caches.requested("n1") == 0
-        assert caches.cache.pod_count == 0
-        caches.cache.validate_state()
-
-    def test_a_confirmed_pod_does_not_expire(self, caches: Caches) -> None:
-        info = caches.assume(POD, "n1")
-        caches.cache.finish_binding(info)
-        caches.cache.add_pod(POD.node("n1").obj())
-        caches.clock.advance(2 * TTL)
-        assert caches.cache.expire() == []
-        assert caches.requested("n1") == 1000
-
-    def test_only_the_late_ones_expire(self, caches: Caches) -> None:
-        early = caches.assume(POD, "n1")
-        caches.cache.finish_binding(early)
-        caches.clock.advance(TTL / 2)
-        late = caches.assume(POD.name("other"), "n1")
-        caches.cache.finish_binding(late)
-        caches.clock.advance(TTL / 2)
-        assert caches.cache.expire() == [early]
-        assert caches.cache.is_assumed(late.uid)
-        caches.cache.validate_state()
-
-    def test_without_a_limit_nothing_expires(self) -> None:
-        caches = Caches(ttl=None)
-        info = caches.assume(POD, "n1")
-        caches.cache.finish_binding(info)
-        caches.clock.advance(1e9)
-        assert caches.cache.expire() == []
-
     def test_the_end_of_a_binding_that_the_watch_has_overtaken_is_ignored(self, caches: Caches) -> None:
         info = caches.assume(POD, "n1")
         caches.cache.add_pod(POD.node("n1").obj())
         caches.cache.finish_binding(info)
-        caches.clock.advance(2 * TTL)
-        assert caches.cache.expire() == []
+        assert not caches.cache.is_assumed(info.uid)
+        caches.cache.validate_state()

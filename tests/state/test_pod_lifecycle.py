@@ -16,7 +16,6 @@ EXPECTED: dict[PodEvent, dict[PodState, PodState | None]] = {
     PodEvent.ASSUME: {N: A, A: None, B: None, D: None},
     PodEvent.FINISH_BINDING: {N: None, A: B, B: B, D: None},
     PodEvent.FORGET: {N: None, A: N, B: N, D: None},
-    PodEvent.EXPIRE: {N: None, A: None, B: N, D: None},
     PodEvent.ADD: {N: D, A: D, B: D, D: None},
     PodEvent.UPDATE: {N: None, A: None, B: None, D: D},
     PodEvent.REMOVE: {N: None, A: N, B: N, D: N},

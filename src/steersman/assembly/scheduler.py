@@ -100,7 +100,7 @@ class Scheduler:
         self._writer = writer
         self._spawn = spawn
         self.objects = ObjectStore()
-        self.cache = Cache(clock, self.objects)
+        self.cache = Cache(self.objects)
         self.waiting_pods = WaitingPods()
         self.pods_in_pre_bind = PodsInPreBind()
         #: Every pod that is not finished, by namespace/name, as the API server last showed it.

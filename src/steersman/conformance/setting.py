@@ -102,7 +102,7 @@ class Setting:
         #: The pods that get cycles, as the scheduler sees them at the API server.
         self.api = NoApi()
         self.objects = ObjectStore()
-        self.cache = Cache(clock, self.objects)
+        self.cache = Cache(self.objects)
         self._nominated: dict[str, tuple[api.Pod, str]] = {}
         self._nominations = Nominations(self.cache.nodes)
         loaded = config.default_configuration() if document is None else config.load(_text(document), "scenario")

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from steersman.api import Namespace, Node, Pod, key
-from steersman.clock import Clock
 from steersman.errors import InputError
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.state.node_table import NodeTable
@@ -45,20 +44,15 @@ class PodRecord(msgspec.Struct, eq=False):
 
 
 class Cache:
-    """The nodes and pods. `assumed_ttl` seconds after its binding finished, an assumed pod that the watch never
-    confirmed is dropped; None keeps it, as upstream does."""
+    """The nodes and pods. An assumed pod that the watch never confirms stays, as upstream keeps it."""
 
-    def __init__(self, clock: Clock, objects: ObjectStore, assumed_ttl: float | None = None) -> None:
-        self._clock = clock
+    def __init__(self, objects: ObjectStore) -> None:
         self.objects = objects
-        self._assumed_ttl = assumed_ttl
         self.shapes = PodShapes()
         self.nodes = NodeTable(self.namespace_labels)
         self._records: dict[str, PodRecord] = {}
         #: Whether a pod with that uid is here.
         self.knows = self._records.__contains__
-        #: When assumed pods whose binding finished expire, by uid. Empty without `assumed_ttl`.
-        self._deadlines: dict[str, float] = {}
         #: Pods that were assumed, and that the watch has not confirmed yet.
         self.assumed_count = 0
 
@@ -86,22 +80,10 @@ class Cache:
             record.life = NEWLY_BOUND
         elif record.life.is_assumed:
             record.life = record.life.after(PodEvent.FINISH_BINDING, pod.key)
-        else:
-            return
-        if self._assumed_ttl is not None:
-            self._deadlines[pod.uid] = self._clock.monotonic() + self._assumed_ttl
 
     def forget(self, pod: PodInfo) -> None:
         """The binding failed: give the room back."""
         self._drop(self._record(pod.uid, pod.key, PodEvent.FORGET), PodEvent.FORGET)
-
-    def expire(self) -> list[PodInfo]:
-        """Drops assumed pods whose time is over."""
-        now = self._clock.monotonic()
-        late = [self._records[uid] for uid, deadline in self._deadlines.items() if now >= deadline]
-        for record in late:
-            self._drop(record, PodEvent.EXPIRE)
-        return [record.info for record in late]
 
     # -- watch events ------------------------------------------------------------------------------------------------
 
@@ -155,7 +137,6 @@ class Cache:
         if record is None:
             return
         self.assumed_count -= record.life.is_assumed
-        self._deadlines.pop(uid, None)
         self._rebuild()
 
     def expel_node(self, name: str) -> None:
@@ -185,7 +166,6 @@ class Cache:
             except Exception:
                 logger.exception("pod %s cannot be kept in the cache", record.info.key)
                 self.assumed_count -= record.life.is_assumed
-                self._deadlines.pop(uid, None)
                 del self._records[uid]
                 return False
         return True
@@ -261,13 +241,11 @@ class Cache:
         """The watch shows a pod that was assumed."""
         record.life = life
         self.assumed_count -= 1
-        self._deadlines.pop(record.info.uid, None)
 
     def _drop(self, record: PodRecord, event: PodEvent) -> None:
         was_assumed = record.life.is_assumed
         self._advance(record, event)
         self.assumed_count -= was_assumed
-        self._deadlines.pop(record.info.uid, None)
         del self._records[record.info.uid]
         try:
             self.nodes.remove_pod(record.info, record.node_name)

@@ -15,7 +15,7 @@ from steersman.errors import SteersmanError
 class PodState(StrEnum):
     ABSENT = "absent"
     ASSUMED = "assumed"
-    #: Bound as far as we know, but the watch has not shown it yet. May expire.
+    #: Bound as far as we know, but the watch has not shown it yet.
     BINDING_FINISHED = "binding finished"
     ADDED = "added"
 
@@ -24,7 +24,6 @@ class PodEvent(StrEnum):
     ASSUME = "assume"
     FINISH_BINDING = "finish binding"
     FORGET = "forget"
-    EXPIRE = "expire"
     ADD = "add"
     UPDATE = "update"
     REMOVE = "remove"
@@ -39,7 +38,6 @@ TRANSITIONS: dict[tuple[PodState, PodEvent], PodState] = {
     (PodState.ASSUMED, PodEvent.REMOVE): PodState.ABSENT,
     (PodState.BINDING_FINISHED, PodEvent.FINISH_BINDING): PodState.BINDING_FINISHED,
     (PodState.BINDING_FINISHED, PodEvent.FORGET): PodState.ABSENT,
-    (PodState.BINDING_FINISHED, PodEvent.EXPIRE): PodState.ABSENT,
     (PodState.BINDING_FINISHED, PodEvent.ADD): PodState.ADDED,
     (PodState.BINDING_FINISHED, PodEvent.REMOVE): PodState.ABSENT,
     (PodState.ADDED, PodEvent.UPDATE): PodState.ADDED,
