@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Sequence
 
 import msgspec
 
@@ -20,6 +20,7 @@ from steersman import api, config
 from steersman.assembly.extended import ExtendedCycle
 from steersman.assembly.nominations import NominatedPods
 from steersman.assembly.observing import AttemptObserver, Instruments, Observers
+from steersman.assembly.pending_pods import PendingInfos, pre_enqueue_step
 from steersman.assembly.pod_access import SchedulerPods
 from steersman.assembly.postponed import PostponedAttempts
 from steersman.assembly.registry import default_registry
@@ -28,12 +29,11 @@ from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.schedule_one import SchedulingCycle
-from steersman.framework.events import ASSIGNED_POD_ADD, ClusterEvent
+from steersman.framework.events import ASSIGNED_POD_ADD
 from steersman.framework.extender import EXTENDER_PLUGIN, Extender
-from steersman.framework.plugin import TellsReleasedPods
-from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo, PodShapes
+from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.framework.ports import CLEARED, REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure, Spawn
-from steersman.framework.status import Status, error
+from steersman.framework.status import error
 from steersman.ingest import Ingest
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 from steersman.queue import (
@@ -49,7 +49,7 @@ from steersman.rng import Rng
 from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.handle import ProfileHandle, TableNodes
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
-from steersman.runtime.profile import Profile, StatusCall
+from steersman.runtime.profile import Profile
 from steersman.runtime.profiles import build_profiles
 from steersman.runtime.registry import Registry
 from steersman.runtime.waiting_pods import WaitingPods
@@ -368,7 +368,7 @@ class Scheduler:
         )
 
     def _queue_profile(self, profile: Profile) -> QueueProfile:
-        gates = [_pre_enqueue_step(call, self._infos.get) for call in profile.pre_enqueue]
+        gates = [pre_enqueue_step(call, self._infos.get) for call in profile.pre_enqueue]
         # An extender cannot say what would help: after its refusal, everything might.
         hints = hint_rows(EXTENDER_PLUGIN, None) if self.options.extenders else ()
         return QueueProfile(gates, (*hints, *profile.hints))
@@ -390,70 +390,3 @@ class Scheduler:
             resource_claims=self._writer,
             postpones=self.options.postpones,
         )
-
-
-class PreEnqueueStep(msgspec.Struct, frozen=True):
-    """A PreEnqueue plugin as the queue calls it."""
-
-    name: str
-    run: Callable[[PodInfo], Status | None]
-    info: Callable[[api.Pod], PodInfo]
-
-    def pre_enqueue(self, pod: api.Pod, /) -> Status | None:
-        return self.run(self.info(pod))
-
-
-class TellingPreEnqueueStep(PreEnqueueStep, frozen=True):
-    """A PreEnqueue plugin that tells whom an event releases, as the queue calls it."""
-
-    released_by: Callable[[ClusterEvent, object, object], Collection[str]]
-
-
-def _pre_enqueue_step(call: StatusCall, info: Callable[[api.Pod], PodInfo]) -> PreEnqueueStep:
-    if isinstance(call.plugin, TellsReleasedPods):
-        return TellingPreEnqueueStep(call.name, call.run, info, call.plugin.released_by)
-    return PreEnqueueStep(call.name, call.run, info)
-
-
-class PendingInfos:
-    """The PodInfo made for PreEnqueue is the one that the cycle uses: making it is a good part of adding a pod. It goes with
-    the pod. Should one stay behind, it is found when there are twice as many of them as of pods."""
-
-    _FEWEST = 1 << 10
-
-    def __init__(self, shapes: PodShapes, pods: Mapping[str, api.Pod]) -> None:
-        """`pods` are those that there are, by namespace/name."""
-        self._shapes = shapes
-        self._pods = pods
-        self._by_uid: dict[str, PodInfo] = {}
-        self._look_for_gone = self._FEWEST
-
-    def get(self, pod: api.Pod) -> PodInfo:
-        info = self._by_uid.get(pod.metadata.uid)
-        if info is None or info.pod is not pod:
-            if len(self._by_uid) >= self._look_for_gone:
-                self._drop_gone()
-            info = self._by_uid[pod.metadata.uid] = self._shapes.info(pod)
-        return info
-
-    def bare(self, pod: api.Pod) -> PodInfo:
-        """Of a pod that may be broken: nothing but its metadata, its scheduler and its priority."""
-        spec = api.PodSpec(scheduler_name=pod.spec.scheduler_name, priority=pod.spec.priority)
-        return self._shapes.info(api.Pod(metadata=pod.metadata, spec=spec))
-
-    def discard(self, uid: str) -> None:
-        """The pod has gone, or got a node."""
-        self._by_uid.pop(uid, None)
-
-    def _drop_gone(self) -> None:
-        pods = self._pods
-        self._by_uid = {uid: info for uid, info in self._by_uid.items() if pods.get(info.key) is info.pod}
-        self._look_for_gone = 2 * len(self._by_uid) + self._FEWEST
-
-    def __len__(self) -> int:
-        return len(self._by_uid)
-
-    def take(self, pod: api.Pod) -> PodInfo:
-        """The same, for the last time."""
-        info = self._by_uid.pop(pod.metadata.uid, None)
-        return info if info is not None and info.pod is pod else self._shapes.info(pod)
