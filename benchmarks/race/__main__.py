@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m benchmarks.race [--nodes N] [--pods N] [--rounds N] [workload…]`: see the package's text."""
+"""`python -m benchmarks.race [--nodes N] [--pods N] [--rounds N] [--before CHECKOUT] [workload…]`: see the package's text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.race.arrivals import ARRIVALS
 from benchmarks.race.chart import Bar, svg
 from benchmarks.race.observing import Stalled
-from benchmarks.race.racing import SCHEDULERS, Reception, Result, Track
+from benchmarks.race.racing import BEFORE, SCHEDULERS, Reception, Result, Track, steersman_of
 from benchmarks.race.tables import in_order, median, throughput_table, wait_table
 from benchmarks.race.workloads import WORKLOADS
 from steersman.errors import SteersmanError
@@ -50,12 +50,12 @@ def main() -> None:
 def race(directory: Path, options: argparse.Namespace) -> Outcome:
     outcome = Outcome()
     with ControlPlane(Binaries.find(), directory, authorization="AlwaysAllow") as plane:
-        track = Track(plane, options.nodes, options.existing)
+        track = Track(plane, options.nodes, options.existing, options.contestants)
         track.lay()
         for number in range(1, options.rounds + 1):
             for name in options.workloads or NAMES:
                 # Who begins changes from round to round: the server's caches are warmer for the second one.
-                for scheduler in sorted(options.schedulers, reverse=number % 2 == 0):
+                for scheduler in sorted(options.contestants, reverse=number % 2 == 0):
                     figures = _raced(track, name, scheduler, options.pods, outcome)
                     print(f"round {number}: {name}, {scheduler}: {figures}", file=sys.stderr, flush=True)
     return outcome
@@ -98,9 +98,16 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--chart", type=Path, metavar="FILE", help="also draw the throughput, as SVG")
     parser.add_argument("--scheduler", dest="schedulers", action="append", choices=list(SCHEDULERS))
+    parser.add_argument(
+        "--before", type=Path, metavar="CHECKOUT", help="also race Steersman as it is in that directory"
+    )
     parser.add_argument("workloads", nargs="*", metavar="workload")
     options = parser.parse_args()
-    options.schedulers = options.schedulers or list(SCHEDULERS)
+    options.contestants = {name: SCHEDULERS[name] for name in options.schedulers or SCHEDULERS}
+    if options.before is not None:
+        if not (options.before / "src" / "steersman").is_dir():
+            parser.error(f"--before: {options.before} has no src/steersman: it should be a checkout of this repository")
+        options.contestants[BEFORE] = steersman_of(options.before)
     return options
 
 

@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
+from pathlib import Path
 from typing import Final
 
 from benchmarks.race.arrivals import Arrivals, quantile
@@ -19,10 +21,12 @@ from steersman.testing.control_plane import ControlPlane, KubeScheduler, Schedul
 
 #: Limits that no scheduler reaches here: what is compared is not the client's patience.
 CONFIG: Final = {"clientConnection": {"qps": 5000, "burst": 10000}}
-SCHEDULERS: Final[dict[str, type[KubeScheduler | Steersman]]] = {
-    "kube-scheduler": KubeScheduler,
-    "Steersman": Steersman,
+Contestant = Callable[[ControlPlane], SchedulerProcess]
+SCHEDULERS: Final[dict[str, Contestant]] = {
+    "kube-scheduler": lambda plane: KubeScheduler(plane, config=CONFIG),
+    "Steersman": lambda plane: Steersman(plane, config=CONFIG),
 }
+BEFORE: Final = "before"
 NAMESPACE: Final = "race"
 RESIDENTS: Final = "residents"
 _AT_ONCE: Final = 8
@@ -69,12 +73,21 @@ class Reception:
         return quantile(self.waits, share)
 
 
+def steersman_of(checkout: Path) -> Contestant:
+    """Steersman as it is in another checkout of this repository, with this one's interpreter and packages."""
+    program = ["env", f"PYTHONPATH={checkout.resolve() / 'src'}", sys.executable, "-m", "steersman", "run"]
+    return lambda plane: SchedulerProcess(BEFORE, program, plane, config=CONFIG)
+
+
 class Track:
     """The control plane with its nodes."""
 
-    def __init__(self, plane: ControlPlane, nodes: int, existing: int = 0) -> None:
+    def __init__(
+        self, plane: ControlPlane, nodes: int, existing: int = 0, contestants: Mapping[str, Contestant] = SCHEDULERS
+    ) -> None:
         """`existing` pods are on the nodes already, and stay there."""
         self._plane = plane
+        self._contestants = contestants
         self._nodes = nodes
         self._existing = existing
         self._client = plane.admin
@@ -93,7 +106,7 @@ class Track:
         self._create(workload.pod(index) for index in range(count))
         time.sleep(_SETTLE_SECONDS)
         waiting = Bindings(self._client, NAMESPACE, count)
-        process = SCHEDULERS[scheduler](self._plane, config=CONFIG)
+        process = self._contestants[scheduler](self._plane)
         try:
             return self._measure(process, waiting, count)
         finally:
@@ -103,7 +116,7 @@ class Track:
     def receive(self, scheduler: str, arrivals: Arrivals) -> Reception:
         """RuntimeError (`Stalled`) when not all pods get a node."""
         try:
-            with SCHEDULERS[scheduler](self._plane, config=CONFIG) as process:
+            with self._contestants[scheduler](self._plane) as process:
                 time.sleep(_SETTLE_SECONDS)
                 coming = Bindings(self._client, NAMESPACE, arrivals.pods)
                 cpu_before = process.cpu_seconds()
