@@ -196,7 +196,7 @@ class Scheduler:
         return pods
 
     async def schedule_one_async(self) -> Decision | None:
-        """The same, with the extenders that are interested in the pod. One at a time: the next pod waits for this one."""
+        """`schedule_one` with the extenders that are interested in the pod. One at a time: the next pod waits for this one."""
         self._observers.begins()
         queued = self._next_pod()
         if queued is None:

@@ -37,7 +37,7 @@ UNSUPPORTED: Final = {
 
 
 def unsupported_flags(command: CommandT) -> CommandT:
-    """They are not shown in the help."""
+    """Adds flags that are refused with a reason, and not shown in the help."""
     options = [
         click.option(name, is_flag=False, flag_value="", hidden=True, expose_value=False, callback=_refuse)
         for name in UNSUPPORTED

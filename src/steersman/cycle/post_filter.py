@@ -50,7 +50,7 @@ def run(profile: Profile, state: CycleState, pod: PodInfo, statuses: NodeStatuse
 async def run_with_extenders(
     profile: Profile, state: CycleState, pod: PodInfo, statuses: NodeStatuses, extenders: Sequence[Extender]
 ) -> PostFilterOutcome:
-    """The same, of plugins that let extenders have a say (`post_filter_with_extenders`)."""
+    """PostFilter with plugins that let extenders have a say (`post_filter_with_extenders`)."""
     answers = _Answers()
     for call in profile.post_filter:
         if isinstance(call.plugin, AsksExtenders):

@@ -71,7 +71,7 @@ class SignatureStore(Generic[EntryT]):
             self._drop_unused()
 
     def _drop_oldest_new(self) -> None:
-        """It stays if it was asked for again."""
+        """Drops the oldest of the new entries, unless it was asked for again."""
         oldest, fingerprint = next(iter(self._new.items()))
         del self._new[oldest]
         if not self._entries[oldest].used:

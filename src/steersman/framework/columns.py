@@ -138,13 +138,13 @@ class AddedPods(Protocol):
         """How many are added."""
 
     def amounts(self, resource: str) -> IntColumn:
-        """What they request together."""
+        """What the added pods request together."""
 
     def with_ports(self) -> Sequence[int]:
         """Positions at which host ports may be among what they want: at others they are not."""
 
     def pods(self, position: int) -> Sequence[PodInfo]:
-        """Those that are added to one of the nodes."""
+        """The pods that are added to one of the nodes."""
 
 
 class FilterKernel(ABC):
@@ -160,15 +160,15 @@ class FilterKernel(ABC):
 
     @abstractmethod
     def row(self, row: int) -> int:
-        """The same for one row that has a node."""
+        """Reason id for one row that has a node."""
 
     def row_with(self, row: int, added: Sequence[PodInfo]) -> int:
-        """The same if these pods were there as well; only of kernels whose answer depends on the node alone, or that
+        """Reason id for the row if these pods were there as well; only of kernels whose answer depends on the node alone, or that
         have a `rule`."""
         return self.row(row)
 
     def rows_with(self, added: AddedPods, before: ReasonColumn) -> ReasonColumn:
-        """The same for many rows. `before` is what it says of them as they are, and may be changed."""
+        """Reason ids for many rows, each with its pods. `before` is what it says of them as they are, and may be changed."""
         reasons = [self.row_with(row, added.pods(position)) for position, row in enumerate(added.rows.tolist())]
         return np.array(reasons, np.int32)
 
@@ -190,7 +190,7 @@ class ScoreKernel(ABC):
 
     @abstractmethod
     def row(self, row: int) -> int:
-        """The same for one row that has a node."""
+        """Raw score of one row that has a node."""
 
     def epoch(self) -> int:
         """As in `FilterKernel`."""
@@ -369,7 +369,7 @@ class RemembersRows(Protocol):
     def known_rows(
         self, state: CycleState, pod: PodInfo, rows: NDArray[np.intp], view: NodesView
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Those of the rows that it rejects, and those that it has to be asked about one by one."""
+        """The rows that it rejects, and the rows that it has to be asked about one by one."""
 
 
 class PerPodFragment:

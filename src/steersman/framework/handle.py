@@ -108,7 +108,7 @@ class PreemptibleWait(Protocol):
 
 
 class WaitingPod(PreemptibleWait, Protocol):
-    """The same pod, for Permit plugins: each that asked to wait must allow it, any may reject it."""
+    """A pod that waits, for Permit plugins: each that asked to wait must allow it, any may reject it."""
 
     @property
     def pod(self) -> PodInfo: ...

@@ -41,7 +41,7 @@ class NodeInfo(Protocol):
 
     @property
     def pods_with_affinity(self) -> Collection[PodInfo]:
-        """Those with any pod affinity or anti-affinity term."""
+        """The pods on the node with any pod affinity or anti-affinity term."""
 
     @property
     def pods_with_required_anti_affinity(self) -> Collection[PodInfo]: ...
@@ -61,7 +61,7 @@ class NodeInfo(Protocol):
         """Sum of the requests of the pods on the node."""
 
     def nonzero_requested(self, resource: str) -> int:
-        """The same for ``cpu`` and ``memory`` with the scheduler's minimum for containers that request nothing."""
+        """Sum of the requests of ``cpu`` or ``memory`` with the scheduler's minimum for containers that request nothing."""
 
     @property
     def used_ports(self) -> Set[HostPort]:

@@ -156,7 +156,7 @@ class MatchCounts(Protocol):
     def per_row(self) -> Column: ...
 
     def by_domain(self, topology: Topology, eligible: Eligibility | None = None) -> DomainCounts:
-        """The same per domain; None: every row counts."""
+        """Counts by domain, of eligible rows; None: every row counts."""
 
 
 class TermKind(Enum):
@@ -199,7 +199,7 @@ class Terms(Protocol):
         """How many tables there have been."""
 
     def since(self, position: int) -> Sequence[TermTable] | None:
-        """Those that came after `end` was that; None when that is too long ago to tell."""
+        """Tables that came after `end` was that; None when that is too long ago to tell."""
 
     def candidates(self, namespace: str, labels: Mapping[str, str]) -> Iterable[TermTable]:
         """All whose term may speak of a pod with these labels in that namespace, and some that do not."""

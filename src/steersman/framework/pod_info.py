@@ -55,7 +55,7 @@ class AffinityTerm(msgspec.Struct, frozen=True):
         return self.selects(pod.namespace, pod.labels, namespace_labels)
 
     def selects(self, namespace: str, labels: Mapping[str, str], namespace_labels: Mapping[str, str]) -> bool:
-        """The same for a pod of which only namespace and labels are at hand."""
+        """Whether the term speaks of a pod of which only namespace and labels are at hand."""
         if namespace in self.namespaces or self.namespace_selector.matches(namespace_labels):
             return self.selector.matches(labels)
         return False

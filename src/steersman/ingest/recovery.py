@@ -36,7 +36,7 @@ class Recovery:
             self._attempt(earlier, self._cache.set_node)
 
     def pod(self, pod: api.Pod, earlier: api.Pod | None, add: Callable[[api.Pod], None]) -> None:
-        """The same of a pod. One that is being scheduled or bound stays with those who do that."""
+        """Leaves the pod out, or as it was earlier. One that is being scheduled or bound stays with those who do that."""
         name, uid = api.key(pod), pod.metadata.uid
         is_under_way = self._cache.is_assumed(uid) or any(
             one.metadata.uid == uid for one in self._queue.in_flight_pods()

@@ -42,7 +42,7 @@ class Attempts:
         return True
 
     def begin_and_end(self, queued: QueuedPodInfo, event: str) -> None:
-        """The same of a pod whose attempt has already succeeded: it never was in flight."""
+        """Counts the attempt of a pod that has already got a node: it never was in flight."""
         queued.attempts += 1
         self.begun += 1
         if queued.unschedulable_plugins or queued.pending_plugins:

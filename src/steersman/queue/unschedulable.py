@@ -96,7 +96,7 @@ class UnschedulablePods:
         return any(self._by_rejector.get(plugin) for plugin in (*plugins, _ANY_EVENT))
 
     def gated_by(self, plugin: str, uids: Collection[str] | None) -> list[QueuedPodInfo]:
-        """Those of the pods that a telling gate holds back; None: all of them."""
+        """The pods with these uids that a telling gate holds back; None: all of them."""
         gated = self._by_gate.get(plugin, {})
         if uids is None:
             return list(gated.values())

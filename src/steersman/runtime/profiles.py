@@ -27,7 +27,7 @@ def _build(effective: EffectiveProfile, registry: Registry, handle_for: Callable
 
 
 def profile_spec(effective: EffectiveProfile) -> ProfileSpec:
-    """The same in the terms of `runtime.profile`."""
+    """The effective profile of a configuration in the terms of `runtime.profile`."""
     points: Mapping[str, list[PluginRef]] = {
         point.value: [
             PluginRef(name, effective.score_weights.get(name, 0) if point is ExtensionPoint.SCORE else 0)

@@ -10,7 +10,7 @@ from steersman.api.quantity import MILLI
 
 
 def rounded_up(resources: ResourceList) -> ResourceList:
-    """The same list if nothing is finer than a thousandth."""
+    """Amounts with nothing finer than a thousandth; the list itself if none has."""
     for amount in resources.values():
         if _rounded(amount) is not amount:
             return {name: _rounded(amount) for name, amount in resources.items()}

@@ -24,7 +24,7 @@ def admit_replicas(controller: Replicated, _: Replicated | None, __: ClusterView
 def admit_replication_controller(
     controller: ReplicationController, old: ReplicationController | None, view: ClusterView
 ) -> ReplicationController:
-    """It selects, and is labelled with, the labels of its pods if it does not say otherwise."""
+    """A controller selects, and is labelled with, the labels of its pods if it does not say otherwise."""
     controller = admit_replicas(controller, old, view)
     template, meta = controller.spec.template, controller.metadata
     if template is None or not template.metadata.labels:

@@ -100,7 +100,7 @@ class KubeClient:
     def watch_lines(
         self, kind: str, namespace: str = "", *, resource_version: str = "", timeout: float = 300.0
     ) -> Iterator[bytes]:
-        """The same, undecoded."""
+        """The lines of a watch, undecoded."""
         query = {"watch": "1", "resourceVersion": resource_version, "timeoutSeconds": str(int(timeout))}
         connection = self._connections.new(timeout + 5)
         try:
