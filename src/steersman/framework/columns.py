@@ -163,8 +163,8 @@ class FilterKernel(ABC):
         """Reason id for one row that has a node."""
 
     def row_with(self, row: int, added: Sequence[PodInfo]) -> int:
-        """Reason id for the row if these pods were there as well; only of kernels whose answer depends on the node alone, or that
-        have a `rule`."""
+        """Reason id for the row if these pods were there as well; only of kernels whose answer depends on the node alone, or
+        that have a `rule`."""
         return self.row(row)
 
     def rows_with(self, added: AddedPods, before: ReasonColumn) -> ReasonColumn:
