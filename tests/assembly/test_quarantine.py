@@ -14,6 +14,7 @@ from steersman.clock import ManualClock
 from steersman.config import default_configuration
 from steersman.cycle.decision import Decision, Failed, Scheduled
 from steersman.embedded import KubeAdmission, Store
+from steersman.engine.signatures import Signatures
 from steersman.framework import Code, PermitPlugin, PermitResult, Status
 from steersman.framework.plugin import Plugin
 from steersman.framework.pod_info import PodInfo
@@ -89,7 +90,7 @@ def _torn_for_broken(working: Callable[..., object]) -> Callable[..., object]:
 
 
 def _breaks_evaluation(patch: pytest.MonkeyPatch, survivor: Survivor) -> None:
-    patch.setattr(survivor.scheduler.cycle, "evaluate", _torn_for_broken(survivor.scheduler.cycle.evaluate))
+    patch.setattr(Signatures, "of", _torn_for_broken(Signatures.of))
 
 
 def _breaks_assume(patch: pytest.MonkeyPatch, survivor: Survivor) -> None:

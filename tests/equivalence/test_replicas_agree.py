@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replicas that are placed together get the nodes that they would get one by one, and leave everything as it would be then."""
+"""Replicas that are placed together get the nodes that they would get one by one, and leave everything as it would be then;
+and so do pods that are placed by their signature, without an evaluation for others to look at."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tests.equivalence.examples import examples
 from tests.equivalence.vocabulary import HOSTNAME, Call, Calls
 
 from steersman import api
-from steersman.assembly import SchedulerOptions
+from steersman.assembly import EvaluationObserver, SchedulerOptions
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision, Dropped, Scheduled
 from steersman.embedded import Store
@@ -68,6 +69,12 @@ def one_by_one(driven: Driver) -> Outcome:
     return outcome(driven, decisions)
 
 
+def evaluated(driven: Driver) -> Outcome:
+    """One by one, each with an evaluation that somebody sees."""
+    driven.scheduler.observe(EvaluationObserver(lambda pod, evaluation: None))
+    return one_by_one(driven)
+
+
 def together(driven: Driver) -> Outcome:
     decisions: list[Decision] = []
     driven.run(on_decision=decisions.append)
@@ -77,7 +84,7 @@ def together(driven: Driver) -> Outcome:
 @examples(60)
 @given(clusters, groups)
 def test_replicas_get_the_same_nodes(nodes: list[Calls], pods: list[tuple[Calls, int]]) -> None:
-    assert together(driver(nodes, pods)) == one_by_one(driver(nodes, pods))
+    assert together(driver(nodes, pods)) == one_by_one(driver(nodes, pods)) == evaluated(driver(nodes, pods))
 
 
 @examples(60)
@@ -86,7 +93,8 @@ def test_replicas_get_the_same_nodes(nodes: list[Calls], pods: list[tuple[Calls,
 )
 def test_long_runs_of_replicas_get_the_same_nodes(nodes: list[Calls], pods: list[tuple[Calls, int]]) -> None:
     without_claims = [(tuple(c for c in calls if c.method != "pvc"), count) for calls, count in pods]
-    assert together(driver(nodes, without_claims)) == one_by_one(driver(nodes, without_claims))
+    alone = one_by_one(driver(nodes, without_claims))
+    assert together(driver(nodes, without_claims)) == alone == evaluated(driver(nodes, without_claims))
 
 
 def test_replicas_are_placed_together() -> None:

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from steersman import Simulation, api
-from steersman.assembly import scheduler as assembly
+from steersman.assembly import scheduler
+from steersman.assembly.pending_pods import PreEnqueueStep
 from steersman.testing import make_node, make_pod
 
 
@@ -40,9 +41,9 @@ def test_placements_victims_and_attempts_are_the_same(seed: int) -> None:
     indexed = Simulation.load(*storm(seed), seed=1).run(until=600)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            assembly,
-            "_pre_enqueue_step",
-            lambda call, info: assembly.PreEnqueueStep(call.name, call.run, info),
+            scheduler,
+            "pre_enqueue_step",
+            lambda call, info: PreEnqueueStep(call.name, call.run, info),
         )
         plain = Simulation.load(*storm(seed), seed=1).run(until=600)
     assert indexed.preempted == plain.preempted

@@ -97,7 +97,7 @@ class ExtendedCycle:
         choice = await self._choose(pod, evaluation, extenders)
         if self._cache.get(pod.uid) is not None:
             raise CycleAborted(error(IN_CACHE.format(pod.uid, pod.key)))
-        return self._cycle.commit(profile, pod, choice, evaluation)
+        return self._cycle.commit(profile, pod, choice, evaluation.feasible_count, evaluation.state)
 
     # -- Filter ------------------------------------------------------------------------------------------------------
 

@@ -12,8 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 from steersman.cycle.decision import Scheduled
-from steersman.engine.columnar import ColumnarEngine
-from steersman.engine.evaluation import Choice
+from steersman.engine.columnar import ColumnarEngine, one_of
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.rng import Rng
@@ -51,7 +50,6 @@ def _place(
         best, feasible = entry.signature.best_of_all()
         if not feasible:
             break
-        ties = len(best)
-        choice = Choice(names[best[rng.randrange(ties) if ties > 1 else 0]], ties)
+        choice = one_of(best, names, rng)
         assume(pod, choice.node)
         placed.append(Scheduled(pod, profile, choice, feasible, CycleState()))

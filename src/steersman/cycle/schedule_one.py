@@ -18,12 +18,13 @@ from steersman.cycle.diagnosis import NO_NODES_MESSAGE, Diagnosis, diagnose
 from steersman.cycle.post_filter import PostFilterOutcome
 from steersman.cycle.replicas import place_replicas
 from steersman.cycle.what_if import ProfileWhatIf
-from steersman.engine.columnar import ColumnarEngine
+from steersman.engine.columnar import ColumnarEngine, one_of
 from steersman.engine.evaluation import Choice, Evaluation, NodeStatuses
 from steersman.engine.plan import make_plan
 from steersman.engine.sampling import Sampling, SearchStart
 from steersman.engine.scalar import ScalarEvaluation
 from steersman.engine.validation import validate_engine
+from steersman.framework.cycle_state import CycleState
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import CLEARED, Nomination
 from steersman.framework.postponement import CyclePostponed
@@ -75,6 +76,10 @@ class SchedulingCycle:
         if not isinstance(profile, Profile):
             return profile
         try:
+            if observer is None:
+                simply = self._place_simply(profile, pod)
+                if simply is not None:
+                    return simply
             evaluation = self.evaluate(profile, pod)
             if observer is not None:
                 observer(pod, evaluation)
@@ -85,7 +90,21 @@ class SchedulingCycle:
             return Failed(pod, profile.name, abort.status)
         except CyclePostponed as postponed:
             return Postponed(pod, profile.name, postponed.work)
-        return self.commit(profile, pod, choice, evaluation)
+        return self.commit(profile, pod, choice, evaluation.feasible_count, evaluation.state)
+
+    def _place_simply(self, profile: Profile, pod: PodInfo) -> Decision | None:
+        """The decision where the pod's signature says all there is to say, and nobody wants to see an evaluation: what
+        `place_replicas` does for many. None: the pod is to be evaluated."""
+        engine = self._engines[profile.name]
+        if self._scalar or pod.nominated_node or self._nominations().by_node or not engine.sampling.looks_at_all:
+            return None
+        entry = engine.signatures.of(pod)
+        if not entry.is_complete:
+            return None
+        best, feasible = entry.signature.best_of_all()
+        if not feasible:
+            return None
+        return self.commit(profile, pod, one_of(best, self._table.names, self.rng), feasible, CycleState())
 
     def schedule_replicas(self, pods: Sequence[PodInfo]) -> list[Scheduled]:
         """Pods of one template, one after the other; the same decisions, without asking anew what is the same for all of
@@ -142,10 +161,10 @@ class SchedulingCycle:
         outcome = post_filter.run(profile, evaluation.deferred_state(), pod, diagnosis.statuses)
         return post_filtered(profile, pod, diagnosis, outcome)
 
-    def commit(self, profile: Profile, pod: PodInfo, choice: Choice, evaluation: Evaluation) -> Decision:
-        """Assume, Reserve, Permit on the chosen node. An exception leaves nothing assumed or reserved."""
+    def commit(self, profile: Profile, pod: PodInfo, choice: Choice, feasible: int, state: CycleState) -> Decision:
+        """Assume, Reserve, Permit on the chosen one of the feasible nodes. An exception leaves nothing assumed or reserved."""
         self._cache.assume(pod, choice.node)
-        scheduled = Scheduled(pod, profile.name, choice, evaluation.feasible_count, evaluation.state)
+        scheduled = Scheduled(pod, profile.name, choice, feasible, state)
         return self._reserve_and_permit(scheduled, profile) if profile.permit or profile.reserve.of(pod) else scheduled
 
     def _reserve_and_permit(self, scheduled: Scheduled, profile: Profile) -> Decision:

@@ -395,8 +395,7 @@ class ColumnarEvaluation(Evaluation):
         best = self._best_rows
         if best is None:
             best = self._best()
-        ties = len(best)
-        return Choice(self._table.names[best[rng.randrange(ties) if ties > 1 else 0]], ties)
+        return one_of(best, self._table.names, rng)
 
     def _best(self) -> Rows:
         """The feasible rows with the greatest total."""
@@ -415,6 +414,12 @@ class ColumnarEvaluation(Evaluation):
         column = np.full(self._table.capacity, np.iinfo(np.int64).min, np.int64)
         column[self._feasible.rows] = table.total
         return column
+
+
+def one_of(rows: Rows, names: Sequence[str], rng: Rng) -> Choice:
+    """Any of the best rows, as upstream breaks ties."""
+    ties = len(rows)
+    return Choice(names[rows[rng.randrange(ties) if ties > 1 else 0]], ties)
 
 
 def _status_of_kernel(name: str, part: FilterPart) -> Status | None:
