@@ -7,7 +7,7 @@ from tests.observe.measured_cluster import START, MeasuredCluster
 
 from steersman.explain import Outcome
 from steersman.observe import DecisionLog
-from steersman.testing import make_node
+from steersman.testing import make_node, make_pod
 
 
 def recorded(cluster: MeasuredCluster, capacity: int = 10) -> DecisionLog:
@@ -50,6 +50,31 @@ def test_a_pending_pod_is_explained_as_things_are_now(cluster: MeasuredCluster) 
     after = log.explain("default/big")
     assert after is not None
     assert after.of("n2").fits
+
+
+def test_a_pending_pod_that_fits_nowhere_is_called_unschedulable(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("big", cpu="9")
+    explanation = recorded(cluster).explain("default/big")
+    assert explanation is not None
+    assert explanation.outcome is Outcome.UNSCHEDULABLE
+    assert "unschedulable: 0/1 nodes are available: 1 Insufficient cpu." in explanation.table()
+
+
+def test_a_pending_pod_that_fits_by_now_is_shown_with_the_node_where_it_would_go(cluster: MeasuredCluster) -> None:
+    cluster.add_pod("big", cpu="9")
+    log = recorded(cluster)
+    cluster.store.create(make_node("n2").capacity(cpu="16", memory="8Gi", pods=5).obj())
+    explanation = log.explain("default/big")
+    assert explanation is not None
+    assert "would go to n2, the only node that fits" in explanation.table()
+
+
+def test_a_pod_with_a_scheduling_gate_is_said_to_be_held_back(cluster: MeasuredCluster) -> None:
+    cluster.store.create(make_pod("gated").gate("wait").obj())
+    explanation = recorded(cluster).explain("default/gated")
+    assert explanation is not None
+    assert explanation.outcome is Outcome.NOT_TRIED
+    assert "held back by SchedulingGates: " in explanation.message
 
 
 def test_a_placed_pod_is_explained_without_itself(cluster: MeasuredCluster) -> None:

@@ -15,15 +15,20 @@ import msgspec
 from steersman import api
 from steersman.assembly import AttemptObserver, Scheduler
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
+from steersman.cycle.diagnosis import NO_NODES_MESSAGE, diagnose
+from steersman.engine.evaluation import Evaluation
 from steersman.engine.scalar import ScalarEvaluation
 from steersman.explain import Explanation, Outcome, explain
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.postponement import CyclePostponed
+from steersman.framework.status import CycleAborted
+from steersman.runtime.profile import Profile
 from steersman.state.plain_node import PlainNodeInfo
 
 DEFAULT_CAPACITY: Final = 4096
 TAKES_TOO_LONG: Final = "the search for devices takes too long to be explained beside the scheduling"
+BEING_DELETED: Final = "the pod is being deleted"
 _replace = msgspec.structs.replace
 
 
@@ -106,9 +111,38 @@ def explain_now(scheduler: Scheduler, pod: api.Pod) -> Explanation | None:
     except CyclePostponed as postponed:
         postponed.work.close()
         return Explanation(info.key, profile.name, Outcome.ERROR, message=TAKES_TOO_LONG)
-    if not pod.spec.node_name:
+    except CycleAborted as abort:
+        return Explanation(info.key, profile.name, Outcome.ERROR, message=abort.status.message)
+    if pod.spec.node_name:
+        return _replace(explanation, node=pod.spec.node_name, outcome=Outcome.SCHEDULED)
+    if explanation.outcome is not Outcome.UNDECIDED:
         return explanation
-    return _replace(explanation, node=pod.spec.node_name, outcome=Outcome.SCHEDULED)
+    return _foreseen(profile, info, evaluation, explanation)
+
+
+def _foreseen(profile: Profile, pod: PodInfo, evaluation: Evaluation, explanation: Explanation) -> Explanation:
+    """The explanation of a pending pod with what its cycle would come to now. Whether making room would help is not asked."""
+    held_back = _held_back(profile, pod)
+    if held_back:
+        return _replace(explanation, outcome=Outcome.NOT_TRIED, message=held_back)
+    if evaluation.feasible_count:
+        table = evaluation.scores()
+        best = evaluation.feasible() if table is None else table.best()
+        return _replace(explanation, node=best[0], ties=len(best))
+    count = len(explanation.nodes)
+    message = diagnose(evaluation, count).message() if count else NO_NODES_MESSAGE
+    return _replace(explanation, outcome=Outcome.UNSCHEDULABLE, message=message)
+
+
+def _held_back(profile: Profile, pod: PodInfo) -> str:
+    """Why the pod is not tried at all; "" when it is."""
+    if pod.is_terminating:
+        return BEING_DELETED
+    for call in profile.pre_enqueue:
+        status = call.run(pod)
+        if status is not None:
+            return f"held back by {call.name}: {status.message}"
+    return ""
 
 
 def _nodes_without(scheduler: Scheduler, pod: PodInfo) -> dict[str, NodeInfo]:
