@@ -7,7 +7,9 @@ import asyncio
 import io
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from typing import Any
 
 import pytest
 from tests.app.running import ALONE, UNSERVED, cluster
@@ -18,8 +20,20 @@ from tests.client.serving import run
 
 from steersman.app import Control, RunOptions
 from steersman.app import run as run_program
-from steersman.app.decision_lines import BOUND, CHOSEN, NO_FIT
-from steersman.observe import Format, set_up
+from steersman.app.decision_lines import (
+    ATTEMPT,
+    BEST,
+    BOUND,
+    CHOSEN,
+    FAULT,
+    FINAL_SCORE,
+    LOOKED_AT,
+    NO_FIT,
+    PLUGIN_SCORE,
+    PREEMPTED,
+)
+from steersman.app.run import STARTING
+from steersman.observe import Format, Log, set_up
 from steersman.testing import make_pod
 
 
@@ -31,11 +45,60 @@ def _logging_as_before() -> Iterator[None]:
     logger.handlers[:], logger.propagate, logger.level = before
 
 
-@pytest.mark.parametrize(("verbosity", "told"), [(0, []), (2, [NO_FIT, BOUND]), (3, [NO_FIT, BOUND, CHOSEN])])
-def test_decisions_appear_as_verbosity_grows(verbosity: int, told: list[str]) -> None:
+ADDED, UPDATED = "Add event for unscheduled pod", "Update event for unscheduled pod"
+#: From which verbosity on there is what.
+LEVELS = {
+    0: [STARTING],
+    2: [NO_FIT, BOUND],
+    3: [ATTEMPT, CHOSEN, ADDED],
+    4: [LOOKED_AT, UPDATED],
+    5: [BEST],
+    10: [PLUGIN_SCORE, FINAL_SCORE],
+}
+
+
+@pytest.mark.parametrize("verbosity", LEVELS)
+def test_more_is_said_with_every_verbosity(verbosity: int) -> None:
     stream = io.StringIO()
     run(_two_pods(cluster(), verbosity, stream))
-    assert [text for text in (NO_FIT, BOUND, CHOSEN) if text in stream.getvalue()] == told
+    told = [text for texts in LEVELS.values() for text in texts if text in stream.getvalue()]
+    assert told == [text for level, texts in LEVELS.items() if level <= verbosity for text in texts]
+
+
+def test_the_first_line_says_what_was_started() -> None:
+    stream = io.StringIO()
+    run(_two_pods(cluster(), 0, stream, Format.JSON))
+    first = json.loads(stream.getvalue().splitlines()[0])
+    assert first["msg"] == STARTING
+    assert first["server"].startswith("http://127.0.0.1:")
+    assert (first["configuration"], first["profiles"]) == ("defaults", "default-scheduler")
+    assert first["version"] == version("steersman")
+    assert "featureGates" not in first
+
+
+def test_why_nodes_are_rejected_is_said_per_attempt() -> None:
+    stream = io.StringIO()
+    run(_two_pods(cluster(), 4, stream, Format.JSON))
+    entries = [entry for entry in map(json.loads, stream.getvalue().splitlines()) if entry["msg"] == LOOKED_AT]
+    (large,) = (entry for entry in entries if entry["pod"]["name"] == "large")
+    assert (large["feasibleNodes"], large["rejected"]) == (0, "3 Insufficient cpu")
+
+
+def test_a_victim_of_preemption_is_a_line_from_verbosity_2() -> None:
+    server = cluster(nodes=1)
+    server.store.create(make_pod("low").req(cpu="8").priority(0).node("n0").obj())
+    server.store.create(make_pod("high").req(cpu="8").priority(10).obj())
+    (entry,) = run(_logged(server, 2, PREEMPTED))
+    assert (entry["preemptor"]["name"], entry["victim"]["name"], entry["node"]) == ("high", "low", "n0")
+
+
+def test_a_failed_binding_is_an_error_at_every_verbosity() -> None:
+    server = cluster(nodes=1)
+    server.store.create(make_pod("web").obj())
+    server.faults.refuse(400, part_of_path="/web/binding")
+    entry, *_ = run(_logged(server, 0, FAULT))
+    assert entry["pod"]["name"] == "web"
+    assert entry["err"]
 
 
 def test_a_binding_is_one_json_object_with_what_it_was_chosen_from() -> None:
@@ -51,12 +114,30 @@ async def _two_pods(server: ApiServer, verbosity: int, stream: io.StringIO, form
     """One fits, one does not."""
     server.store.create(make_pod("small").obj())
     server.store.create(make_pod("large").req(cpu="1000").obj())
-    log, control = set_up(verbosity, form, stream), Control()
+    seen = UPDATED if verbosity >= 4 else ""
+
+    def is_over() -> bool:
+        decided = stored(server, "small").spec.node_name and stored(server, "large").status.conditions
+        return bool(decided) and seen in stream.getvalue()
+
+    await _until(is_over, server, set_up(verbosity, form, stream))
+
+
+async def _logged(server: ApiServer, verbosity: int, text: str) -> list[dict[str, Any]]:
+    """The entries with that text, once there is one."""
+    stream = io.StringIO()
+    await _until(lambda: text in stream.getvalue(), server, set_up(verbosity, Format.JSON, stream))
+    return [entry for entry in map(json.loads, stream.getvalue().splitlines()) if entry["msg"] == text]
+
+
+async def _until(is_over: Callable[[], object], server: ApiServer, log: Log) -> None:
+    """Runs a scheduler until then."""
+    control = Control()
     async with server.serving() as address:
         options = RunOptions(master=address, election=ALONE, serving=UNSERVED)
 
         async def end() -> None:
-            await until(lambda: stored(server, "small").spec.node_name and stored(server, "large").status.conditions)
+            await until(is_over)
             control.stop.set()
 
         async with asyncio.TaskGroup() as group:

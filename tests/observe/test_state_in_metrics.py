@@ -75,9 +75,10 @@ def test_taking_in_events_is_timed_by_kind_and_action(cluster: MeasuredCluster) 
     ingest = TimedIngest(cluster.scheduler, cluster.metrics)
     node = make_node("n2").capacity(cpu="1").obj()
     placed = make_pod("placed").node("n2").obj()
-    for obj in (node, node, placed, make_pod("pending").obj()):
+    labelled = make_node("n2").capacity(cpu="1").label("disk", "ssd").obj()
+    for obj in (node, labelled, placed, make_pod("pending").obj()):
         ingest.changed(obj)
     ingest.deleted(placed)
     seconds = "event_handling_duration_seconds_count"
-    events = ("NodeAdd", "NodeUpdate", "AssignedPodAdd", "AssignedPodDelete", "UnschedulablePodAdd")
+    events = ("NodeAdd", "NodeUpdateNodeLabel", "AssignedPodAdd", "AssignedPodDelete", "UnschedulablePodAdd")
     assert [cluster.value(seconds, event=event) for event in events] == [1, 1, 1, 1, 1]

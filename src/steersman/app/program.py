@@ -24,7 +24,8 @@ import msgspec
 
 from steersman.app import endpoints
 from steersman.app.control_thread import ControlThread, Leadership, SchedulingLoopPort
-from steersman.app.decision_lines import DecisionLines
+from steersman.app.decision_lines import AttemptLines, DecisionLines, log_preemptions
+from steersman.app.event_lines import LEAST_VERBOSITY, EventLines
 from steersman.app.process import Control
 from steersman.app.settings import Effective, ServingOptions
 from steersman.app.supervision import Heartbeat, Watchdog, kept_going
@@ -43,11 +44,13 @@ from steersman.client import (
     WriteFence,
 )
 from steersman.framework.extender import Extender
+from steersman.framework.watching import EventSink
 from steersman.host import SchedulingLoop, freeze_heap, give_back_free_memory, unfreeze_heap
 from steersman.internal_errors import InternalErrors
 from steersman.observe import (
     DecisionLog,
     Exposition,
+    HandledEvents,
     Log,
     Measuring,
     Metrics,
@@ -119,11 +122,11 @@ class Program:
         self._dispatcher = self._make_dispatcher(outside.channels)
         self._measuring = Measuring(metrics, timing.clock)
         self._scheduler = self._make_scheduler(settings, outside.extenders)
-        self._informers = self._make_informers(outside)
+        self._informers = self._make_informers(outside, log)
         self._listers = endpoints.listers_of(self._informers)
         self._decisions = DecisionLog(self._scheduler)
-        for observer in (self._decisions, DecisionLines(log, self._scheduler.cache.nodes)):
-            self._scheduler.observe(observer)
+        self._scheduler.observe(self._decisions)
+        self._log_decisions(log)
         self._loop = SchedulingLoop(self._scheduler, timing, internal_errors)
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._election = self._make_election() if self._configuration.leader_election.leader_elect else None
@@ -325,10 +328,21 @@ class Program:
         rng = SeededRng(secrets.randbits(64))
         return Scheduler(self._timing.clock, rng, self._dispatcher, self._bindings.spawn, options)
 
-    def _make_informers(self, outside: Outside) -> Informers:
+    def _log_decisions(self, log: Log | Silence) -> None:
+        nodes = self._scheduler.cache.nodes
+        lines = DecisionLines(log, nodes)
+        log_preemptions(self._scheduler.profiles.values(), lines)
+        self._scheduler.observe(lines)
+        if isinstance(log.v(LEAST_VERBOSITY), Log):
+            self._scheduler.observe(AttemptLines(log, nodes))
+
+    def _make_informers(self, outside: Outside, log: Log | Silence) -> Informers:
+        sink: EventSink = TimedIngest(self._scheduler, self._metrics)
+        if isinstance(log.v(LEAST_VERBOSITY), Log):
+            sink = EventLines(sink, HandledEvents(self._scheduler), log)
         return Informers(
             outside.channels.cluster,
-            TimedIngest(self._scheduler, self._metrics),
+            sink,
             self._timing,
             raw_objects=outside.raw_objects,
             internal_errors=self._internal_errors,

@@ -26,11 +26,15 @@ from steersman.errors import InputError, SteersmanError
 from steersman.host import keep_freed_memory
 from steersman.internal_errors import InternalErrors
 from steersman.observe import ClientMetrics, Log, Metrics, set_up
+from steersman.observe.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.observe.logs import SILENCE, Silence
+from steersman.redaction import hide_passwords
 
 logger = logging.getLogger(__name__)
 
 HURRIED: Final = 1
+STARTING: Final = "Starting Steersman"
+DEFAULTS: Final = "defaults"
 
 
 def main(options: RunOptions) -> int:
@@ -93,6 +97,7 @@ async def _run(
     configuration, metrics, internal_errors = settings.configuration, Metrics(), InternalErrors()
     requests, originals = ClientMetrics(metrics.registry), RawObjects(configuration.extenders)
     own = _own_connection(settings, options, environment, timing)
+    log.info(STARTING, **_what_starts(settings, options, own))
     others = _control_connections(settings, options, environment, timing)
     elects = configuration.leader_election.leader_elect
     fence = WriteFence(timing.clock) if elects else WriteFence.open(timing.clock)
@@ -107,6 +112,20 @@ async def _run(
         controlling = Controlling(thread, control_channels, options.serving)
         program = Program(settings, outside, controlling, bindings, control, timing, log, metrics, internal_errors)
         return await program.run()
+
+
+def _what_starts(settings: Effective, options: RunOptions, own: Connection) -> dict[str, str]:
+    """What an operator wants to know first of a process that does not do what he expects."""
+    changed = settings.gates.changed()
+    gates = {"featureGates": ",".join(f"{name}={str(on).lower()}" for name, on in changed.items())} if changed else {}
+    return {
+        "version": steersman_version(),
+        "compatibleWith": f"kube-scheduler {KUBE_SCHEDULER_VERSION}",
+        "server": hide_passwords(own.server),
+        "configuration": options.config_file or DEFAULTS,
+        "profiles": ",".join(profile.scheduler_name for profile in settings.configuration.profiles),
+        **gates,
+    }
 
 
 def _own_connection(

@@ -11,6 +11,7 @@ from steersman.observe.client_metrics import ClientMetrics
 from steersman.observe.debugger import Beliefs, Comparison, Mismatch, beliefs, cache_text, queue_text
 from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
 from steersman.observe.exposition import CONTENT_TYPE, Exposition
+from steersman.observe.handled_events import HandledEvents
 from steersman.observe.health_metrics import HealthMetrics
 from steersman.observe.logs import Format, Log, ObjectRef, set_up
 from steersman.observe.measured_transport import MeasuredTransport
@@ -30,6 +31,7 @@ __all__ = [
     "DecisionRecord",
     "Exposition",
     "Format",
+    "HandledEvents",
     "HealthMetrics",
     "Log",
     "MeasuredTransport",

@@ -52,6 +52,8 @@ class Executor:
         self._most_ended = LEAST_ENDED
         #: Told of every preemption that has ended: whether it succeeded, and the seconds it took.
         self.on_end: Callable[[bool, float], None] | None = None
+        #: Told of every victim that was made to go: preemptor, victim, node, and whether it had not been bound yet.
+        self.on_preempted: Callable[[PodInfo, PodInfo, str, bool], None] | None = None
 
     def __len__(self) -> int:
         """How many preemptions are under way."""
@@ -147,10 +149,13 @@ class Executor:
 
     async def _preempt(self, preemptor: PodInfo, node: str, victim: PodInfo) -> None:
         message = EVENT_MESSAGE.format(uid=preemptor.uid, node=node)
-        if self._turn_back(victim):
+        in_memory = self._turn_back(victim)
+        if in_memory:
             message += IN_MEMORY
         elif not await self._delete(preemptor, victim.pod):
             return
+        if self.on_preempted is not None:
+            self.on_preempted(preemptor, victim, node, in_memory)
         self._handle.pods.report_preempted(victim.pod, preemptor.pod, message)
 
     def _turn_back(self, victim: PodInfo) -> bool:
