@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from tests.app.running import QUICK, answer, cluster, running_program, serving_somewhere
 from tests.client.dispatching import stored
-from tests.client.following import until
+from tests.client.following import IMPATIENT, Diary, running, until
 from tests.client.serving import run, self_signed
 
+from steersman import api
+from steersman.app.endpoints import synced_checks
+from steersman.client import Connection, Informers, http_transport
 from steersman.testing import make_pod
 
 
@@ -38,6 +41,20 @@ def test_it_is_alive_but_not_ready_while_it_waits_for_the_server() -> None:
             status, text = await answer(serving, "/readyz")
             assert status == 500
             assert "[-]informer-sync failed" in text
+
+    run(scenario())
+
+
+def test_informers_that_have_not_synced_are_named_as_kube_scheduler_names_them() -> None:
+    async def scenario() -> None:
+        server = cluster()
+        server.faults.refuse(500, times=10_000, part_of_path="/api/v1/nodes")
+        async with server.serving() as address, http_transport(Connection(address)) as transport:
+            informers = Informers(transport, Diary(), IMPATIENT, kinds=(api.Node, api.StorageClass, api.Pod))
+            async with running(informers.run()):
+                check = next(check for check in synced_checks(informers) if check.name == "informer-sync")
+                await until(lambda: len(informers.not_synced()) == 2)
+                assert check.probe() == "2 informers not started yet: [*v1.Node *v1.Pod]"
 
     run(scenario())
 

@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncGenerator
 
+import pytest
 from tests.client.api_server import ApiServer
 from tests.client.dispatching import dispatching, events
 from tests.client.following import IMPATIENT, running
@@ -230,6 +232,24 @@ def test_an_event_that_has_waited_is_written_at_once() -> None:
         assert story.told == ["POST"]
 
     run(scenario())
+
+
+def test_the_events_that_a_deleted_namespace_refuses_are_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        server = ApiServer()
+        server.faults.refuse(403, times=103, part_of_path="/namespaces/gone/", reason="Forbidden")
+        async with server.serving() as address, http_transport(Connection(address)) as transport:
+            recorder = EventRecorder(transport, Timing(), "host")
+            async with running(recorder.run()):
+                for number in range(103):
+                    pod = make_pod(f"web-{number}").namespace("gone").obj()
+                    recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
+                await recorder.drain()
+            assert recorder.dropped == 103
+
+    run(scenario())
+    (line,) = (record.getMessage() for record in caplog.records if record.levelno == logging.WARNING)
+    assert line.startswith("103 events about pods of namespace gone are dropped, the last about web-")
 
 
 def test_a_server_that_is_away_for_a_while_loses_no_event() -> None:

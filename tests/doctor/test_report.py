@@ -40,10 +40,14 @@ def test_a_server_that_cannot_be_reached_ends_the_examination() -> None:
     assert report.has_failed
 
 
-def test_credentials_that_are_refused_are_a_failure() -> None:
+def test_credentials_that_are_refused_are_one_failure_with_the_remedy() -> None:
     server = ApiServer()
     server.faults.refuse(401, times=999)
-    assert of(examined(server), "lease", Level.FAIL)[0].advice == "renew them"
+    report = examined(server)
+    (refused,) = (finding for finding in report.findings if finding.level is Level.FAIL)
+    assert refused is report.findings[-1]
+    assert "does not accept the credentials" in refused.message
+    assert refused.advice == "renew the token or certificate that the kubeconfig names"
 
 
 def test_programs_read_the_same() -> None:

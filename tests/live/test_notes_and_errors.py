@@ -92,7 +92,9 @@ def test_a_pod_that_has_ended_is_no_longer_scheduled() -> None:
 def test_a_right_that_is_missing_is_named() -> None:
     server = cluster()
     server.faults.refuse(403, part_of_path="/csinodes", reason="Forbidden")
-    assert refusal(server, "web").startswith("not allowed to list csinodes.storage.k8s.io: a fault; steersman doctor ")
+    told = refusal(server, "web")
+    assert " does not allow this: list csinodes.storage.k8s.io: a fault; grant the rights of " in told
+    assert "`steersman doctor`" in told
 
 
 def test_credentials_that_are_refused_are_named() -> None:

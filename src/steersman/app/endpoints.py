@@ -47,7 +47,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T", bound=api.Object)
 
 NOT_RENEWED: Final = "failed election to renew leadership on lease {}"
-NOT_SYNCED: Final = "{} informers not started yet: {}"
+NOT_SYNCED: Final = "{} informers not started yet: [{}]"
 
 
 @asynccontextmanager
@@ -125,13 +125,18 @@ def leading_check(election: LeaderElection, identity: str, lease: str) -> Check:
 
 def synced_checks(informers: Informers) -> tuple[Check, ...]:
     def informer_sync() -> str:
-        missing = [reflector.kind.PLURAL for reflector in informers.not_synced()]
-        return NOT_SYNCED.format(len(missing), missing) if missing else ""
+        missing = [_go_type(reflector.kind) for reflector in informers.not_synced()]
+        return NOT_SYNCED.format(len(missing), " ".join(missing)) if missing else ""
 
     def handler_sync() -> str:
         return "" if informers.has_synced else HANDLERS_NOT_SYNCED
 
     return Check("sched-handler-sync", handler_sync), Check("informer-sync", informer_sync)
+
+
+def _go_type(kind: type[api.Object]) -> str:
+    """`*v1.Pod`: as kube-scheduler names its informers."""
+    return f"*{kind.API_VERSION.rpartition('/')[2]}.{kind.KIND}"
 
 
 def shutdown_check(is_stopping: Callable[[], bool]) -> Check:

@@ -36,6 +36,7 @@ from steersman.client import (
     Dispatcher,
     ElectionSettings,
     EventRecorder,
+    FailureLog,
     HttpLease,
     Informers,
     LeaderElection,
@@ -85,6 +86,8 @@ class Outside(msgspec.Struct, frozen=True):
     extenders: Sequence[Extender]
     raw_objects: RawObjects
     fence: WriteFence
+    #: Of the API server, which everything goes to.
+    failure_log: FailureLog
 
 
 class Controlling(msgspec.Struct, frozen=True):
@@ -113,6 +116,7 @@ class Program:
         self._configuration = settings.configuration
         self._controlling = controlling
         self._fence = outside.fence
+        self._failure_log = outside.failure_log
         self._bindings = bindings
         self._control = control
         self._timing = timing
@@ -346,6 +350,7 @@ class Program:
             self._timing,
             raw_objects=outside.raw_objects,
             internal_errors=self._internal_errors,
+            failure_log=self._failure_log,
         )
 
     def _make_election(self) -> LeaderElection:
@@ -368,4 +373,5 @@ class Program:
             self._timing,
             lambda leader: logger.info("the leader is %s", leader or "nobody"),
             self._fence,
+            self._failure_log,
         )

@@ -20,7 +20,16 @@ from steersman.app.program import Controlling, Outside, Program
 from steersman.app.settings import Effective, RunOptions, effective
 from steersman.app.tasks import Bindings
 from steersman.app.transports import ControlConnections, control_transports, transports
-from steersman.client import ClusterChoice, Connection, RawObjects, Timing, WriteFence, connect, http_extenders
+from steersman.client import (
+    ClusterChoice,
+    Connection,
+    FailureLog,
+    RawObjects,
+    Timing,
+    WriteFence,
+    connect,
+    http_extenders,
+)
 from steersman.config import dump_public_yaml
 from steersman.errors import InputError, SteersmanError
 from steersman.host import keep_freed_memory
@@ -108,7 +117,8 @@ async def _run(
         http_extenders(configuration, originals, fence) as extenders,
         Bindings(internal_errors) as bindings,
     ):
-        outside = Outside(channels, extenders, originals, fence)
+        failures = FailureLog(timing.clock, hide_passwords(own.server))
+        outside = Outside(channels, extenders, originals, fence, failures)
         controlling = Controlling(thread, control_channels, options.serving)
         program = Program(settings, outside, controlling, bindings, control, timing, log, metrics, internal_errors)
         return await program.run()

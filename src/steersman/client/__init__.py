@@ -13,6 +13,7 @@ from steersman.client.dispatcher import Dispatcher
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed, UnreadableAnswer
 from steersman.client.events import EventRecorder
 from steersman.client.extenders import HttpExtender, http_extenders
+from steersman.client.failure_log import FailureLog, Trouble, trouble_with
 from steersman.client.fence import FencedTransport, LeaseNotHeld, WriteFence
 from steersman.client.foreign_input import decode_foreign
 from steersman.client.informers import Informers
@@ -36,6 +37,7 @@ __all__ = [
     "Dispatcher",
     "ElectionSettings",
     "EventRecorder",
+    "FailureLog",
     "FencedTransport",
     "HttpExtender",
     "HttpLease",
@@ -56,6 +58,7 @@ __all__ = [
     "Timing",
     "TokenBucket",
     "Transport",
+    "Trouble",
     "UnreadableAnswer",
     "WriteFence",
     "cluster_rights",
@@ -65,4 +68,5 @@ __all__ = [
     "http_transport",
     "lease_rights",
     "may_be_absent",
+    "trouble_with",
 ]

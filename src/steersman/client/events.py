@@ -21,6 +21,7 @@ import msgspec
 from steersman import api
 from steersman.api import Int32, Object, ObjectReference, Struct, codec, timestamps
 from steersman.client import paths
+from steersman.client.dropped_events import DroppedEvents
 from steersman.client.errors import ApiError, ClientError
 from steersman.client.pacing import RetryPolicy, Timing, retrying
 from steersman.client.transport import JSON, STRATEGIC_MERGE_PATCH, Transport
@@ -51,7 +52,6 @@ LONGEST_INSTANCE: Final = 128
 CUT: Final = " ..."
 PATIENT: Final = RetryPolicy(attempts=12, deadline=120.0)
 """A restart of the server loses no event; meanwhile the others wait in the queue."""
-DROPPED: Final = "an event about %s is dropped: %s"
 _DEFAULT_NAMESPACE: Final = "default"
 
 _Key = tuple[str, str, str, str, str, str, str, str, str, ObjectReference | None]
@@ -213,6 +213,7 @@ class EventRecorder:
         self._last_number = 0
         #: Events that nobody will ever read.
         self.dropped = 0
+        self._refused = DroppedEvents()
         self._is_closed = False
 
     def record(
@@ -249,6 +250,7 @@ class EventRecorder:
             for _ in range(WORKERS):
                 group.create_task(self._work())
             group.create_task(self._settle())
+            group.create_task(self._refused.run(self._timing))
 
     def close(self) -> None:
         """Drops what waits and whatever is recorded from now on."""
@@ -272,7 +274,7 @@ class EventRecorder:
             self._queue.put_nowait((self._timing.clock.monotonic() + BEHIND_BINDINGS_SECONDS, event))
         except asyncio.QueueFull:
             self.dropped += 1
-            logger.debug(DROPPED, event.regarding.name, "too many wait")
+            logger.debug("an event about %s is dropped: too many wait", event.regarding.name)
 
     def _name(self, pod: str, now: float) -> str:
         """Unique: the time in nanoseconds, moved on where the clock stands still."""
@@ -298,7 +300,7 @@ class EventRecorder:
                 await self._write(event)
             except SteersmanError as failure:
                 self.dropped += 1
-                logger.warning(DROPPED, event.regarding.name, failure)
+                self._refused.add(event.metadata.namespace, event.regarding.name, failure)
             except Exception as error:
                 self.dropped += 1
                 self._internal_errors.survived("event", f"Pod {event.regarding.name}", error)

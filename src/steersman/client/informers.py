@@ -11,10 +11,11 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from steersman import api
+from steersman.client.failure_log import FailureLog
 from steersman.client.list_watch import ListWatch
 from steersman.client.pacing import Timing
 from steersman.client.raw_objects import RawObjects
-from steersman.client.reflector import Reflector
+from steersman.client.reflector import UNNAMED_SERVER, Reflector
 from steersman.client.set_aside import SetAside
 from steersman.client.transport import Transport
 from steersman.framework.watching import WATCHED_KINDS, EventSink
@@ -36,12 +37,21 @@ class Informers:
         kinds: Iterable[type[api.Object]] = WATCHED_KINDS,
         raw_objects: RawObjects | None = None,
         internal_errors: InternalErrors | None = None,
+        failure_log: FailureLog | None = None,
     ) -> None:
+        failures = failure_log or FailureLog(timing.clock, UNNAMED_SERVER)
         #: Objects of any kind that cannot be used.
         self.set_aside = SetAside(timing.clock)
         sources = (ListWatch(transport, kind, timing, _SELECTORS.get(kind, ""), raw_objects) for kind in kinds)
         self.reflectors: Sequence[Reflector[Any]] = [
-            Reflector(source, sink, timing, set_aside=self.set_aside, internal_errors=internal_errors)
+            Reflector(
+                source,
+                sink,
+                timing,
+                set_aside=self.set_aside,
+                internal_errors=internal_errors,
+                failure_log=failures,
+            )
             for source in sources
         ]
         self._synced = asyncio.Event()

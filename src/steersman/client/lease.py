@@ -24,6 +24,7 @@ from steersman import api
 from steersman.api import Int32, Object, Struct, codec, timestamps
 from steersman.client import paths
 from steersman.client.errors import ApiError, ClientError
+from steersman.client.failure_log import FailureLog
 from steersman.client.fence import WriteFence
 from steersman.client.foreign_input import decode_foreign
 from steersman.client.pacing import Timing
@@ -34,6 +35,7 @@ logger = logging.getLogger(__name__)
 
 JITTER: Final = 1.2
 LOST: Final = "leaderelection lost"
+NOT_TAKEN: Final = "the lease cannot be taken"
 RELEASED_SECONDS: Final = 1
 
 
@@ -154,6 +156,7 @@ class LeaderElection:
         timing: Timing,
         on_new_leader: Callable[[str], None] = _ignore,
         fence: WriteFence | None = None,
+        failure_log: FailureLog | None = None,
     ) -> None:
         self._leases = leases
         self._settings = settings
@@ -162,6 +165,7 @@ class LeaderElection:
         #: Until when the leader may write: the renew deadline counted from before the last renewal was sent. The election
         #: itself goes on for up to a retry period longer; a renewal in that time opens the fence again.
         self.fence = fence or WriteFence(timing.clock)
+        self._failure_log = failure_log
         self._gave_up = False
         #: As last seen; `_since` is when it was seen to change, monotonic.
         self._lease: Lease | None = None
@@ -280,10 +284,19 @@ class LeaderElection:
             async with asyncio.timeout(seconds):
                 outcome = await self._take()
         except (SteersmanError, TimeoutError) as failure:
-            logger.info("the lease cannot be taken: %s", failure or f"no answer within {seconds:g} seconds")
+            self._say(failure, seconds)
             outcome = _AttemptOutcome.UNKNOWN
+        else:
+            if self._failure_log is not None:
+                self._failure_log.succeeded(NOT_TAKEN)
         self._report()
         return outcome
+
+    def _say(self, failure: SteersmanError | TimeoutError, seconds: float) -> None:
+        """Why an attempt that could take so many seconds has failed; what all requests fail for is said elsewhere as well."""
+        told = self._failure_log
+        if told is None or isinstance(failure, TimeoutError) or not told.failed(NOT_TAKEN, failure):
+            logger.info("%s: %s", NOT_TAKEN, failure or f"no answer within {seconds:g} seconds")
 
     async def _take(self) -> _AttemptOutcome:
         """First onto the version that is known, if that was one's own; else onto what the server has."""

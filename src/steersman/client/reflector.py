@@ -19,6 +19,7 @@ from typing import Final, Generic, TypeVar
 
 from steersman import api
 from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
+from steersman.client.failure_log import FailureLog
 from steersman.client.list_watch import BOOKMARK, DELETED, UNREADABLE_AT_ONCE, Listing, ListWatch, WatchedChange
 from steersman.client.pacing import Backoff, Pauses, Timing
 from steersman.client.set_aside import SetAside, Unreadable, stand_in
@@ -38,6 +39,8 @@ ABSENT_SECONDS: Final = 60.0
 """After so long a missing API group is looked for again."""
 SHORT_SECONDS: Final = 1.0
 """A watch that ends sooner, without a word, is a failure."""
+UNNAMED_SERVER: Final = "the given address"
+"""In the log of a reflector that was not told which server it follows."""
 BREATH: Final = 512
 """After so many objects of a list others may run."""
 
@@ -58,8 +61,10 @@ class Reflector(Generic[T]):
         pauses: Pauses | None = None,
         set_aside: SetAside | None = None,
         internal_errors: InternalErrors | None = None,
+        failure_log: FailureLog | None = None,
     ) -> None:
         self._source = source
+        self._failure_log = failure_log or FailureLog(timing.clock, UNNAMED_SERVER)
         self._set_aside = set_aside or SetAside(timing.clock)
         self._internal_errors = internal_errors or InternalErrors()
         self._sink = sink
@@ -83,6 +88,10 @@ class Reflector(Generic[T]):
     @property
     def kind(self) -> type[T]:
         return self._source.kind
+
+    @property
+    def _what(self) -> str:
+        return f"following {self.kind.PLURAL}"
 
     @property
     def has_synced(self) -> bool:
@@ -140,7 +149,7 @@ class Reflector(Generic[T]):
             await self._failed(failure)
             return False
         self.lists += 1
-        self.failure = None
+        self._succeeded()
         await self._replace(listing)
         self._synced.set()
         return True
@@ -202,7 +211,7 @@ class Reflector(Generic[T]):
             except ConnectionFailed as failure:
                 self._interrupted = self._timing.clock.monotonic()
                 if self._was_of_use(began, version):
-                    logger.info("following %s: %s", self.kind.PLURAL, failure)
+                    logger.info("%s: %s", self._what, failure)
                 else:
                     await self._failed(failure)
             except SteersmanError as failure:
@@ -219,7 +228,8 @@ class Reflector(Generic[T]):
     async def _watch(self) -> None:
         async with aclosing(self._source.watch(self.resource_version)) as changes:
             async for change in changes:
-                self.failure = None
+                if self.failure is not None:
+                    self._succeeded()
                 self._apply(change)
 
     def _apply(self, change: WatchedChange[T]) -> None:
@@ -287,10 +297,14 @@ class Reflector(Generic[T]):
         self.objects[key] = obj
         return None
 
+    def _succeeded(self) -> None:
+        self.failure = None
+        self._failure_log.succeeded(self._what)
+
     async def _failed(self, failure: SteersmanError, explanation: str = "") -> None:
         self.failure = failure
         self._interrupted = self._timing.clock.monotonic()
-        expired = isinstance(failure, ApiError) and failure.is_expired
-        level = logging.INFO if expired else logging.WARNING
-        logger.log(level, "following %s: %s%s", self.kind.PLURAL, explanation, failure)
+        if not self._failure_log.failed(self._what, failure):
+            expired = isinstance(failure, ApiError) and failure.is_expired
+            logger.log(logging.INFO if expired else logging.WARNING, "%s: %s%s", self._what, explanation, failure)
         await self._backoff.pause(failure.retry_after if isinstance(failure, ApiError) else None)

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import msgspec
 
-from steersman.client import ApiError, ConnectionFailed
+from steersman.client import ApiError, ConnectionFailed, trouble_with
+from steersman.client.failure_log import SEE_DOCTOR
 from steersman.doctor.access import check_access
 from steersman.doctor.clock_skew import check_clock
 from steersman.doctor.finding import Finding, Level, fail, ok, warn
@@ -60,8 +61,8 @@ async def examine(target: Target, server: str, configuration_fault: str = "") ->
             findings += await check(target)
         except (SteersmanError, ExceptionGroup) as raised:
             failure = _meant_for_users(raised)
-            if isinstance(failure, ConnectionFailed):
-                findings.append(_unreachable(server, failure))
+            if _ends_examination(failure):
+                findings.append(_no_connection(server, failure))
                 break
             findings.append(_not_checked(name, failure))
     return Report(server, tuple(findings))
@@ -73,13 +74,19 @@ def _configuration(fault: str) -> Finding:
     return ok("config", "the configuration can be used")
 
 
-def _unreachable(server: str, failure: ConnectionFailed) -> Finding:
-    return fail("connection", f"cannot reach the API server at {server}: {failure}", "see --kubeconfig and --context")
+def _ends_examination(failure: SteersmanError) -> bool:
+    """Whether every other check would end in the same way."""
+    return isinstance(failure, ConnectionFailed) or (isinstance(failure, ApiError) and failure.is_unauthorised)
+
+
+def _no_connection(server: str, failure: SteersmanError) -> Finding:
+    trouble = trouble_with(server, failure)
+    if trouble is None:
+        return fail("connection", f"cannot use the API server at {server}: {failure}", "see --kubeconfig and --context")
+    return fail("connection", f"{trouble.cause}: {failure}", trouble.remedy.removesuffix(f"; {SEE_DOCTOR}"))
 
 
 def _not_checked(name: str, failure: SteersmanError) -> Finding:
-    if isinstance(failure, ApiError) and failure.is_unauthorised:
-        return fail(name, f"the API server does not accept the credentials: {failure}", "renew them")
     if isinstance(failure, ApiError) and failure.code == _FORBIDDEN:
         return warn(name, f"cannot be checked: {failure}", "ask with the rights of an administrator")
     return warn(name, f"cannot be checked: {failure}", "ask again")

@@ -10,20 +10,21 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
 from steersman import api
 from steersman.client import (
     ApiError,
-    ConnectionFailed,
+    ClientError,
     ListWatch,
     Timing,
     Transport,
     decode_foreign,
     may_be_absent,
     paths,
+    trouble_with,
 )
 from steersman.client.informers import UNFINISHED
 from steersman.errors import SteersmanError
@@ -32,9 +33,6 @@ from steersman.framework.watching import WATCHED_KINDS
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
-
-_FORBIDDEN: Final = 403
-SEE_DOCTOR: Final = "steersman doctor shows all rights that are missing"
 
 
 class LiveError(SteersmanError):
@@ -76,17 +74,14 @@ async def read_pod(transport: Transport, server: str, namespace: str, name: str)
 
 
 async def granted(request: Awaitable[T], server: str, verb: str, resource: str) -> T:
-    """The answer; a refusal for lack of rights, and silence, become errors for people."""
+    """The answer; what stands between us and the server becomes an error for people."""
     try:
         return await request
-    except ConnectionFailed as failure:
-        raise LiveError(f"cannot reach the API server at {server}: {failure}") from failure
-    except ApiError as refusal:
-        if refusal.is_unauthorised:
-            raise LiveError(f"the API server at {server} does not accept the credentials: {refusal}") from refusal
-        if refusal.code == _FORBIDDEN:
-            raise LiveError(f"not allowed to {verb} {resource}: {refusal}; {SEE_DOCTOR}") from refusal
-        raise
+    except ClientError as failure:
+        trouble = trouble_with(server, failure)
+        if trouble is None:
+            raise
+        raise LiveError(trouble.line(f"{verb} {resource}: {failure}")) from failure
 
 
 async def _list(transport: Transport, timing: Timing, server: str, kind: type[Any]) -> list[Any] | None:

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands between us and an API server, in one line with the remedy; and a log that says it once, not once per request.
+
+`trouble_with` finds the cause behind an error of the client. `explain` and `doctor` print it; in a running scheduler, where
+twenty watches fail together, `FailureLog` writes it down when it begins, once a minute while it lasts, and when it is over.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from threading import Lock
+from typing import Final
+
+import msgspec
+
+from steersman.client.errors import ApiError, ConnectionFailed, UnreadableLine
+from steersman.clock import Clock
+from steersman.errors import SteersmanError
+
+logger = logging.getLogger(__name__)
+
+REMIND_SECONDS: Final = 60.0
+SEE_DOCTOR: Final = "`steersman doctor` shows what else is missing"
+OVER: Final = "the API server at %s answers again"
+_FORBIDDEN: Final = 403
+_UNTRUSTED: Final = "CERTIFICATE_VERIFY_FAILED"
+
+
+class Trouble(msgspec.Struct, frozen=True):
+    """Why an API server cannot be used, and what to do about it. Equal for all requests that fail for one cause."""
+
+    cause: str
+    remedy: str
+
+    def line(self, details: object) -> str:
+        return f"{self.cause}: {details}; {self.remedy}"
+
+
+def trouble_with(server: str, failure: SteersmanError) -> Trouble | None:
+    """The trouble that an error of the client comes from; None for what concerns a single request."""
+    if isinstance(failure, ApiError) and failure.is_unauthorised:
+        cause = f"the API server at {server} does not accept the credentials"
+        return Trouble(cause, f"renew the token or certificate that the kubeconfig names; {SEE_DOCTOR}")
+    if isinstance(failure, ApiError) and failure.code == _FORBIDDEN:
+        cause = f"the API server at {server} does not allow this"
+        return Trouble(cause, f"grant the rights of deploy/manifests/rbac.yaml; {SEE_DOCTOR}")
+    if isinstance(failure, UnreadableLine) or not isinstance(failure, ConnectionFailed):
+        return None
+    if _UNTRUSTED in str(failure):
+        cause = f"the certificate of the API server at {server} is not trusted"
+        return Trouble(cause, "is this the cluster that is meant? See the context and certificate-authority-data of it")
+    cause = f"cannot reach the API server at {server}"
+    return Trouble(
+        cause, "does it run, and is it the one that is meant? See --kubeconfig, its current-context, --master"
+    )
+
+
+class FailureLog:
+    """Of one server. Threads may share it."""
+
+    def __init__(self, clock: Clock, server: str) -> None:
+        self._clock = clock
+        self._server = server
+        self._lock = Lock()
+        #: What fails now, each with its trouble.
+        self._failing: dict[str, Trouble] = {}
+        #: When a trouble was last told, monotonic.
+        self._told: dict[Trouble, float] = {}
+
+    def failed(self, what: str, failure: SteersmanError) -> bool:
+        """`what` is being done and fails. False: it is not one of the known troubles, and nothing has been said of it."""
+        trouble = trouble_with(self._server, failure)
+        if trouble is None:
+            return False
+        with self._lock:
+            self._failing[what] = trouble
+            others = sum(other == trouble for other in self._failing.values()) - 1
+            is_due = self._clock.monotonic() - self._told.get(trouble, -math.inf) >= REMIND_SECONDS
+            if is_due:
+                self._told[trouble] = self._clock.monotonic()
+        among = f" and {others} more" if others else ""
+        logger.log(logging.WARNING if is_due else logging.DEBUG, "%s%s: %s", what, among, trouble.line(failure))
+        return True
+
+    def succeeded(self, what: str) -> None:
+        """What failed before works again."""
+        with self._lock:
+            was_failing = self._failing.pop(what, None) is not None
+            is_over = was_failing and not self._failing
+            if is_over:
+                self._told.clear()
+        if is_over:
+            logger.info(OVER, self._server)
