@@ -10,13 +10,15 @@ from tests.client.following import running, until
 from tests.client.serving import run
 
 from steersman.app.tasks import Bindings
-from steersman.assembly import AttemptObserver, Scheduler
+from steersman.assembly import AttemptObserver, Scheduler, SchedulerOptions
 from steersman.binding.guarded import Guarded
 from steersman.client import Timing
-from steersman.clock import RealClock
+from steersman.clock import ManualClock, RealClock
+from steersman.config import FeatureGates
 from steersman.cycle.decision import Decision
-from steersman.host.scheduling_loop import SchedulingLoop
+from steersman.host.scheduling_loop import BACKOFF_SECONDS, TIMER_SECONDS, SchedulingLoop
 from steersman.internal_errors import InternalErrors, describe
+from steersman.live.read_only_writer import ReadOnlyWriter, not_started
 from steersman.queue import SchedulingQueue
 from steersman.rng import SeededRng
 from steersman.testing import Harness, make_node, make_pod
@@ -67,6 +69,29 @@ def test_an_error_that_no_pod_answers_for_is_followed_by_a_pause_and_the_next_po
         async with running(looping.loop().run()):
             await until(lambda: looping.decisions)
         assert looping.errors.counts["scheduling loop"] == 1
+
+    run(scenario())
+
+
+@pytest.mark.parametrize(("gates", "pauses"), [("", [0.7, 0.99, 0.1]), ("SchedulerPopFromBackoffQ=false", [1] * 3)])
+def test_backoffs_are_flushed_when_a_whole_second_has_begun(gates: str, pauses: list[float]) -> None:
+    """However long flushing takes, here 0.01 and 0.9 seconds. Where backoffs end at any time, so do the pauses."""
+    clock, asked = ManualClock(1000.3), list[float]()
+    flushes = iter((0.01, 0.9))
+
+    async def sleep(seconds: float) -> None:
+        if seconds <= BACKOFF_SECONDS + TIMER_SECONDS:
+            asked.append(seconds)
+            clock.advance(seconds)
+        await asyncio.sleep(0)
+
+    async def scenario() -> None:
+        options = SchedulerOptions(gates=FeatureGates.parse(gates))
+        scheduler = Scheduler(clock, SeededRng(1), ReadOnlyWriter(), not_started, options)
+        scheduler.queue.flush_backoff = lambda: clock.advance(next(flushes, 0.0))  # type: ignore[method-assign]
+        async with running(SchedulingLoop(scheduler, Timing(clock, SeededRng(1), sleep)).run()):
+            await until(lambda: len(asked) >= 3)
+        assert asked[:3] == pytest.approx(pauses, abs=2 * TIMER_SECONDS)
 
     run(scenario())
 

@@ -30,7 +30,7 @@ from steersman.client import (
     connect,
     http_extenders,
 )
-from steersman.config import dump_public_yaml
+from steersman.config import dump_public_yaml, without_effect
 from steersman.errors import InputError, SteersmanError
 from steersman.host import keep_freed_memory
 from steersman.internal_errors import InternalErrors
@@ -107,6 +107,8 @@ async def _run(
     requests, originals = ClientMetrics(metrics.registry), RawObjects(configuration.extenders)
     own = _own_connection(settings, options, environment, timing)
     log.info(STARTING, **_what_starts(settings, options, own))
+    for line in without_effect(settings.gates):
+        logger.warning("%s", line)
     others = _control_connections(settings, options, environment, timing)
     elects = configuration.leader_election.leader_elect
     fence = WriteFence(timing.clock) if elects else WriteFence.open(timing.clock)

@@ -131,6 +131,7 @@ def effective(options: RunOptions) -> Effective:
     """`InputError` or `ConfigError` for what cannot be used."""
     _check_serving(options.serving)
     gates = FeatureGates.parse(options.feature_gates) if options.feature_gates else DEFAULT_GATES
+    config.refuse_unsupported(gates)
     registry, names = register(options.plugin_files)
     file = options.config_file or None
     loaded = config.load(_text(file), file, gates) if file else config.default_configuration(gates)

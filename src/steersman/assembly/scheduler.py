@@ -64,6 +64,7 @@ BOUND = ASSIGNED_POD_ADD
 CYCLE = "scheduling cycle"
 CANCELLED = "scheduling cycle cancelled"
 NOMINATION_GATE = "NominatedNodeNameForExpectation"
+POP_FROM_BACKOFF_GATE = "SchedulerPopFromBackoffQ"
 
 
 class SchedulerOptions(msgspec.Struct, frozen=True):
@@ -349,6 +350,7 @@ class Scheduler:
                 float(settings.pod_initial_backoff_seconds),
                 float(settings.pod_max_backoff_seconds),
                 self.options.max_in_unschedulable,
+                self.options.gates.enabled(POP_FROM_BACKOFF_GATE),
             ),
             pod_lookup=self.pods.get,
             metrics=None if self.options.instruments is None else self.options.instruments.queue_metrics,

@@ -29,6 +29,7 @@ from steersman.config.durations import Duration, DurationError
 from steersman.config.effective_configuration import EffectiveConfiguration, EffectiveProfile, build, effective_profiles
 from steersman.config.errors import ConfigError, ConfigStage, DecodeKind, Problem
 from steersman.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates
+from steersman.config.gate_support import refuse_unsupported, without_effect
 from steersman.config.loader import default_configuration, load, load_unvalidated
 from steersman.config.plugin_args import (
     ARGS_TYPES,
@@ -111,6 +112,8 @@ __all__ = [
     "load",
     "load_unvalidated",
     "public_document",
+    "refuse_unsupported",
     "to_document",
     "validate",
+    "without_effect",
 ]

@@ -18,6 +18,8 @@ from steersman.internal_errors import InternalErrors
 
 BACKOFF_SECONDS: Final = 1.0
 """How often pods are looked at whose backoff may be over, as in kube-scheduler."""
+TIMER_SECONDS: Final = 0.001
+"""By so much timers of event loops may come early."""
 UNSCHEDULABLE_SECONDS: Final = 30.0
 """How often pods are looked at that may have waited for too long, as in kube-scheduler."""
 LOOP: Final = "scheduling loop"
@@ -51,8 +53,10 @@ class SchedulingLoop:
         """Until it is cancelled."""
         queue = self._scheduler.queue
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._every(BACKOFF_SECONDS, queue.flush_backoff), name="flush backoff")
-            group.create_task(self._every(UNSCHEDULABLE_SECONDS, self._flush_unschedulable), name="flush unschedulable")
+            group.create_task(self._again(self._to_next_second, queue.flush_backoff), name="flush backoff")
+            group.create_task(
+                self._again(lambda: UNSCHEDULABLE_SECONDS, self._flush_unschedulable), name="flush unschedulable"
+            )
             group.create_task(self._scheduler.postponed.run(), name="postponed attempts")
             group.create_task(self._schedule(), name="schedule")
 
@@ -86,9 +90,16 @@ class SchedulingLoop:
             self._scheduler.adopt_lost_pods()
             self._errors_seen = errors
 
-    async def _every(self, seconds: float, act: Callable[[], None]) -> None:
+    def _to_next_second(self) -> float:
+        """Backoffs end when a whole second is over: a flush in the middle of one would come late for all of them."""
+        if not self._scheduler.queue.backoffs_end_at_whole_seconds:
+            return BACKOFF_SECONDS
+        return BACKOFF_SECONDS - self._scheduler.clock.monotonic() % BACKOFF_SECONDS + TIMER_SECONDS
+
+    async def _again(self, seconds: Callable[[], float], act: Callable[[], None]) -> None:
+        """Acts again and again, each time after so many seconds as are asked for anew."""
         while True:
-            await self._timing.sleep(seconds)
+            await self._timing.sleep(seconds())
             try:
                 act()
             except Exception as error:

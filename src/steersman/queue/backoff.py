@@ -3,7 +3,8 @@
 
 Two heaps: pods that were rejected, which a pop may take early when activeQ is empty, and pods whose attempt ended with
 an error, which always wait to protect the API server. Ends of backoff are whole seconds; within such a window the order
-is that of activeQ, and a window that has begun counts as not yet over.
+is that of activeQ, and a window that has begun counts as not yet over. Where nothing is popped early (gate
+SchedulerPopFromBackoffQ) ends of backoff are what they are, and pods leave in their order.
 """
 
 from __future__ import annotations
@@ -21,18 +22,23 @@ WINDOW: Final = MICROSECONDS
 class BackoffQueue:
     """Holds pods until their backoff is over; knows how long that is."""
 
-    def __init__(self, initial: int, maximum: int, sort_key: SortKey, metrics: QueueMetrics) -> None:
+    def __init__(
+        self, initial: int, maximum: int, sort_key: SortKey, metrics: QueueMetrics, is_popped_early: bool = True
+    ) -> None:
         self._initial = initial
         self._maximum = maximum
         self._metrics = metrics
+        self.is_popped_early = is_popped_early
+        #: Ends of backoff are multiples of it.
+        self._window = WINDOW if is_popped_early else 1
 
         def end_then_active_order(queued: QueuedPodInfo) -> tuple[Any, ...]:
             return queued.backoff_until, *sort_key(queued)
 
         #: Rejected pods.
-        self.rejected = QueuedPodHeap(end_then_active_order)
+        self.rejected = QueuedPodHeap(end_then_active_order if is_popped_early else _end_of_backoff)
         #: Pods whose attempt ended with an error: they have no rejectors.
-        self.failed = QueuedPodHeap(lambda queued: (queued.backoff_until,))
+        self.failed = QueuedPodHeap(_end_of_backoff)
 
     def __len__(self) -> int:
         return len(self.rejected) + len(self.failed)
@@ -46,7 +52,7 @@ class BackoffQueue:
         if not failures or not self._maximum:
             return NEVER
         end = queued.timestamp + self._duration(failures)
-        return end - end % WINDOW
+        return end - end % self._window
 
     def _duration(self, failures: int) -> int:
         doublings = failures - 1
@@ -56,7 +62,7 @@ class BackoffQueue:
         return self._initial << doublings
 
     def is_backing_off(self, queued: QueuedPodInfo, now: int) -> bool:
-        return queued.backoff_until >= now - now % WINDOW
+        return queued.backoff_until >= now - now % self._window
 
     def add(self, queued: QueuedPodInfo, event: str) -> None:
         if queued.unschedulable_plugins or queued.pending_plugins:
@@ -86,16 +92,20 @@ class BackoffQueue:
 
     def next_completion(self) -> int | None:
         """When the next backoff will be over: at the end of its window."""
-        ends = [first.backoff_until + WINDOW for heap in (self.rejected, self.failed) if (first := heap.peek())]
+        ends = [first.backoff_until + self._window for heap in (self.rejected, self.failed) if (first := heap.peek())]
         return min(ends, default=None)
 
     def problems(self) -> Iterator[str]:
         for heap, place in ((self.rejected, Place.BACKOFF), (self.failed, Place.ERROR_BACKOFF)):
             yield from heap.problems()
             for queued in heap:
-                if queued.place is not place or queued.is_gated:
+                if queued.place is not place or (queued.is_gated and self.is_popped_early):
                     yield f"{queued} is in {place.name}, gated by {queued.gating_plugin!r}"
                 if bool(queued.rejectors) is (place is Place.ERROR_BACKOFF):
                     yield f"{queued} is in {place.name}, rejected by {sorted(queued.rejectors)}"
                 if queued.backoff_until != self.end_of_backoff(queued):
                     yield f"{queued} backs off until {queued.backoff_until}, not {self.end_of_backoff(queued)}"
+
+
+def _end_of_backoff(queued: QueuedPodInfo) -> tuple[Any, ...]:
+    return (queued.backoff_until,)

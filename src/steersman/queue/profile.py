@@ -14,7 +14,7 @@ from steersman.framework.status import Status
 
 
 class QueueSettings(msgspec.Struct, frozen=True):
-    """Durations in seconds."""
+    """Durations in seconds, and whether pods may be popped while they back off."""
 
     initial_backoff: float = 1.0
     """After the first failure; every further failure doubles it."""
@@ -22,6 +22,9 @@ class QueueSettings(msgspec.Struct, frozen=True):
     """Where the doubling ends; 0 switches backoff off."""
     max_in_unschedulable: float = 300.0
     """A pod that has been unschedulable for longer is tried again without a reason."""
+    pops_from_backoff: bool = True
+    """A rejected pod is tried before its backoff is over when nothing else is to be tried (gate SchedulerPopFromBackoffQ). Ends
+    of backoff are whole seconds then, and PreEnqueue plugins are asked before the backoff instead of after it."""
 
 
 DEFAULT_QUEUE_SETTINGS = QueueSettings()

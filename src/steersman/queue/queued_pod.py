@@ -45,12 +45,13 @@ IN_FLIGHT: Final = Place.IN_FLIGHT
 TRANSITIONS: Final[dict[Place, frozenset[Place]]] = {
     Place.OUTSIDE: frozenset({Place.ACTIVE, Place.BACKOFF, Place.ERROR_BACKOFF, Place.UNSCHEDULABLE}),
     Place.ACTIVE: frozenset({Place.IN_FLIGHT, Place.OUTSIDE}),
-    Place.BACKOFF: frozenset({Place.ACTIVE, Place.IN_FLIGHT, Place.OUTSIDE}),
-    Place.ERROR_BACKOFF: frozenset({Place.ACTIVE, Place.OUTSIDE}),
+    Place.BACKOFF: frozenset({Place.ACTIVE, Place.IN_FLIGHT, Place.UNSCHEDULABLE, Place.OUTSIDE}),
+    Place.ERROR_BACKOFF: frozenset({Place.ACTIVE, Place.UNSCHEDULABLE, Place.OUTSIDE}),
     Place.UNSCHEDULABLE: frozenset({Place.ACTIVE, Place.BACKOFF, Place.UNSCHEDULABLE, Place.OUTSIDE}),
     Place.IN_FLIGHT: frozenset({Place.ACTIVE, Place.BACKOFF, Place.ERROR_BACKOFF, Place.UNSCHEDULABLE, Place.OUTSIDE}),
 }
-"""The moves that exist. An unschedulable pod may be put where it already is: its gate or its rejectors changed."""
+"""The moves that exist. An unschedulable pod may be put where it already is: its gate or its rejectors changed. From a backoff
+a pod goes there only where PreEnqueue plugins are asked after the backoff (gate SchedulerPopFromBackoffQ off)."""
 
 NO_PLUGINS: Final[frozenset[str]] = frozenset()
 

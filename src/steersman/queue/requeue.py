@@ -3,8 +3,8 @@
 
 `scheduling_queue` calls in here with a pod that is new, woken, flushed or back from an attempt. PreEnqueue plugins have
 the first word about every pod that is about to enter activeQ or backoffQ, except on the way from backoffQ to activeQ:
-they were asked when it entered backoffQ. A plugin that rejects the pod becomes its gating plugin and joins its rejectors, so
-that the plugin's events wake it again.
+they were asked when it entered backoffQ. (Where nothing is popped from backoffQ it is the other way round.) A plugin that
+rejects the pod becomes its gating plugin and joins its rejectors, so that the plugin's events wake it again.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ class Requeuer:
         return True
 
     def enter_active(self, queued: QueuedPodInfo, event: str, now: int) -> None:
-        """Put a pod into activeQ without asking PreEnqueue plugins: it has passed them, or comes from backoffQ."""
+        """Put a pod into activeQ without asking PreEnqueue plugins: it has passed them."""
         if queued.initial_attempt == NEVER:
             queued.initial_attempt = now
         key = queued.key
@@ -116,12 +116,19 @@ class Requeuer:
         if event in _CARRIES_NOMINATION:
             self._nominator.add(queued.pod)
 
+    def leave_backoff(self, queued: QueuedPodInfo, event: str, now: int) -> bool:
+        """Put a pod into activeQ that has just been taken out of backoffQ."""
+        if not self._backoff.is_popped_early:
+            return self.to_active(queued, event, now)
+        self.enter_active(queued, event, now)
+        return True
+
     def _to_backoff(self, queued: QueuedPodInfo, event: str) -> bool:
-        if self._is_held_back(queued, event):
+        if self._backoff.is_popped_early and self._is_held_back(queued, event):
             return False
         self._vacate(queued, event)
         self._backoff.add(queued, event)
-        return True
+        return self._backoff.is_popped_early
 
     def _is_held_back(self, queued: QueuedPodInfo, event: str) -> bool:
         """Ask the PreEnqueue plugins; a pod that they gate waits, unless one of its name is already past the gate."""

@@ -79,7 +79,7 @@ class SchedulingQueue:
         telling_gates = [gate for profile in profiles.values() for gate in profile.telling_gates]
         self._queues = SubQueues(
             ActiveQueue(sort_key, self.metrics),
-            BackoffQueue(initial, maximum, sort_key, self.metrics),
+            BackoffQueue(initial, maximum, sort_key, self.metrics, settings.pops_from_backoff),
             UnschedulablePods(
                 _microseconds(settings.max_in_unschedulable),
                 profiles.keys(),
@@ -144,7 +144,7 @@ class SchedulingQueue:
         while (queued := queues.active.pods.pop()) is not None:
             if begin(queued, _POP):
                 return queued
-        while (queued := queues.backoff.rejected.pop()) is not None:
+        while queues.backoff.is_popped_early and (queued := queues.backoff.rejected.pop()) is not None:
             self.metrics.pod_entered("active", POP_FROM_BACKOFF_QUEUE)
             if begin(queued, POP_FROM_BACKOFF_QUEUE):
                 return queued
@@ -225,13 +225,17 @@ class SchedulingQueue:
         ready = False
         for queued in self._queues.backoff.pop_completed(now):
             try:
-                self._requeuer.enter_active(queued, BACKOFF_COMPLETE, now)
+                ready |= self._requeuer.leave_backoff(queued, BACKOFF_COMPLETE, now)
             except Exception as error:
                 if self._internal_errors is None:
                     raise
                 self._internal_errors.survived(QUEUE, f"Pod {queued.key}", error)
-            ready = True
         self._announce(ready)
+
+    @property
+    def backoffs_end_at_whole_seconds(self) -> bool:
+        """Whether `flush_backoff` had better be called right after a second of the monotonic clock has begun."""
+        return self._queues.backoff.is_popped_early
 
     def flush_unschedulable(self) -> None:
         """Move the pods that have been unschedulable for too long; due every 30 seconds."""
@@ -328,8 +332,7 @@ class SchedulingQueue:
         queued = self._queues.backoff.remove(key)
         if queued is None:
             return False
-        self._requeuer.enter_active(queued, FORCE_ACTIVATE.label, self._now())
-        return True
+        return self._requeuer.leave_backoff(queued, FORCE_ACTIVATE.label, self._now())
 
 
 def _nobody_waits() -> None:

@@ -24,7 +24,7 @@ from steersman.api import manifests
 from steersman.assembly import SchedulerOptions
 from steersman.assembly.registry import PluginSource, register, with_enabled
 from steersman.clock import ManualClock
-from steersman.config import FeatureGates, SchedulerConfiguration
+from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
 from steersman.cycle.decision import Decision
 from steersman.embedded import ApiError, KubeAdmission, Pods, Store
 from steersman.errors import InputError
@@ -96,6 +96,7 @@ class Simulation:
         `seed` decides among equally good nodes. Raises `InputError`, `ConfigError` and `PluginError`.
         """
         chosen = gates if isinstance(gates, FeatureGates) else FeatureGates(gates)
+        refuse_unsupported(chosen)
         registry, names = register(plugins)
         enabled = with_enabled(_configuration(config, chosen), names)
         options = SchedulerOptions(enabled, chosen, registry)
