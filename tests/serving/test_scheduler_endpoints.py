@@ -33,7 +33,7 @@ def endpoints(cluster: MeasuredCluster, *more_nodes: api.Node) -> Endpoints:
         nodes=lambda: [*cluster.store.objects(api.Node).values(), *more_nodes],
         pods=lambda: cluster.store.objects(api.Pod).values(),
     )
-    return scheduler_endpoints(cluster.scheduler, cluster.exposition, decisions, listers)
+    return scheduler_endpoints(cluster.scheduler, cluster.exposition, decisions, listers, flags={"v": "2"})
 
 
 def get(served: Endpoints, path: str) -> str:
@@ -102,3 +102,9 @@ def test_the_configuration_is_shown_with_its_defaults(cluster: MeasuredCluster) 
 
 def test_profiling_shows_what_tasks_do(cluster: MeasuredCluster) -> None:
     assert " tasks\n\nTask-" in get(endpoints(cluster), "/debug/tasks")
+
+
+def test_flags_and_status_are_shown(cluster: MeasuredCluster) -> None:
+    served = endpoints(cluster)
+    assert get(served, "/flagz").endswith("\nv=2\n")
+    assert "Paths: /configz /debug /flagz /healthz /livez /metrics /readyz" in get(served, "/statusz")

@@ -15,7 +15,7 @@ import logging
 import secrets
 import socket
 import uuid
-from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, Final
@@ -96,6 +96,8 @@ class Controlling(msgspec.Struct, frozen=True):
     thread: ControlThread
     channels: ControlTransports
     serving: ServingOptions
+    #: The command line, by flag; None: there was none.
+    flags: Mapping[str, str] | None = None
 
 
 class Program:
@@ -112,7 +114,10 @@ class Program:
         log: Log | Silence,
         metrics: Metrics,
         internal_errors: InternalErrors,
+        announce: Callable[[], None] = lambda: None,
     ) -> None:
+        """`announce` is called when nothing can be wrong any more with flags, files and the port."""
+        self._announce = announce
         self._configuration = settings.configuration
         self._controlling = controlling
         self._fence = outside.fence
@@ -151,7 +156,7 @@ class Program:
             loop = asyncio.get_running_loop()
             shown = self._endpoints(SchedulingLoopPort(loop))
             # Lists are on their way while the control thread gets ready to serve.
-            follow = partial(loop.call_soon_threadsafe, self._follow_unless_lean)
+            follow = partial(loop.call_soon_threadsafe, self._begin)
             async with self._controlling.thread.entered(lambda: self._in_control_thread(shown, follow)):
                 code = await self._serve_a_term()
             for task in background:
@@ -166,7 +171,8 @@ class Program:
         """Whether nothing is followed before this process leads."""
         return self._election is not None and self._configuration.delay_cache_until_active
 
-    def _follow_unless_lean(self) -> None:
+    def _begin(self) -> None:
+        self._announce()
         if not self._is_lean_standby:
             self._may_follow.set()
 
@@ -285,7 +291,15 @@ class Program:
             self._metrics, self._measuring, self._scheduler, (self._show_process, self._show_faults)
         )
         return scheduler_endpoints(
-            self._scheduler, exposition, self._decisions, self._listers, healthz, readyz, livez, port.ask
+            self._scheduler,
+            exposition,
+            self._decisions,
+            self._listers,
+            healthz,
+            readyz,
+            livez,
+            port.ask,
+            self._controlling.flags,
         )
 
     def _show_process(self) -> None:

@@ -106,9 +106,12 @@ async def _run(
     configuration, metrics, internal_errors = settings.configuration, Metrics(), InternalErrors()
     requests, originals = ClientMetrics(metrics.registry), RawObjects(configuration.extenders)
     own = _own_connection(settings, options, environment, timing)
-    log.info(STARTING, **_what_starts(settings, options, own))
-    for line in without_effect(settings.gates):
-        logger.warning("%s", line)
+
+    def announce() -> None:
+        log.info(STARTING, **_what_starts(settings, options, own))
+        for line in without_effect(settings.gates):
+            logger.warning("%s", line)
+
     others = _control_connections(settings, options, environment, timing)
     elects = configuration.leader_election.leader_elect
     fence = WriteFence(timing.clock) if elects else WriteFence.open(timing.clock)
@@ -121,8 +124,10 @@ async def _run(
     ):
         failures = FailureLog(timing.clock, hide_passwords(own.server))
         outside = Outside(channels, extenders, originals, fence, failures)
-        controlling = Controlling(thread, control_channels, options.serving)
-        program = Program(settings, outside, controlling, bindings, control, timing, log, metrics, internal_errors)
+        controlling = Controlling(thread, control_channels, options.serving, options.flags)
+        program = Program(
+            settings, outside, controlling, bindings, control, timing, log, metrics, internal_errors, announce
+        )
         return await program.run()
 
 

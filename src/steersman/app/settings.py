@@ -7,6 +7,7 @@ connected; `run` and `program` read the rest.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
@@ -113,6 +114,8 @@ class RunOptions(msgspec.Struct, frozen=True):
     plugin_files: tuple[str, ...] = ()
     #: --pod-max-in-unschedulable-pods-duration, in seconds.
     max_in_unschedulable: float = QueueSettings().max_in_unschedulable
+    #: The command line as `/flagz` shows it, by flag; None: there was none.
+    flags: Mapping[str, str] | None = None
 
 
 # -- what is in force --------------------------------------------------------------------------------------------------

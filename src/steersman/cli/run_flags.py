@@ -45,6 +45,29 @@ def debugging_flags(given: Given) -> DebuggingFlags:
     return DebuggingFlags(given["profiling"], given["contention_profiling"])
 
 
+def flag_values(context: click.Context) -> dict[str, str]:
+    """The command line as `/flagz` shows it: every flag that can be set, with its value as Go's flags write it. "" stands where
+    nothing was said and the configuration decides."""
+    return {
+        max(option.opts, key=len).lstrip("-"): _flag_text(option, context.params[option.name])
+        for option in context.command.params
+        if option.name in context.params
+    }
+
+
+def _flag_text(option: click.Parameter, value: object) -> str:
+    from steersman.redaction import hide_passwords
+
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    is_duration = isinstance(value, float) and option.type is not click.FLOAT
+    return f"{value:g}s" if is_duration else hide_passwords(str(value))
+
+
 def _verbosity(_: click.Context, __: click.Parameter, text: str) -> int:
     """`-v=2` and `-v 2` mean the same, as everywhere in Kubernetes."""
     number = text.removeprefix("=")

@@ -35,6 +35,8 @@ class GateSpec(msgspec.Struct, frozen=True):
 
 GATES: Final[Mapping[str, GateSpec]] = MappingProxyType(
     {
+        "ComponentFlagz": GateSpec(GateStage.BETA, True),
+        "ComponentStatusz": GateSpec(GateStage.BETA, True),
         "DRAAdminAccess": GateSpec(GateStage.GA, True, locked=True, needs=("DynamicResourceAllocation",)),
         "DRAConsumableCapacity": GateSpec(GateStage.BETA, True, needs=("DynamicResourceAllocation",)),
         "DRADeviceBindingConditions": GateSpec(

@@ -44,8 +44,6 @@ OTHER_GATES: Final = frozenset(
         "CloudControllerManagerWebhook",
         "ClusterTrustBundle",
         "ClusterTrustBundleProjection",
-        "ComponentFlagz",
-        "ComponentStatusz",
         "ConcurrentWatchObjectDecode",
         "ConsistentListFromCache",
         "ConstrainedImpersonation",

@@ -52,6 +52,18 @@ class Decisions(msgspec.Struct, frozen=True):
     explain: Callable[[str], Awaitable[Explanation | None]]
 
 
+class ProcessFacts(msgspec.Struct, frozen=True):
+    """What `/statusz` says of a process."""
+
+    #: Of this program, and of Kubernetes whose behaviour it has.
+    version: str
+    emulated_version: str
+    runtime: str
+    #: Wall-clock seconds.
+    started: float
+    now: Callable[[], float]
+
+
 class Endpoints(msgspec.Struct, frozen=True):
     """All that the server shows. Callables are called in the server's event loop when somebody looks; `SchedulingLoopBusy` is
     answered with 503."""
@@ -68,6 +80,10 @@ class Endpoints(msgspec.Struct, frozen=True):
     decisions: Decisions
     #: `/debug/tasks`; None: there is no such path.
     tasks: Callable[[], Awaitable[str]] | None = None
+    #: `/flagz`: the command line, by flag; None: there is no such path.
+    flags: Mapping[str, str] | None = None
+    #: `/statusz`; None: there is no such path.
+    process: ProcessFacts | None = None
     healthz: Health = msgspec.field(default_factory=lambda: Health("healthz"))
     livez: Health = msgspec.field(default_factory=lambda: Health("livez"))
     readyz: Health = msgspec.field(default_factory=lambda: Health("readyz"))

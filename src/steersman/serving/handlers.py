@@ -6,12 +6,14 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Any, Final
 
 from aiohttp import web
 
 from steersman.observe import CONTENT_TYPE
 from steersman.printable import printable, printable_lines
+from steersman.serving import zpages
 from steersman.serving.endpoints import Endpoints
 from steersman.serving.health import Health, HealthAnswer
 
@@ -24,6 +26,16 @@ BAD_LIMIT: Final = "limit must be a number from 1 to {}\n"
 
 
 def routes(endpoints: Endpoints) -> list[web.RouteDef]:
+    served = _common_routes(endpoints)
+    if endpoints.flags is not None:
+        served.append(_page_route("/flagz", partial(zpages.flagz, endpoints.flags)))
+    if endpoints.process is not None:
+        paths = [route.path for route in served]
+        served.append(_page_route("/statusz", partial(zpages.statusz, endpoints.process, paths)))
+    return served
+
+
+def _common_routes(endpoints: Endpoints) -> list[web.RouteDef]:
     handlers = Handlers(endpoints)
     return [
         *(
@@ -88,6 +100,13 @@ class Handlers:
         if explanation is not None:
             body["explanation"] = explanation.to_dict()
         return web.json_response(body)
+
+
+def _page_route(path: str, page: Callable[[], zpages.ZPage]) -> web.RouteDef:
+    async def show(request: web.Request) -> web.Response:
+        return zpages.answer(page(), request.headers.get("Accept", ""))
+
+    return web.get(path, show)
 
 
 def _task_routes(tasks: Callable[[], Awaitable[str]] | None) -> list[web.RouteDef]:

@@ -6,12 +6,14 @@ Handlers may run beside the loop that schedules: what belongs to it they ask for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import platform
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
 from steersman import api
 from steersman.assembly import Scheduler
+from steersman.clock import Clock
 from steersman.config import public_document
 from steersman.explain import Explanation
 from steersman.observe import (
@@ -28,7 +30,8 @@ from steersman.observe import (
     pod_resources,
     queue_text,
 )
-from steersman.serving.endpoints import Ask, Decisions, Endpoints, ask_here
+from steersman.observe.build_info import KUBE_SCHEDULER_VERSION, steersman_version
+from steersman.serving.endpoints import Ask, Decisions, Endpoints, ProcessFacts, ask_here
 from steersman.serving.health import Check, Health
 
 CLEAN = "The cache agrees with the listers.\n"
@@ -57,7 +60,10 @@ def scheduler_endpoints(
     readyz: Iterable[Check] = (),
     livez: Iterable[Check] = (),
     ask: Ask = ask_here,
+    flags: Mapping[str, str] | None = None,
 ) -> Endpoints:
+    """`flags` is the command line; None: there is no command."""
+    gates = scheduler.options.gates
     checks, pages = HealthMetrics(), _Pages(scheduler, exposition, decisions, listers, ask)
     return Endpoints(
         metrics=pages.metrics,
@@ -68,10 +74,18 @@ def scheduler_endpoints(
         queue=pages.queue,
         decisions=Decisions(pages.recent_decisions, pages.decisions_on, pages.explanation),
         tasks=pages.tasks if scheduler.options.configuration.enable_profiling else None,
+        flags=flags if gates.enabled("ComponentFlagz") else None,
+        process=_process_facts(scheduler.clock) if gates.enabled("ComponentStatusz") else None,
         healthz=Health("healthz", healthz, checks.checked),
         livez=Health("livez", livez, checks.checked),
         readyz=Health("readyz", readyz, checks.checked),
     )
+
+
+def _process_facts(clock: Clock) -> ProcessFacts:
+    emulated = KUBE_SCHEDULER_VERSION.removeprefix("v").rpartition(".")[0]
+    runtime = f"{platform.python_implementation()} {platform.python_version()}"
+    return ProcessFacts(steersman_version(), emulated, runtime, clock.now(), clock.now)
 
 
 class _Pages(msgspec.Struct, frozen=True):
