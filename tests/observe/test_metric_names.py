@@ -32,6 +32,18 @@ UPSTREAM_LABELS = {
     "scheduler_preemption_goroutines_duration_seconds": ("result",),
     "scheduler_preemption_attempts": (),
     "scheduler_goroutines": ("operation",),
+    "scheduler_volume_scheduling_stage_error": ("operation",),
+    "kubernetes_build_info": (
+        "major",
+        "minor",
+        "git_version",
+        "git_commit",
+        "git_tree_state",
+        "build_date",
+        "go_version",
+        "compiler",
+        "platform",
+    ),
     "scheduler_cache_size": ("type",),
     "leader_election_master_status": ("name",),
 }

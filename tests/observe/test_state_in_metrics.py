@@ -8,6 +8,7 @@ from tests.observe.measured_cluster import MeasuredCluster
 from steersman import api
 from steersman.observe import TimedIngest
 from steersman.testing import make_node, make_pod
+from steersman.testing.pods import PodBuilder
 
 PROFILE = "default-scheduler"
 
@@ -62,6 +63,24 @@ def test_preemption_counts_attempts_and_victims(cluster: MeasuredCluster) -> Non
     cluster.run()
     assert cluster.value("preemption_attempts_total") == 1
     assert cluster.value("preemption_victims_sum") == 2
+
+
+def preempted_victims(cluster: MeasuredCluster, *victims: PodBuilder) -> float | None:
+    """How many are counted when these make room on the only node."""
+    for victim in victims:
+        cluster.scheduler.ingest.changed(victim.req(cpu="2").node("n1").obj())
+    cluster.add_pod("high", cpu="4", priority=10)
+    cluster.run()
+    assert cluster.value("preemption_attempts_total") == 1
+    return cluster.value("preemption_victims_sum")
+
+
+def test_a_preemption_whose_victims_all_terminate_already_counts_none(cluster: MeasuredCluster) -> None:
+    assert preempted_victims(cluster, make_pod("a").terminating(), make_pod("b").terminating()) == 0
+
+
+def test_a_preemption_with_one_victim_that_does_not_terminate_yet_counts_all(cluster: MeasuredCluster) -> None:
+    assert preempted_victims(cluster, make_pod("a").terminating(), make_pod("b")) == 2
 
 
 def test_an_attempt_in_vain_to_make_room_counts_as_well(cluster: MeasuredCluster) -> None:

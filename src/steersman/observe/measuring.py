@@ -15,22 +15,25 @@ from steersman.clock import Clock
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.engine.evaluation import Evaluation
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import Code
+from steersman.framework.status import Code, fault_prefix
 from steersman.observe.evaluations import Evaluations
 from steersman.observe.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
-from steersman.observe.plugin_timing import SUCCESS, timed
+from steersman.observe.plugin_timing import FAILED, SUCCESS, timed
 from steersman.observe.queue_counts import MeasuredQueueMetrics
 from steersman.preemption import DefaultPreemption
 from steersman.preemption.report import PreemptionReport
 from steersman.queue import MICROSECONDS, NEVER, QueuedPodInfo
 from steersman.runtime.profile import Profile
 
+VOLUME_BINDING: Final = "VolumeBinding"
 #: Of so many calls of a plugin at an extension point, one is recorded.
 SAMPLE_EVERY: Final = 10
 #: More attempts than that share one value of the label `attempts`.
 MOST_ATTEMPTS: Final = 15
 #: Value of the label `result` of preemptions that succeeded.
 PREEMPTED: Final = "success"
+#: Where VolumeBinding fails, and what kube-scheduler calls that; finding volumes is "predicate".
+VOLUME_STAGES: Final = {(VOLUME_BINDING, "Reserve"): "assume", (VOLUME_BINDING, "PreBind"): "bind"}
 #: Points after the choice of a node: not part of the scheduling algorithm.
 _AFTER_CHOICE: Final = ("Reserve", "Unreserve", "Permit")
 #: Points that are reached only with permission.
@@ -108,6 +111,8 @@ class Measuring(AttemptObserver):
             attempt.waits_since = now if decision.waits else None
         elif isinstance(decision, Unschedulable):
             self._count_preemption(decision)
+        elif _failed_to_find_volumes(decision):
+            self._metrics.volume_stage_errors[("predicate",)].inc()
         self._observe_phases(decision, now - attempt.seconds_at(*_AFTER_CHOICE))
 
     def _observe_phases(self, decision: Scheduled | Unschedulable | Failed, chosen: float) -> None:
@@ -127,8 +132,10 @@ class Measuring(AttemptObserver):
         report = outcome.result.report if outcome.result is not None else None
         if isinstance(report, PreemptionReport) or outcome.status.plugin == DefaultPreemption.name:
             self._metrics.preemption_attempts.inc()
-        if isinstance(report, PreemptionReport) and report.choice is not None:
-            self._metrics.preemption_victims.observe(len(report.choice.candidate.victims))
+        candidate = report.choice.candidate if isinstance(report, PreemptionReport) and report.choice else None
+        # As upstream: a preemption whose victims are all on their way already is none; of any other all victims count.
+        if candidate is not None and candidate.victims_to_delete:
+            self._metrics.preemption_victims.observe(len(candidate.victims))
 
     def preempted(self, succeeded: bool, seconds: float) -> None:
         """A preemption was carried out, or could not be."""
@@ -146,6 +153,8 @@ class Measuring(AttemptObserver):
         points[point] = points[point][0] + seconds if point in points else seconds, status
         key = plugin, point
         calls = self._calls[key] = self._calls.get(key, 0) + 1
+        if status == FAILED and key in VOLUME_STAGES:
+            self._metrics.volume_stage_errors[(VOLUME_STAGES[key],)].inc()
         if calls % SAMPLE_EVERY == 1:
             self._metrics.plugin_seconds[plugin, point, status].observe(seconds)
 
@@ -192,6 +201,10 @@ class Measuring(AttemptObserver):
         if attempt is None:
             attempt = self._open[uid] = Attempt()
         return attempt
+
+
+def _failed_to_find_volumes(decision: Failed) -> bool:
+    return decision.status.message.startswith(fault_prefix("Filter", VOLUME_BINDING))
 
 
 def attempts_label(attempts: int) -> str:

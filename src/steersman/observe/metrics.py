@@ -8,6 +8,7 @@ groups, device allocation, and asynchronous API calls, whose feature gate is off
 
 from __future__ import annotations
 
+import platform
 from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
@@ -16,6 +17,7 @@ from steersman.client import SetAside
 from steersman.config import GATES, FeatureGates
 from steersman.config.feature_gates import GateStage
 from steersman.internal_errors import InternalErrors
+from steersman.observe.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.observe.children import CountedUp
 from steersman.observe.declaring import MetricSet
 
@@ -53,6 +55,7 @@ class Metrics(MetricSet):
         self._state_metrics()
         self._fault_metrics()
         self._process_metrics()
+        self._show_build()
         ProcessCollector(registry=self.registry)
 
     def _attempt_metrics(self) -> None:
@@ -117,6 +120,11 @@ class Metrics(MetricSet):
             "plugin",
             "extension_point",
             "profile",
+        )
+        self.volume_stage_errors = self.counters(
+            "scheduler_volume_scheduling_stage_error_total",
+            "Faults of finding volumes (predicate), of reserving (assume) and of binding them (bind).",
+            "operation",
         )
         self.permit_wait_seconds = self.histograms(
             "scheduler_permit_wait_duration_seconds", "Waiting for permission.", _ATTEMPT_SECONDS, "result"
@@ -193,6 +201,24 @@ class Metrics(MetricSet):
             self.objects_set_aside[(kind,)].set(number)
         self._unreadable_shown.to(((kind,), number) for kind, number in set_aside.counts.items())
         self._errors_shown.to(((where,), number) for where, number in internal_errors.counts.items())
+
+    def _show_build(self) -> None:
+        """As Kubernetes' components show it; commit, date and compiler are those of Go's builds."""
+        labels = (
+            "major",
+            "minor",
+            "git_version",
+            "git_commit",
+            "git_tree_state",
+            "build_date",
+            "go_version",
+            "compiler",
+        )
+        build = self.gauges("kubernetes_build_info", "1, with the version in the labels.", *labels, "platform")
+        major, minor, _ = KUBE_SCHEDULER_VERSION.removeprefix("v").split(".")
+        version = f"{KUBE_SCHEDULER_VERSION}+steersman-{steersman_version()}"
+        where = f"{platform.system().lower()}/{platform.machine()}"
+        build[major, minor, version, "", "", "", "", platform.python_implementation(), where].set(1)
 
     def _process_metrics(self) -> None:
         """Steersman's own: whether its loops and its work in the background are well, and what was not written."""
