@@ -49,7 +49,10 @@ def judged(scheduler: str, events: Iterable[Event]) -> Finding:
 
 
 def _moments(event: Event) -> Iterator[tuple[float, str]]:
-    """When an instance reported, first and last."""
+    """When an instance reported, first and last. kube-scheduler's events about its lease name no instance: they tell that it
+    was started, and not that there are two."""
+    if not event.reporting_instance:
+        return
     yield _moment(event.event_time) or _moment(event.metadata.creation_timestamp), event.reporting_instance
     if event.series is not None and event.series.last_observed_time:
         yield _moment(event.series.last_observed_time), event.reporting_instance
