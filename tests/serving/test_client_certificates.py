@@ -8,6 +8,8 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from multidict import CIMultiDict, CIMultiDictProxy
 from tests.serving.reviews import Reviews
 from tests.serving.running import Received, get_with_certificate
 
@@ -57,6 +59,38 @@ def test_a_user_without_rights_is_forbidden_by_name(tmp_path: Path) -> None:
     answer = ask(tmp_path, USERS.user("mallory"), Reviews(), authorities())
     assert answer.status == 403
     assert 'User "mallory" cannot get path' in answer.json["message"]
+
+
+def test_intermediate_authorities_that_the_client_shows_are_followed(tmp_path: Path) -> None:
+    reviews, branch = Everybody(), Authority("branch", USERS)
+    identity = branch.user("alice", ("ops",))
+    chain = Identity(identity.certificate + branch.certificate, identity.key)
+    assert ask(tmp_path, chain, reviews, authorities()).status == 200
+    assert [user.name for user in reviews.seen] == ["alice"]
+
+
+def test_an_authority_that_is_no_root_may_be_trusted(tmp_path: Path) -> None:
+    reviews, branch = Everybody(), Authority("branch", STRANGERS)
+    known = ClientAuthorities(branch.certificate)
+    assert ask(tmp_path, branch.user("alice"), reviews, known).status == 200
+
+
+def test_intermediate_authorities_of_proxies_make_no_users(tmp_path: Path) -> None:
+    branch = Authority("branch", PROXIES)
+    identity = branch.user("alice")
+    chain = Identity(identity.certificate + branch.certificate, identity.key)
+    assert ask(tmp_path, chain, Everybody(), authorities("front")).status == 401
+
+
+def test_a_users_certificate_is_no_authority(tmp_path: Path) -> None:
+    """Even where TLS had let it pass."""
+    alice = USERS.user("alice")
+    forger = Authority("alice")
+    forger._key = load_pem_private_key(alice.key, None)  # type: ignore[assignment]
+    forged = forger.user("root")
+    ders = [ssl.PEM_cert_to_DER_cert(one.certificate.decode()) for one in (forged, alice)]
+    headers = CIMultiDictProxy(CIMultiDict[str]())
+    assert CertificateUsers(authorities()).identify(ders[0], headers, ders[1:]) is None
 
 
 def test_a_certificate_of_strangers_is_not_even_shaken_hands_with(tmp_path: Path) -> None:

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who shows a client certificate: a user, or a proxy in front that says in headers who the user is.
 
-TLS has verified the certificate against all authorities that were ever trusted (`server_tls`); here counts who issued it now.
-Comes before tokens in `server`. A certificate that names nobody is as good as none.
+TLS has verified the certificate against all authorities that were ever trusted (`server_tls`); here counts who issued it now,
+directly or through the intermediate authorities that the client shows with it. Comes before tokens in `server`. A certificate
+that names nobody is as good as none.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 AUTHENTICATED: Final = "system:authenticated"
 CREDENTIAL: Final = "authentication.kubernetes.io/credential-id"
 _MOST_KNOWN: Final = 256
+_MOST_INTERMEDIATES: Final = 8
+"""Chains are shorter; a client may send as many certificates as it likes."""
 
 Headers = CIMultiDictProxy[str]
 
@@ -66,9 +69,9 @@ class CertificateUsers:
         self.authorities, self._users, self._proxies = authorities, users, proxies
         self._known: dict[bytes, _Shown] = {}
 
-    def identify(self, certificate: bytes, headers: Headers) -> User | None:
-        """`certificate` is DER. None: it says nothing about who asks."""
-        shown = self._shown(certificate)
+    def identify(self, certificate: bytes, headers: Headers, others: Sequence[bytes] = ()) -> User | None:
+        """`certificate` is DER, and so are `others` that came with it. None: it says nothing about who asks."""
+        shown = self._shown(certificate, others)
         proxy = self.authorities.proxy
         if shown.of_proxy and (not proxy.allowed_names or shown.name in proxy.allowed_names):
             user = user_in(headers, proxy)
@@ -76,23 +79,25 @@ class CertificateUsers:
                 return user
         return shown.user if shown.of_user and shown.name else None
 
-    def _shown(self, certificate: bytes) -> _Shown:
-        key = hashlib.sha256(certificate).digest()
+    def _shown(self, certificate: bytes, others: Sequence[bytes]) -> _Shown:
+        key = hashlib.sha256(b"".join((certificate, *others))).digest()
         known = self._known.get(key)
         if known is None:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            known = self._known[key] = self._look_at(certificate, key.hex())
+            known = self._known[key] = self._look_at(certificate, others)
         return known
 
-    def _look_at(self, certificate: bytes, digest: str) -> _Shown:
+    def _look_at(self, certificate: bytes, others: Sequence[bytes]) -> _Shown:
         from cryptography import x509
 
-        parsed = x509.load_der_x509_certificate(certificate)
+        parsed, digest = x509.load_der_x509_certificate(certificate), hashlib.sha256(certificate).hexdigest()
+        between = [x509.load_der_x509_certificate(other) for other in others[:_MOST_INTERMEDIATES]]
         name = "".join(_subject(parsed, x509.NameOID.COMMON_NAME)[:1])
         groups = _subject(parsed, x509.NameOID.ORGANIZATION_NAME)
         user = User(name, "", (*groups, AUTHENTICATED), ((CREDENTIAL, (f"X509SHA256={digest}",)),))
-        return _Shown(name, user, _issued_by(parsed, self._users), _issued_by(parsed, self._proxies))
+        of_user, of_proxy = (_vouched_for(parsed, between, bundle) for bundle in (self._users, self._proxies))
+        return _Shown(name, user, of_user, of_proxy)
 
 
 class _Shown(msgspec.Struct, frozen=True):
@@ -134,8 +139,23 @@ def _bundle(pem: bytes) -> list[x509.Certificate]:
         raise InputError(f"is not a bundle of PEM certificates: {cause}", field="client CA") from cause
 
 
-def _issued_by(certificate: x509.Certificate, authorities: Iterable[x509.Certificate]) -> bool:
-    return any(_is_issuer(authority, certificate) for authority in authorities)
+def _vouched_for(
+    certificate: x509.Certificate, between: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate]
+) -> bool:
+    """Whether one of the authorities has issued the certificate, or an authority between that issued it."""
+    if any(_is_issuer(authority, certificate) for authority in authorities):
+        return True
+    issuer = next((one for one in between if _is_authority(one) and _is_issuer(one, certificate)), None)
+    return issuer is not None and _vouched_for(issuer, [one for one in between if one is not issuer], authorities)
+
+
+def _is_authority(certificate: x509.Certificate) -> bool:
+    from cryptography import x509
+
+    try:
+        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except (x509.ExtensionNotFound, ValueError):
+        return False
 
 
 def _is_issuer(authority: x509.Certificate, certificate: x509.Certificate) -> bool:

@@ -26,6 +26,7 @@ from steersman.serving.connections import ConnectionLimits, ConnectionTable
 from steersman.serving.endpoints import Endpoints, SchedulingLoopBusy
 from steersman.serving.handlers import routes
 from steersman.serving.listener import Listen, Listener
+from steersman.serving.server_tls import certificates_sent
 
 logger = logging.getLogger(__name__)
 
@@ -144,7 +145,7 @@ class Guard:
 def _by_certificate(users: CertificateUsers, request: web.Request) -> User | None:
     channel = request.get_extra_info("ssl_object")
     certificate = None if channel is None else channel.getpeercert(binary_form=True)
-    return None if certificate is None else users.identify(certificate, request.headers)
+    return None if certificate is None else users.identify(certificate, request.headers, certificates_sent(channel)[1:])
 
 
 async def _answer(request: web.Request, handler: Handler) -> web.Response:

@@ -7,16 +7,18 @@ that Kubernetes' flags have for them. A certificate comes from files, or is a se
 
 from __future__ import annotations
 
+import _ssl
 import asyncio
 import datetime
 import ipaddress
 import logging
 import os
 import ssl
+import sys
 import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -99,6 +101,8 @@ class ServerTls:
         except (ssl.SSLError, ValueError) as cause:
             raise InputError(f"is not a bundle of PEM certificates: {cause}", field="client CA") from cause
         self.context.verify_mode = ssl.CERT_OPTIONAL
+        # An authority need not be a root to be trusted, as in Go.
+        self.context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
 
     def reload(self) -> bool:
         """Reads the files if they have changed; True when there is a new certificate. A pair that does not fit, because
@@ -124,6 +128,14 @@ class ServerTls:
     def _current_stamps(self) -> tuple[Stamp | None, ...]:
         files = (self._options.certificate_file, self._options.key_file)
         return tuple(_stamp(file) for file in files if file)
+
+
+def certificates_sent(channel: ssl.SSLObject) -> Sequence[bytes]:
+    """The certificates that the other side has sent, its own first, DER."""
+    if sys.version_info >= (3, 13):
+        return channel.get_unverified_chain()
+    inner: Any = channel._sslobj  # type: ignore[attr-defined, unused-ignore]  # public from Python 3.13 on
+    return [certificate.public_bytes(_ssl.ENCODING_DER) for certificate in inner.get_unverified_chain() or ()]
 
 
 def _stamp(file: str) -> Stamp | None:

@@ -36,13 +36,15 @@ class Identity(msgspec.Struct, frozen=True):
 class Authority:
     """Signs what the API server and its users show each other."""
 
-    def __init__(self, name: str = "steersman-testing") -> None:
+    def __init__(self, name: str = "steersman-testing", parent: Authority | None = None) -> None:
+        """`parent` has issued its certificate; None: it is a root."""
         self._key = new_key()
-        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        built = _draft(self._name, self._name, self._key.public_key()).add_extension(
+        self._name = _subject(name)
+        issuer = self if parent is None else parent
+        built = _draft(self._name, issuer._name, self._key.public_key()).add_extension(
             x509.BasicConstraints(ca=True, path_length=None), critical=True
         )
-        self.certificate = built.sign(self._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+        self.certificate = built.sign(issuer._key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
     def server(self, *addresses: str) -> Identity:
         """For a server that is reached under these addresses or host names."""
