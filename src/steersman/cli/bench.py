@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from steersman.cli.output import say, say_error
+from steersman.cli.platforms import require_unix
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -84,6 +85,7 @@ def bench(
     embedded cluster or on a real API server that has no other scheduler. Workloads that need what Steersman does not have
     are listed as unsupported.
     """
+    require_unix("bench")
     from steersman.perf import BenchOptions, load, select
 
     selected = select([case for file in files for case in load(file)], tests, labels)

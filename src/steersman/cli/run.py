@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from steersman.cli.platforms import require_unix
 from steersman.cli.run_flags import client_flags, debugging_flags, election_flags, flag_values, scheduling_flags
 from steersman.cli.run_serving_flags import serving_flags, serving_options
 from steersman.cli.run_unsupported import unsupported_flags
@@ -22,6 +23,7 @@ def run(**given: Any) -> None:
     What is said by a flag goes before what the configuration file says. Exits with 0 when it was asked to end, with 1
     when it lost the lease or a second signal came.
     """
+    require_unix("run")
     import gc
 
     gc.disable()  # looking for garbage among what is being imported takes a tenth of the time
