@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Alerts and dashboard ask for metrics and labels that exist."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from prometheus_client import Metric
+from tests.deploy.shipped import DEPLOY
+
+from steersman.observe import ClientMetrics, Metrics
+from steersman.observe.children import Children
+
+ALERTS = DEPLOY / "monitoring" / "alerts" / "prometheusrule.yaml"
+DASHBOARD = DEPLOY / "monitoring" / "dashboard.json"
+#: What Prometheus itself adds to every series.
+OF_THE_TARGET = {"job", "pod", "instance"}
+#: A metric, then its matchers; and the labels by which something is grouped.
+SELECTOR = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\{([^}]*)\}")
+MATCHER = re.compile(r'(\w+)\s*(?:=~|!~|!=|=)\s*"((?:[^"\\]|\\.)*)"')
+GROUPING = re.compile(r"\bby \(([^)]*)\)")
+CLOSING = {")": "(", "]": "[", "}": "{"}
+
+
+def rules() -> list[dict[str, Any]]:
+    groups = yaml.safe_load(ALERTS.read_text("utf-8"))["spec"]["groups"]
+    return [rule for group in groups for rule in group["rules"]]
+
+
+def panels() -> list[dict[str, Any]]:
+    return [panel for panel in json.loads(DASHBOARD.read_text("utf-8"))["panels"] if panel["type"] != "row"]
+
+
+def queries() -> list[str]:
+    shown = (target["expr"] for panel in panels() for target in panel["targets"])
+    return [*(rule["expr"] for rule in rules()), *shown]
+
+
+@pytest.fixture(scope="module")
+def series() -> dict[str, set[str]]:
+    """The labels of every series by its name, as a scrape would show it."""
+    metrics = Metrics()
+    client = ClientMetrics(metrics.registry)
+    labels = {held.name: set(held.labels) for one in (metrics, client) for held in _children(one)}
+    found: dict[str, set[str]] = {"up": set()}
+    for family in metrics.registry.collect():
+        own = labels.get(family.name) or labels.get(f"{family.name}_total") or set()
+        found.update((name, own | extra) for name, extra in _names(family))
+    return found
+
+
+def _children(metrics: object) -> Iterator[Children[Any]]:
+    return (held for held in vars(metrics).values() if isinstance(held, Children))
+
+
+def _names(family: Metric) -> Iterator[tuple[str, set[str]]]:
+    if family.type == "histogram":
+        yield from ((f"{family.name}_{part}", set[str]()) for part in ("sum", "count"))
+        yield f"{family.name}_bucket", {"le"}
+    else:
+        yield (f"{family.name}_total" if family.type == "counter" else family.name), set()
+
+
+@pytest.mark.parametrize("query", queries())
+def test_every_metric_and_label_that_is_asked_for_exists(query: str, series: dict[str, set[str]]) -> None:
+    asked = SELECTOR.findall(query)
+    assert asked, "a query without a selector"
+    known = set(OF_THE_TARGET)
+    for name, matchers in asked:
+        assert name in series
+        assert {label for label, _ in MATCHER.findall(matchers)} <= series[name] | OF_THE_TARGET
+        known |= series[name]
+    for grouped in GROUPING.findall(query):
+        assert set(re.split(r",\s*", grouped)) <= known
+
+
+@pytest.mark.parametrize("query", queries())
+def test_brackets_of_queries_match(query: str) -> None:
+    open_brackets: list[str] = []
+    for character in re.sub(r'"(?:[^"\\]|\\.)*"', "", query):
+        if character in CLOSING.values():
+            open_brackets.append(character)
+        elif character in CLOSING:
+            assert open_brackets
+            assert open_brackets.pop() == CLOSING[character]
+    assert open_brackets == []
+
+
+def test_every_alert_says_how_bad_it_is_and_what_to_do() -> None:
+    names = [rule["alert"] for rule in rules()]
+    assert len(names) == len(set(names)) >= 10
+    for rule in rules():
+        assert rule["labels"]["severity"] in ("critical", "warning", "info")
+        assert rule["annotations"].keys() == {"summary", "description"}
+        assert all(text.endswith(".") for text in rule["annotations"].values())
+
+
+def test_no_two_panels_of_the_dashboard_are_in_the_same_place() -> None:
+    shown = json.loads(DASHBOARD.read_text("utf-8"))["panels"]
+    assert len({panel["id"] for panel in shown}) == len(shown)
+    for one, other in combinations((panel["gridPos"] for panel in shown), 2):
+        beside = one["x"] + one["w"] <= other["x"] or other["x"] + other["w"] <= one["x"]
+        below = one["y"] + one["h"] <= other["y"] or other["y"] + other["h"] <= one["y"]
+        assert beside or below
+    assert all(panel["gridPos"]["x"] + panel["gridPos"]["w"] <= 24 for panel in shown)
+
+
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="there is no promtool here")
+def test_prometheus_takes_the_rules(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yaml"
+    file.write_text(yaml.safe_dump(yaml.safe_load(ALERTS.read_text("utf-8"))["spec"]))
+    subprocess.run(["promtool", "check", "rules", str(file)], check=True, timeout=60)
