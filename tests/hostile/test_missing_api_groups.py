@@ -17,21 +17,21 @@ NOT_FOUND = Canned(404, b"404 page not found\n")
 
 
 @pytest.mark.parametrize(
-    ("group", "resource"),
+    ("group", "informer"),
     [
-        ("/apis/policy/v1/", "poddisruptionbudgets"),
-        ("/apis/storage.k8s.io/v1/", "storageclasses"),
-        ("/apis/apps/v1/", "replicasets"),
+        ("/apis/policy/v1/", "*v1.PodDisruptionBudget"),
+        ("/apis/storage.k8s.io/v1/", "*v1.StorageClass"),
+        ("/apis/apps/v1/", "*v1.ReplicaSet"),
     ],
 )
-def test_a_group_that_rules_depend_on_is_waited_for(tmp_path: Path, group: str, resource: str) -> None:
+def test_a_group_that_rules_depend_on_is_waited_for(tmp_path: Path, group: str, informer: str) -> None:
     with StubApiServer() as server:
         server.answer("GET", group, NOT_FOUND)
         server.put(PODS, manifest(make_pod("web").req(cpu="1")))
         waiting = SteersmanProcess(with_nodes(server), tmp_path)
         waiting.start(wait=False)
         try:
-            wait_until(lambda: resource in _readyz(waiting), what=f"that /readyz names {resource}")
+            wait_until(lambda: informer in _readyz(waiting), what=f"that /readyz names {informer}")
             assert waiting.is_alive()
             assert server.bindings() == {}
             assert "which is waited for" in waiting.log_text()
