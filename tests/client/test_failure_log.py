@@ -27,6 +27,7 @@ UNTRUSTED = "Cannot connect to here:6443: [SSL: CERTIFICATE_VERIFY_FAILED] certi
         (REFUSED, "does not accept the credentials", "renew the token"),
         (ApiError(403, "Forbidden", "pods is forbidden"), "does not allow this", "deploy/manifests/rbac.yaml"),
         (ConnectionFailed("refused", may_have_arrived=False), "cannot reach the API server", "current-context"),
+        (ConnectionFailed("no answer in time", may_have_arrived=True), "does not answer as it should", "/readyz"),
         (ConnectionFailed(UNTRUSTED, may_have_arrived=False), "is not trusted", "certificate-authority-data"),
     ],
 )

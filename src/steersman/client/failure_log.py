@@ -50,6 +50,9 @@ def trouble_with(server: str, failure: SteersmanError) -> Trouble | None:
     if _UNTRUSTED in str(failure):
         cause = f"the certificate of the API server at {server} is not trusted"
         return Trouble(cause, "is this the cluster that is meant? See the context and certificate-authority-data of it")
+    if failure.may_have_arrived:
+        cause = f"the API server at {server} does not answer as it should"
+        return Trouble(cause, "see whether it is well (/readyz), and what is between: proxies, load balancers")
     cause = f"cannot reach the API server at {server}"
     return Trouble(
         cause, "does it run, and is it the one that is meant? See --kubeconfig, its current-context, --master"
