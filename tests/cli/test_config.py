@@ -46,6 +46,17 @@ def test_check_finds_plugins_that_do_not_exist(tmp_path: Path) -> None:
     assert steersman("config", "check", file, "--plugin", plugin).exit_code == 0
 
 
+def test_check_finds_disabled_plugins_that_do_not_exist(tmp_path: Path) -> None:
+    plugins = "  plugins: {score: {disabled: [{name: '*'}, {name: ImageLocality}, {name: NodeAfinity}]}}\n"
+    file = write(tmp_path / "config.yaml", CONFIG + plugins)
+    result = steersman("config", "check", file)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f'{file}: profiles[0].plugins.score.disabled[2].name: "NodeAfinity" is no plugin, so nothing is disabled by it; '
+        'did you mean "NodeAffinity"?\n'
+    )
+
+
 def test_show_prints_a_document_that_loads_as_the_same_configuration(tmp_path: Path) -> None:
     file = write(tmp_path / "config.yaml", CONFIG + "podMaxBackoffSeconds: 20\n")
     shown = steersman("config", "show", file).stdout

@@ -36,7 +36,7 @@ def config() -> None:
 @_gates_option
 @_plugin_option
 def check(files: tuple[str, ...], feature_gates: str | None, plugins: tuple[str, ...]) -> None:
-    """Say whether FILEs are valid: decoding, defaults, validation, and whether every plugin exists.
+    """Say whether FILEs are valid: decoding, defaults, validation, and whether every plugin exists, disabled ones too.
 
     Prints one line per problem and exits with 2 if there are any.
     """
@@ -45,7 +45,7 @@ def check(files: tuple[str, ...], feature_gates: str | None, plugins: tuple[str,
     problems = False
     for file in files:
         try:
-            profiles = _effective(_load(file, feature_gates), feature_gates, plugins, file)
+            profiles = _effective(_load(file, feature_gates), feature_gates, plugins, file, strict=True)
         except ConfigError as error:
             problems = True
             say("\n".join(map(printable, error.lines)), err=True)
@@ -80,11 +80,19 @@ def show(file: str | None, effective: bool, raw: bool, feature_gates: str | None
 @click.argument("before")
 @click.argument("after")
 @_gates_option
-def diff(before: str, after: str, feature_gates: str | None) -> None:
-    """Print what differs between two configurations, defaults included; exit with 1 if anything does."""
-    from steersman.config import diff as differences
+@_plugin_option
+def diff(before: str, after: str, feature_gates: str | None, plugins: tuple[str, ...]) -> None:
+    """Print what differs between two configurations, defaults included; exit with 1 if anything does.
 
-    changes = differences(_load(before, feature_gates), _load(after, feature_gates))
+    What makes no difference to a scheduler is none: other words for the same plugins and weights, another order of
+    arguments.
+    """
+    from steersman.assembly.registry import register
+    from steersman.config import diff as differences
+    from steersman.runtime.capabilities import capabilities_of
+
+    capabilities = capabilities_of(register(plugins)[0])
+    changes = differences(_load(before, feature_gates), _load(after, feature_gates), capabilities)
     for change in changes:
         say(printable(str(change)))
     if changes:
@@ -129,15 +137,23 @@ def _text(file: str) -> str:
 
 
 def _effective(
-    loaded: SchedulerConfiguration, feature_gates: str | None, plugins: tuple[str, ...], file: str | None
+    loaded: SchedulerConfiguration,
+    feature_gates: str | None,
+    plugins: tuple[str, ...],
+    file: str | None,
+    strict: bool = False,
 ) -> tuple[EffectiveProfile, ...]:
+    """What runs. If `strict`, a disabled plugin must exist as well, which kube-scheduler does not mind."""
     from steersman.assembly.registry import register, with_enabled
-    from steersman.config import DEFAULT_GATES, build
+    from steersman.config import DEFAULT_GATES, build, check_disabled
     from steersman.runtime.capabilities import capabilities_of
 
     registry, names = register(plugins)
     gates = parse_gates(feature_gates) or DEFAULT_GATES
-    return build(with_enabled(loaded, names), capabilities_of(registry), gates, file).profiles
+    profiles = build(with_enabled(loaded, names), capabilities_of(registry), gates, file).profiles
+    if strict:
+        check_disabled(loaded, capabilities_of(registry), file)
+    return profiles
 
 
 def _profile_table(profile: EffectiveProfile) -> Iterator[str]:

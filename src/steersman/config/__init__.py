@@ -26,7 +26,13 @@ from steersman.config.configuration import (
     SchedulerConfiguration,
 )
 from steersman.config.durations import Duration, DurationError
-from steersman.config.effective_configuration import EffectiveConfiguration, EffectiveProfile, build, effective_profiles
+from steersman.config.effective_configuration import (
+    EffectiveConfiguration,
+    EffectiveProfile,
+    build,
+    check_disabled,
+    effective_profiles,
+)
 from steersman.config.errors import ConfigError, ConfigStage, DecodeKind, Problem
 from steersman.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates
 from steersman.config.gate_support import refuse_unsupported, without_effect
@@ -102,6 +108,7 @@ __all__ = [
     "VolumeBindingArgs",
     "args_document",
     "build",
+    "check_disabled",
     "convert_policy",
     "default_configuration",
     "default_multi_point",

@@ -2,23 +2,32 @@
 """What differs between two configurations, in the terms of their documents.
 
 Used by the command line. Profiles and plugin arguments are matched by name, so that an inserted profile does not make
-all later ones look changed.
+all later ones look changed. What makes no difference to a scheduler is none: another spelling of the same plugins and weights,
+another order of a list whose order means nothing.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import Final
 
 import msgspec
 
-from steersman.config.configuration import SchedulerConfiguration
+from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities
+from steersman.config.configuration import ExtensionPoint, Profile, SchedulerConfiguration
+from steersman.config.effective_configuration import ExpansionError, effective_profile
 from steersman.config.json_tree import PlainValue
 from steersman.config.printing import to_document, without_secrets
 from steersman.redaction import hide_passwords
 
 _IDENTITIES: Final = ("schedulerName", "urlPrefix", "name")
 """Fields by which the items of a list are matched."""
+_UNORDERED: Final = frozenset(
+    ("profiles", "pluginConfig", "resources", "ignoredResources", "ignoredResourceGroups", "managedResources")
+)
+"""Lists whose order means nothing."""
+NOT_SET: Final = "(not set)"
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -29,12 +38,65 @@ class Change(msgspec.Struct, frozen=True):
     after: PlainValue
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.before!r} -> {self.after!r}"
+        return f"{self.path}: {_shown(self.before)} -> {_shown(self.after)}"
 
 
-def diff(before: SchedulerConfiguration, after: SchedulerConfiguration) -> list[Change]:
-    """The changes that lead from one configuration to the other; none if they are equal. Secrets are compared, not shown."""
-    return [_public(change) for change in _changes("", to_document(before), to_document(after))]
+def diff(
+    before: SchedulerConfiguration, after: SchedulerConfiguration, capabilities: Capabilities = IN_TREE_CAPABILITIES
+) -> list[Change]:
+    """The changes that lead from one configuration to the other; none if a scheduler would do the same with both.
+
+    `capabilities` are those of the plugins that the configurations may name. Secrets are compared, not shown.
+    """
+    same = _profiles_with_the_same_plugins(before, after, capabilities)
+    documents = (_without_plugins_of(same, to_document(one)) for one in (before, after))
+    return [_public(change) for change in _changes("", *documents)]
+
+
+def _profiles_with_the_same_plugins(
+    before: SchedulerConfiguration, after: SchedulerConfiguration, capabilities: Capabilities
+) -> set[str]:
+    others = {profile.scheduler_name: profile for profile in after.profiles}
+    return {
+        profile.scheduler_name
+        for profile in before.profiles
+        if profile.scheduler_name in others and _runs_the_same(profile, others[profile.scheduler_name], capabilities)
+    }
+
+
+def _runs_the_same(profile: Profile, other: Profile, capabilities: Capabilities) -> bool:
+    try:
+        one, two = effective_profile(profile, capabilities), effective_profile(other, capabilities)
+    except ExpansionError:
+        return False  # with plugins that are not known here, only what is written can be compared
+    # Scores are summed up, in whichever order.
+    ordered = [point for point in ExtensionPoint if point not in (ExtensionPoint.SCORE, ExtensionPoint.PLACEMENT_SCORE)]
+    return (
+        all(one.at(point) == two.at(point) for point in ordered)
+        and one.score_weights == two.score_weights
+        and one.placement_score_weights == two.placement_score_weights
+    )
+
+
+def _without_plugins_of(names: set[str], document: dict[str, PlainValue]) -> dict[str, PlainValue]:
+    profiles = document.get("profiles")
+    if not isinstance(profiles, list):
+        return document
+    return {**document, "profiles": [_without_plugins(profile, names) for profile in profiles]}
+
+
+def _without_plugins(profile: PlainValue, names: set[str]) -> PlainValue:
+    if not isinstance(profile, dict) or profile.get("schedulerName") not in names:
+        return profile
+    return {key: value for key, value in profile.items() if key != "plugins"}
+
+
+def _shown(value: PlainValue) -> str:
+    """As YAML would have it on one line: words as they are, everything else as JSON."""
+    if value is None:
+        return NOT_SET
+    is_word = isinstance(value, str) and value and value == value.strip() and value.isprintable()
+    return str(value) if is_word else json.dumps(value, ensure_ascii=False)
 
 
 def _public(change: Change) -> Change:
@@ -51,8 +113,11 @@ def _changes(path: str, before: PlainValue, after: PlainValue) -> Iterator[Chang
     if isinstance(before, dict) and isinstance(after, dict):
         yield from _member_changes(path, before, after)
         return
+    is_unordered = path.rpartition(".")[2] in _UNORDERED
+    if is_unordered and _as_set(before) == _as_set(after):
+        return
     keyed_before, keyed_after = _by_identity(before), _by_identity(after)
-    if keyed_before is None or keyed_after is None or _reordered(keyed_before, keyed_after):
+    if keyed_before is None or keyed_after is None or (not is_unordered and _reordered(keyed_before, keyed_after)):
         yield Change(path, before, after)
         return
     for name in dict.fromkeys([*keyed_before, *keyed_after]):
@@ -63,6 +128,10 @@ def _member_changes(path: str, before: dict[str, PlainValue], after: dict[str, P
     for key in dict.fromkeys([*before, *after]):
         where = f"{path}.{key}" if path else key
         yield from _changes(where, before.get(key), after.get(key))
+
+
+def _as_set(value: PlainValue) -> PlainValue:
+    return sorted(value, key=lambda item: json.dumps(item, sort_keys=True)) if isinstance(value, list) else value
 
 
 def _by_identity(value: PlainValue) -> dict[str, PlainValue] | None:

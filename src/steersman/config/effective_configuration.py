@@ -9,6 +9,7 @@ NodeResourcesFit, extension points and weights, one queue sort for all profiles.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Final
 
 from steersman.api.go_text import quote
@@ -97,6 +98,35 @@ def effective_profiles(
         raise _error(f"couldn't build extenders: {error}", file) from None
     except ExpansionError as error:
         raise _error(f"initializing profiles: {error}", file) from None
+
+
+def check_disabled(
+    config: SchedulerConfiguration, capabilities: Capabilities = IN_TREE_CAPABILITIES, file: str | None = None
+) -> None:
+    """Raises `ConfigError` if a profile disables what is no plugin. kube-scheduler passes over it, and nothing is disabled."""
+    problems = [problem for index, _ in enumerate(config.profiles) for problem in _unknown(config, index, capabilities)]
+    if problems:
+        raise ConfigError(ConfigStage.BUILD, problems, file=file)
+
+
+def _unknown(config: SchedulerConfiguration, index: int, capabilities: Capabilities) -> Iterator[Problem]:
+    plugins = config.profiles[index].plugins
+    sections = {point.value: plugins.at(point).disabled for point in ExtensionPoint}
+    for section, entries in {"multiPoint": plugins.multi_point.disabled, **sections}.items():
+        for position, entry in enumerate(entries):
+            if entry.name != ALL_PLUGINS and entry.name not in capabilities:
+                field = f"profiles[{index}].plugins.{section}.disabled[{position}].name"
+                yield Problem(
+                    f"{field}: {quote(entry.name)} is no plugin, so nothing is disabled by it",
+                    field=field,
+                    bad_value=entry.name,
+                    hint=_similar(entry.name, capabilities),
+                )
+
+
+def _similar(name: str, capabilities: Capabilities) -> str:
+    close = get_close_matches(name, capabilities, n=1)
+    return f"did you mean {quote(close[0])}?" if close else "`steersman config show --effective` lists the plugins"
 
 
 def _error(text: str, file: str | None) -> ConfigError:
