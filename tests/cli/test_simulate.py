@@ -141,3 +141,46 @@ def test_what_a_plugin_says_reaches_the_terminal_without_tricks(tmp_path: Path, 
     assert "[2J" in result.stdout
     assert not any(character in result.stdout for character in "\x1b\x9b\u202e")
     assert not any(line.startswith("forged") for line in result.stdout.splitlines())
+
+
+RESTLESS = """
+from steersman.framework import PermitPlugin, PermitResult, Status
+from steersman.framework.status import Code
+
+class NeverSatisfied(PermitPlugin):
+    name = "NeverSatisfied"
+
+    def permit(self, pod, node_name):
+        return PermitResult(Status(Code.WAIT), timeout_seconds=17.0 if pod.name == "web" else 31.0)
+"""
+
+
+@pytest.mark.parametrize("output", ["table", "json"])
+def test_a_simulation_that_does_not_come_to_rest_shows_what_it_got_to(tmp_path: Path, output: str) -> None:
+    plugin = write(tmp_path / "restless.py", RESTLESS)
+    other = BIG_POD.replace('"5"', '"1"')
+    result = steersman("simulate", "-f", cluster(tmp_path, other), "--plugin", plugin, "-o", output)
+    assert result.exit_code == 4
+    assert "default/web" in result.stdout
+    assert "stopped" in result.stdout
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Error: the simulation does not come to rest: pod default/")
+    assert "was tried 1001 times" in line
+    assert "--until 10m" in line
+
+
+def test_explanations_of_many_nodes_are_grouped_unless_all_are_wanted(tmp_path: Path) -> None:
+    more = [CLUSTER.split("---")[0].replace("n1", f"m{index}") for index in range(60)]
+    file = cluster(tmp_path, BIG_POD, *more)
+    grouped = steersman("simulate", "-f", file, "--explain", "big").stdout
+    assert "n1, n2, m0 and 59 more  NodeResourcesFit: Insufficient cpu" in grouped
+    assert "and 32 other nodes" not in grouped
+    every = steersman("simulate", "-f", file, "--explain", "big", "--all-nodes").stdout
+    assert every.count("NodeResourcesFit: Insufficient cpu") == 62
+
+
+def test_a_disabled_plugin_that_does_not_exist_is_noted(tmp_path: Path) -> None:
+    config = write(tmp_path / "config.yaml", CONFIG + "  plugins: {score: {disabled: [{name: ImageLocalty}]}}\n")
+    result = steersman("simulate", "-f", cluster(tmp_path), "--config", config)
+    assert result.exit_code == 0
+    assert '"ImageLocalty" is no plugin, so nothing is disabled by it; did you mean "ImageLocality"?' in result.stderr

@@ -63,3 +63,9 @@ def test_a_plugin_that_waits_for_ever_runs_into_its_deadline() -> None:
     failed = result.failed["default/pod-0"]
     assert 'PreBind plugin "WaitsForever"' in failed.message
     assert failed.attempts == 3
+
+
+def test_a_pod_whose_binding_has_not_ended_is_not_called_untried() -> None:
+    with Simulation.load(nodes("n1"), pods(1), plugins=[TakesTime]) as simulation:
+        pending = simulation.run(until=5).pending["default/pod-0"]
+    assert (pending.node, pending.reason) == ("n1", "Binding")

@@ -2,7 +2,7 @@
 """The command `steersman` itself: its subcommands, and what becomes of errors.
 
 Every error is one line on standard error. Exit codes: 0 all is well, 1 the answer is no (differences, pods that failed), 2
-the input cannot be used, 3 Steersman itself is at fault.
+the input cannot be used, 3 Steersman itself is at fault, 4 a simulation did not come to rest.
 """
 
 from __future__ import annotations

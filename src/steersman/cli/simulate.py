@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import parse_gates, parse_seconds
 from steersman.cli.progress import progress_bar
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 NO: Final = 1
 """Exit code of a run that ended with pods that failed, or that were not to be pending."""
+STOPPED: Final = 4
+"""Exit code of a simulation that did not come to rest; what it got to is printed all the same."""
 
 
 @click.command()
@@ -54,8 +57,9 @@ NO: Final = 1
     "--explain",
     multiple=True,
     metavar="POD",
-    help="Print every node × plugin for the pod NAMESPACE/NAME (or NAME in default). May be repeated.",
+    help="Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated.",
 )
+@click.option("--all-nodes", is_flag=True, help="With --explain: every node, not only the best and the reasons.")
 @click.option("--fail-on-pending", is_flag=True, help="Exit with 1 if a pod is left pending.")
 @click.option("-v", "--verbose", is_flag=True, help="Print how long loading and scheduling took.")
 def simulate(
@@ -67,6 +71,7 @@ def simulate(
     until: float | None,
     output: str,
     explain: tuple[str, ...],
+    all_nodes: bool,
     fail_on_pending: bool,
     verbose: bool,
 ) -> None:
@@ -75,6 +80,9 @@ def simulate(
     Nodes, pods and everything else that scheduling looks at come from manifests or from dumps such as
     `kubectl get nodes,pods -A -o json`. Pods without a node are placed, in the order of the files and by priority. The same
     input and seed give the same output.
+
+    Exits with 1 if a pod failed because something is broken, or is pending and --fail-on-pending; with 4 if the simulation
+    did not come to rest, as when pods keep waking each other: what it got to is printed, and --until sets an end.
     """
     from steersman.sim import Simulation
 
@@ -93,7 +101,7 @@ def simulate(
         explanations = [result.explain(pod) for pod in explain]
     for note in result.notes:
         say(f"Note: {printable(note)}", err=True)
-    _print(result, explanations, output)
+    _print(result, explanations, output, None if all_nodes else MOST_ROWS)
     _conclude(result, fail_on_pending)
 
 
@@ -102,11 +110,11 @@ def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) 
         return simulation.run(until, explain, show)
 
 
-def _print(result: Result, explanations: list[Explanation], output: str) -> None:
+def _print(result: Result, explanations: list[Explanation], output: str, most: int | None) -> None:
     from steersman.cli import simulation_report
 
     if output == "table":
-        say(simulation_report.as_table(result, explanations))
+        say(simulation_report.as_table(result, explanations, most))
         return
     document = simulation_report.as_document(result, explanations)
     say_json(document) if output == "json" else say_yaml(document)
@@ -114,6 +122,9 @@ def _print(result: Result, explanations: list[Explanation], output: str) -> None
 
 def _conclude(result: Result, fail_on_pending: bool) -> None:
     context = click.get_current_context()
+    if result.stopped:
+        say_error(result.stopped)
+        context.exit(STOPPED)
     if result.failed:
         first = next(iter(result.failed.values()))
         others = f" (and {len(result.failed) - 1} more pods)" if len(result.failed) > 1 else ""

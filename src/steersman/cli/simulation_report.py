@@ -19,8 +19,9 @@ MOST_NODES: Final = 50
 _UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
-def as_table(result: Result, explanations: Sequence[Explanation]) -> str:
-    return "\n".join(_sections(result, explanations))
+def as_table(result: Result, explanations: Sequence[Explanation], most: int | None = None) -> str:
+    """`most` rows per table of an explanation; None: a row per node."""
+    return "\n".join(_sections(result, explanations, most))
 
 
 def as_document(result: Result, explanations: Sequence[Explanation]) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def as_document(result: Result, explanations: Sequence[Explanation]) -> dict[str
     return document
 
 
-def _sections(result: Result, explanations: Sequence[Explanation]) -> Iterator[str]:
+def _sections(result: Result, explanations: Sequence[Explanation], most: int | None) -> Iterator[str]:
     placed = [placement for placement in result.placements.values() if not placement.is_pending]
     if placed:
         yield from _placed(placed)
@@ -50,7 +51,7 @@ def _sections(result: Result, explanations: Sequence[Explanation]) -> Iterator[s
         yield from _pending(result.pending.values())
         yield ""
     for explanation in explanations:
-        yield explanation.table()
+        yield explanation.table(most)
         yield ""
     yield summary_line(result)
 
@@ -59,9 +60,10 @@ def summary_line(result: Result) -> str:
     summary = result.summary
     pending = f", {summary.pending} pending" if summary.pending else ""
     preempted = f", {summary.preempted} preempted" if summary.preempted else ""
+    stopped = "; stopped before it came to rest" if result.stopped else ""
     return (
         f"{summary.scheduled} of {summary.pods} pods scheduled on {_plural(summary.nodes, 'node')}{pending}{preempted}; "
-        f"{_plural(summary.decisions, 'attempt')} in {_time(summary.seconds)} of virtual time"
+        f"{_plural(summary.decisions, 'attempt')} in {_time(summary.seconds)} of virtual time{stopped}"
     )
 
 

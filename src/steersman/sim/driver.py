@@ -66,7 +66,7 @@ class Driver:
         return decision
 
     def run(self, until: float | None = None, on_decision: OnDecision | None = None) -> None:
-        """To the end, or until so many seconds after the start."""
+        """To the end, or until so many seconds after the start. `SimulationError` if the end does not come."""
         deadline = None if until is None else self._start + until
         keep_freed_memory()
         with frozen_heap():
@@ -143,5 +143,5 @@ class Driver:
 def _restless(pod: str, attempts: int) -> str:
     return (
         f"the simulation does not come to rest: pod {pod} was tried {attempts} times; limit the virtual time, for "
-        "example with --until 10m"
+        "example to ten minutes: --until 10m, or run(until=600)"
     )

@@ -7,12 +7,17 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from steersman import api
-from steersman.config import SchedulerConfiguration
+from steersman.config import Capabilities, ConfigError, SchedulerConfiguration, check_disabled
 from steersman.redaction import hide_passwords
 from steersman.sim.sources import unexpanded
 
 
-def notes(objects: Iterable[api.Object], skipped: Counter[str], configuration: SchedulerConfiguration) -> Iterator[str]:
+def notes(
+    objects: Iterable[api.Object],
+    skipped: Counter[str],
+    configuration: SchedulerConfiguration,
+    capabilities: Capabilities,
+) -> Iterator[str]:
     makers = unexpanded(objects)
     if makers:
         yield f"controllers do not run here: no pods were made for {_counted(makers)}"
@@ -21,6 +26,10 @@ def notes(objects: Iterable[api.Object], skipped: Counter[str], configuration: S
     if configuration.extenders:
         urls = ", ".join(hide_passwords(extender.url_prefix) for extender in configuration.extenders)
         yield f"extenders are not called in a simulation: {urls}"
+    try:
+        check_disabled(configuration, capabilities)
+    except ConfigError as error:
+        yield from (problem.line for problem in error.errors)
 
 
 def _counted(kinds: Counter[str]) -> str:

@@ -21,12 +21,14 @@ from steersman.sim.writer import EmbeddedWriter
 
 REASON_GATED: Final = "SchedulingGated"
 REASON_WAITING: Final = "WaitingOnPermit"
+REASON_BINDING: Final = "Binding"
 REASON_TERMINATING: Final = "Terminating"
 REASON_NO_PROFILE: Final = "NoProfile"
 REASON_NOT_TRIED: Final = "NotTried"
 
 NOT_TRIED: Final = "not tried yet"
 TERMINATING: Final = "is being deleted"
+BINDING: Final = "its node is chosen, but binding has not ended"
 
 
 class Placement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -40,7 +42,8 @@ class Placement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     at: float | None = None
     #: When a pending pod was first tried in vain, or came if it was not tried.
     since: float | None = None
-    #: Of a pending pod: Unschedulable, SchedulerError, SchedulingGated, WaitingOnPermit, Terminating, NoProfile, NotTried.
+    #: Of a pending pod: Unschedulable, SchedulerError, SchedulingGated, WaitingOnPermit, Binding, Terminating,
+    #: NoProfile, NotTried.
     reason: str = ""
     message: str = ""
 
@@ -84,6 +87,9 @@ class PlacementReport:
         waiting = self._scheduler.waiting_pods.get(pod.metadata.uid)
         if waiting is not None:
             return waiting.node_name, REASON_WAITING, f"waits for permission by {', '.join(sorted(waiting.pending))}"
+        assumed = self._scheduler.cache.get(pod.metadata.uid)
+        if assumed is not None and self._scheduler.cache.is_assumed(pod.metadata.uid):
+            return assumed.node_name, REASON_BINDING, BINDING
         if pod.metadata.deletion_timestamp is not None:
             return "", REASON_TERMINATING, TERMINATING
         queued = self._scheduler.queue.get(api.key(pod))

@@ -37,31 +37,32 @@ class Recorder:
 
     def __init__(self, driver: Driver) -> None:
         self._driver = driver
-        self._names: set[str] = set()
+        #: The pods whose cycles are watched.
+        self.names: set[str] = set()
         self._open: dict[str, Explanation] = {}
         self.explanations: dict[str, Explanation] = {}
 
     @property
     def is_watching(self) -> bool:
-        return bool(self._names)
+        return bool(self.names)
 
     def watch(self, pods: Iterable[str]) -> None:
         """From now on, also the cycles of these pods."""
         was_watching = self.is_watching
-        self._names.update(pods)
+        self.names.update(pods)
         if self.is_watching and not was_watching:
             self._driver.scheduler.observe(EvaluationObserver(self._observe))
             detail_preemptions(self._driver.scheduler.profiles.values())
 
     def _observe(self, pod: PodInfo, evaluation: Evaluation) -> None:
-        if pod.key in self._names:
+        if pod.key in self.names:
             profile = self._driver.scheduler.profiles[pod.scheduler_name]
             nodes = list(_nodes(self._driver).values())
             self._open[pod.key] = explain(profile, pod, evaluation, nodes, self._driver.now)
 
     def decided(self, decision: Decision) -> None:
         pod = decision.pod
-        if pod.key in self._names:
+        if pod.key in self.names:
             begun = self._open.pop(pod.key, None) or without_cycle(pod.key, pod.scheduler_name, "", self._driver.now)
             explained, earlier = decided(begun, decision), self.explanations.get(pod.key)
             if earlier is not None:

@@ -1,22 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run came to: placements, pending pods, utilisation, events, and explanations on request.
 
-Made by `Simulation.run`; a picture of that moment, which later runs do not change.
+Made by `Simulation.run`; a picture of that moment, which later runs do not change. A result can be pickled: explanations that
+were recorded travel with it, the simulation that others would be made with stays behind.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
+from steersman.api import manifests
+from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.sim.events import Event
 from steersman.sim.placements import Placement
+from steersman.sim.tasks import SimulationError
 from steersman.sim.utilisation import Utilisation
 from steersman.sim.writer import Preemption
+
+LEFT_BEHIND: Final = "cannot be explained by a result that was pickled; name the pod in run(explain=…)"
+
+
+def pod_key(name: str) -> str:
+    """`namespace/name`; without a namespace it is the default one."""
+    return name if "/" in name else f"{manifests.DEFAULT_NAMESPACE}/{name}"
 
 
 class Summary(msgspec.Struct, frozen=True):
@@ -46,7 +57,9 @@ class Result:
         notes: tuple[str, ...],
         decisions: int,
         seconds: float,
-        explain: Callable[[str], Explanation],
+        explain: Callable[[str], Explanation] | None,
+        explanations: Mapping[str, Explanation],
+        stopped: str = "",
     ) -> None:
         #: Every pod that came without a node: where it went, or why it is pending.
         self.placements = placements
@@ -59,7 +72,11 @@ class Result:
         self.notes = notes
         self._decisions = decisions
         self._seconds = seconds
+        #: Why the run was stopped before it came to rest; "" if it came to rest, or to its deadline.
+        self.stopped = stopped
         self._explain = explain
+        #: Those that were recorded during the run, by pod.
+        self._explanations = explanations
 
     @cached_property
     def pending(self) -> Mapping[str, Placement]:
@@ -89,7 +106,14 @@ class Result:
         For a placed pod that was not named in `run(explain=…)` the simulation is run again, which gives the same result.
         Raises `InputError` for a pod that is not among the placements.
         """
-        return self._explain(pod)
+        if self._explain is not None:
+            return self._explain(pod)
+        key = pod_key(pod)
+        if key in self._explanations:
+            return self._explanations[key]
+        if key not in self.placements:
+            raise InputError("is not among the placements", object=f"Pod {key}")
+        raise SimulationError(f"pod {key} {LEFT_BEHIND}")
 
     def to_dict(self) -> dict[str, Any]:
         """For programs: plain lists, dicts and values."""
@@ -100,10 +124,22 @@ class Result:
                 "preempted": list(self.preempted),
                 "utilisation": self.utilisation,
                 "notes": list(self.notes),
+                **({"stopped": self.stopped} if self.stopped else {}),
             }
         )
         return document
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_explain": None}
+
+    def __copy__(self) -> Result:
+        return self
+
+    def __deepcopy__(self, _: dict[int, Any]) -> Result:
+        """Nothing of a result changes: it is its own copy."""
+        return self
+
     def __repr__(self) -> str:
         summary = self.summary
-        return f"Result(scheduled={summary.scheduled}, pending={summary.pending}, seconds={summary.seconds:g})"
+        stopped = ", stopped early" if self.stopped else ""
+        return f"Result(scheduled={summary.scheduled}, pending={summary.pending}, seconds={summary.seconds:g}{stopped})"

@@ -12,15 +12,16 @@ done again: that is how a decision is explained afterwards.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, Self, TypeAlias
+from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeAlias
+from weakref import finalize
 
 from steersman import api
 from steersman import config as configuration
-from steersman.api import manifests
 from steersman.assembly import SchedulerOptions
 from steersman.assembly.registry import PluginSource, register, with_enabled
 from steersman.clock import ManualClock
@@ -30,25 +31,27 @@ from steersman.embedded import ApiError, KubeAdmission, Pods, Store
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.ingest.handlers import FINISHED_PHASES
+from steersman.runtime.capabilities import capabilities_of
 from steersman.sim import notes, sources
 from steersman.sim.driver import Driver
 from steersman.sim.placements import Placement, PlacementReport
 from steersman.sim.recorder import Recorder, explain_pending
-from steersman.sim.result import Result
+from steersman.sim.result import Result, pod_key
 from steersman.sim.sources import Gathered, Given, Source
 from steersman.sim.tasks import SimulationError
 from steersman.sim.utilisation import utilisation
 
-Configuration: TypeAlias = "str | PathLike[str] | SchedulerConfiguration | None"
-"""A file with a KubeSchedulerConfiguration, or one that is already loaded; None: the default configuration."""
+Configuration: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | SchedulerConfiguration | None"
+"""A file with a KubeSchedulerConfiguration, the document as a dict, or one that is already loaded; None: the default one."""
 
 START: Final = 1_767_225_600.0
 """2026-01-01T00:00:00Z: the time of clusters that do not say when they are."""
 _PROGRESS_EVERY: Final = 250
-NOT_REPEATABLE: Final = (
-    "cannot be explained afterwards, because the simulation cannot be repeated (the cluster was changed directly, or a "
-    "plugin is not deterministic); name the pod in run(explain=…)"
+_BECAUSE: Final = (
+    "the simulation cannot be repeated (the cluster was changed directly, or a plugin is not deterministic)"
 )
+NOT_REPEATABLE: Final = f"cannot be explained afterwards, because {_BECAUSE}; name the pod in run(explain=…)"
+NOT_COPYABLE: Final = f"no copy can be made, because {_BECAUSE}"
 
 
 class Progress(NamedTuple):
@@ -62,7 +65,10 @@ class Progress(NamedTuple):
 
 
 class Simulation:
-    """A cluster and a scheduler. Nothing happens until `run` or `step`; both may be called again and again."""
+    """A cluster and a scheduler. Nothing happens until `run` or `step`; both may be called again and again.
+
+    `copy.deepcopy` gives another one in the same state, by doing everything again that was done to this one.
+    """
 
     def __init__(self, options: SchedulerOptions, seed: int = 0, start: float = START) -> None:
         """An empty cluster; most callers want `load`. `start` is what the cluster's clock shows, as Unix time."""
@@ -79,6 +85,8 @@ class Simulation:
         self._skipped: Counter[str] = Counter()
         self._came: dict[str, float] = {}
         self._asked = 0
+        # A simulation that is dropped without `close` leaves no task behind, nor the event loop that runs it.
+        finalize(self, self._driver.close)
 
     @classmethod
     def load(
@@ -139,11 +147,15 @@ class Simulation:
     ) -> Result:
         """Schedules until nothing changes any more, or until so many seconds after the start of the simulation.
 
-        The decisions on the pods in `explain` are recorded as they are made.
+        The decisions on the pods in `explain` are recorded as they are made. A simulation that does not come to rest is
+        stopped: the result, as far as it got, says why in `stopped`.
         """
         self._recorder.watch(map(pod_key, explain))
         self._journal.append(lambda other: other.run(until))
-        self._driver.run(until, self._on_decision(on_progress))
+        try:
+            self._driver.run(until, self._on_decision(on_progress))
+        except SimulationError as error:
+            return self._result(stopped=str(error))
         return self._result()
 
     def step(self) -> Decision | None:
@@ -167,6 +179,13 @@ class Simulation:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def __deepcopy__(self, _: dict[int, object]) -> Simulation:
+        """`SimulationError` if doing everything again leads somewhere else."""
+        copied = self._done_again(len(self._journal), self._recorder.names)
+        if copied.cluster.resource_version != self.cluster.resource_version:
+            raise SimulationError(NOT_COPYABLE)
+        return copied
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -216,7 +235,7 @@ class Simulation:
         found = ((key, report.placement(pod)) for key, pod in self._store.objects(api.Pod).items())
         return {key: placement for key, placement in found if placement is not None}
 
-    def _result(self) -> Result:
+    def _result(self, stopped: str = "") -> Result:
         writer = self._driver.writer
         placements = self._placements()
         moment = _Moment(len(self._journal), self._store.resource_version, placements, {**self._recorder.explanations})
@@ -225,11 +244,17 @@ class Simulation:
             utilisation(self._driver.scheduler.cache.nodes),
             tuple(writer.preemptions.values()),
             tuple(writer.events),
-            tuple(notes.notes(self._given, self._skipped, self._options.configuration)),
+            tuple(self._notes()),
             self._driver.decisions,
             self.now,
             lambda pod: self._explain(pod_key(pod), moment),
+            moment.explanations,
+            stopped,
         )
+
+    def _notes(self) -> Iterable[str]:
+        options = self._options
+        return notes.notes(self._given, self._skipped, options.configuration, capabilities_of(options.registry))
 
     # -- explaining --------------------------------------------------------------------------------------------------
 
@@ -247,12 +272,17 @@ class Simulation:
 
     def _repeated(self, moment: _Moment, key: str) -> Simulation:
         """Another simulation to which the same was done, up to that moment, and which watched the pod."""
-        again = Simulation(self._options, self._seed, self._start)
-        again._recorder.watch([key])
-        for step in self._journal[: moment.steps]:
-            step(again)
+        again = self._done_again(moment.steps, [key])
         if again._placements().get(key) != moment.placements[key]:
             raise SimulationError(f"pod {key} {NOT_REPEATABLE}")
+        return again
+
+    def _done_again(self, steps: int, watched: Iterable[str]) -> Simulation:
+        """Another simulation to which the first so many steps were done, and which watched these pods."""
+        again = Simulation(self._options, self._seed, self._start)
+        again._recorder.watch(watched)
+        for step in self._journal[:steps]:
+            step(again)
         return again
 
     def _unknown(self, key: str) -> InputError:
@@ -274,17 +304,14 @@ class _Moment(NamedTuple):
         return (self.steps, self.resource_version) == (len(simulation._journal), simulation.cluster.resource_version)
 
 
-def pod_key(name: str) -> str:
-    """`namespace/name`; without a namespace it is the default one."""
-    return name if "/" in name else f"{manifests.DEFAULT_NAMESPACE}/{name}"
-
-
 def _configuration(given: Configuration, gates: FeatureGates) -> SchedulerConfiguration:
     if given is None:
         return configuration.default_configuration(gates)
     if isinstance(given, SchedulerConfiguration):
         configuration.validate(given, gates)
         return given
+    if isinstance(given, Mapping):
+        return configuration.load(_json(given), gates=gates)
     path = fspath(given)
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -293,6 +320,13 @@ def _configuration(given: Configuration, gates: FeatureGates) -> SchedulerConfig
     except UnicodeDecodeError as error:
         raise InputError("is not UTF-8 text", file=path) from error
     return configuration.load(text, path, gates)
+
+
+def _json(document: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(document))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"is no document of plain values: {error}", object="configuration") from error
 
 
 def _reference(text: str) -> tuple[type[api.Object], str]:
