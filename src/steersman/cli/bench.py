@@ -27,7 +27,7 @@ NO: Final = 1
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
 @click.option(
     "--test",
     "tests",
@@ -41,14 +41,26 @@ NO: Final = 1
     metavar="A,-B",
     help="Only workloads with label A and without label B, for example performance,-short.",
 )
-@click.option("--config", "config_file", default="", metavar="FILE", help="A KubeSchedulerConfiguration (v1) for all.")
+@click.option(
+    "--config",
+    "config_file",
+    default="",
+    type=click.Path(),
+    metavar="FILE",
+    help="A KubeSchedulerConfiguration (v1) for all.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
 @click.option(
-    "--kubeconfig", metavar="FILE", help="Run on the API server of this kubeconfig instead of the embedded cluster."
+    "--kubeconfig",
+    type=click.Path(),
+    metavar="FILE",
+    help="Run on the API server of this kubeconfig instead of the embedded cluster.",
 )
 @click.option("-o", "--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--latencies", is_flag=True, help="Also print what attempts and extension points took.")
-@click.option("--data-items", metavar="DIR", help="Write the JSON files that upstream's dashboard reads.")
+@click.option(
+    "--data-items", type=click.Path(), metavar="DIR", help="Write the JSON files that upstream's dashboard reads."
+)
 @click.option("--list", "only_list", is_flag=True, help="Print the workloads that would be run, and run none.")
 @click.option(
     "--require", type=float, metavar="RATIO", help="Exit with 1 if a workload is below so many times its threshold."

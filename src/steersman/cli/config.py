@@ -22,7 +22,12 @@ _gates_option = click.option(
     "--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."
 )
 _plugin_option = click.option(
-    "--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with plugins that FILE may name."
+    "--plugin",
+    "plugins",
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="A Python file with plugins that FILE may name.",
 )
 
 
@@ -32,7 +37,7 @@ def config() -> None:
 
 
 @config.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
 @_gates_option
 @_plugin_option
 def check(files: tuple[str, ...], feature_gates: str | None, plugins: tuple[str, ...]) -> None:
@@ -57,7 +62,7 @@ def check(files: tuple[str, ...], feature_gates: str | None, plugins: tuple[str,
 
 
 @config.command()
-@click.argument("file", required=False)
+@click.argument("file", required=False, type=click.Path())
 @click.option("--effective", is_flag=True, help="Print which plugins run at which extension point, and their weights.")
 @click.option("--raw", is_flag=True, help="Print keys and passwords of extenders too.")
 @_gates_option
@@ -77,8 +82,8 @@ def show(file: str | None, effective: bool, raw: bool, feature_gates: str | None
 
 
 @config.command()
-@click.argument("before")
-@click.argument("after")
+@click.argument("before", type=click.Path())
+@click.argument("after", type=click.Path())
 @_gates_option
 @_plugin_option
 def diff(before: str, after: str, feature_gates: str | None, plugins: tuple[str, ...]) -> None:
@@ -100,7 +105,7 @@ def diff(before: str, after: str, feature_gates: str | None, plugins: tuple[str,
 
 
 @config.command()
-@click.argument("file")
+@click.argument("file", type=click.Path())
 @click.option("--scheduler-name", default="default-scheduler", show_default=True, help="Name of the new profile.")
 def convert(file: str, scheduler_name: str) -> None:
     """Convert a legacy Policy FILE (predicates and priorities) to a KubeSchedulerConfiguration.

@@ -20,7 +20,7 @@ _SHOWN_LINES: Final = 4
 
 
 @click.command()
-@click.argument("files", nargs=-1, required=True, metavar="FILE…")
+@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
 @click.option("--scalar", is_flag=True, help="Use the plain engine instead of the columnar one.")
 @click.option("--area", "areas", multiple=True, metavar="AREA", help="Only the cases of this area. May be repeated.")
 @click.option("-v", "--verbose", is_flag=True, help="Describe every difference, in full.")

@@ -22,11 +22,27 @@ def cluster_options(command: CommandT) -> CommandT:
     return with_options(
         command,
         (
-            click.option("--kubeconfig", default="", metavar="FILE", help="How to reach the cluster."),
+            click.option(
+                "--kubeconfig", default="", type=click.Path(), metavar="FILE", help="How to reach the cluster."
+            ),
             click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
             click.option("--master", default="", metavar="URL", help="Address of the API server."),
-            click.option("--config", "config_file", default="", metavar="FILE", help="The scheduler's configuration."),
-            click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with plugins."),
+            click.option(
+                "--config",
+                "config_file",
+                default="",
+                type=click.Path(),
+                metavar="FILE",
+                help="The scheduler's configuration.",
+            ),
+            click.option(
+                "--plugin",
+                "plugins",
+                multiple=True,
+                type=click.Path(),
+                metavar="FILE",
+                help="A Python file with plugins.",
+            ),
             click.option(
                 "--feature-gates", default="", metavar="A=true,B=false", help="The scheduler's feature gates."
             ),

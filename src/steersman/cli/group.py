@@ -12,14 +12,16 @@ from typing import Final
 import click
 
 from steersman.cli.bench import bench
+from steersman.cli.completion import completion
 from steersman.cli.config import config
 from steersman.cli.conformance import conformance
 from steersman.cli.doctor import doctor
+from steersman.cli.examples import examples
 from steersman.cli.explain import explain
 from steersman.cli.output import say_error
 from steersman.cli.run import run
 from steersman.cli.simulate import simulate
-from steersman.cli.version import version
+from steersman.cli.version import print_version, version
 from steersman.errors import SteersmanError
 
 BAD_INPUT: Final = 2
@@ -57,6 +59,14 @@ def _say(ctx: click.Context, text: str, code: int) -> None:
 
 @click.group(cls=ErrorLines, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 120})
 @click.option("--debug", is_flag=True, envvar="STEERSMAN_DEBUG", help="Show tracebacks and log messages.")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=print_version,
+    help="Print the version and exit.",
+)
 def main(debug: bool) -> None:
     """The Kubernetes scheduler as a Python package: kube-scheduler's decisions, with and without a cluster."""
     import logging
@@ -71,5 +81,5 @@ def main(debug: bool) -> None:
         logging.getLogger("steersman").addHandler(logging.NullHandler())
 
 
-for command in (run, simulate, explain, doctor, bench, conformance, config, version):
+for command in (run, simulate, explain, doctor, bench, conformance, config, examples, completion, version):
     main.add_command(command)

@@ -81,10 +81,30 @@ def _duration(name: str, text: str) -> Any:
 
 
 _CONFIGURATION = (
-    click.option("--config", "config_file", default="", metavar="FILE", help="A KubeSchedulerConfiguration (v1)."),
-    click.option("--write-config-to", default="", metavar="FILE", help="Write the configuration in force, and exit."),
+    click.option(
+        "--config",
+        "config_file",
+        default="",
+        type=click.Path(),
+        metavar="FILE",
+        help="A KubeSchedulerConfiguration (v1).",
+    ),
+    click.option(
+        "--write-config-to",
+        default="",
+        type=click.Path(),
+        metavar="FILE",
+        help="Write the configuration in force, and exit.",
+    ),
     click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates, as kube-scheduler's."),
-    click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with plugins. Repeatable."),
+    click.option(
+        "--plugin",
+        "plugins",
+        multiple=True,
+        type=click.Path(),
+        metavar="FILE",
+        help="A Python file with plugins. Repeatable.",
+    ),
     switch("--profiling", "Show what every task does at /debug/tasks."),
     switch("--contention-profiling", "Has no effect: one thread schedules, and nothing contends."),
 )
@@ -100,7 +120,13 @@ _QUEUE = (
     ),
 )
 _CLUSTER = (
-    click.option("--kubeconfig", default="", metavar="FILE", help="How to reach the cluster; before the file's."),
+    click.option(
+        "--kubeconfig",
+        default="",
+        type=click.Path(),
+        metavar="FILE",
+        help="How to reach the cluster; before the file's.",
+    ),
     click.option("--master", default="", metavar="URL", help="Address of the API server, before the kubeconfig's."),
     click.option("--kube-api-qps", type=float, metavar="NUMBER", help="Requests per second, in the long run."),
     click.option("--kube-api-burst", type=int, metavar="NUMBER", help="Requests at once."),

@@ -57,7 +57,7 @@ def _authentication(given: Given) -> AuthenticationOptions:
 
 
 def _file(name: str, text: str) -> Any:
-    return click.option(name, default="", metavar="FILE", help=text)
+    return click.option(name, default="", type=click.Path(), metavar="FILE", help=text)
 
 
 def _list(name: str, default: str, text: str, *names: str) -> Any:

@@ -31,7 +31,7 @@ UNSUPPORTED: Final = {
     "--allow-metric-labels": _METRICS,
     "--allow-metric-labels-manifest": _METRICS,
     "--emulated-version": _VERSIONS,
-    "--version": "use steersman version",
+    "--version": "use steersman --version",
     "--min-compatibility-version": _VERSIONS,
 }
 

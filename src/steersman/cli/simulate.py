@@ -31,12 +31,20 @@ STOPPED: Final = 4
     "--filename",
     "files",
     multiple=True,
-    required=True,
+    type=click.Path(),
     metavar="PATH",
     help="Manifests or dumps, YAML or JSON: a file, a directory, or - for standard input. May be repeated.",
 )
-@click.option("--config", "config_file", metavar="FILE", help="A KubeSchedulerConfiguration (v1).")
-@click.option("--plugin", "plugins", multiple=True, metavar="FILE", help="A Python file with plugins. May be repeated.")
+@click.option("--example", metavar="NAME", help="The manifests of one of `steersman examples`, before those of -f.")
+@click.option("--config", "config_file", type=click.Path(), metavar="FILE", help="A KubeSchedulerConfiguration (v1).")
+@click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="A Python file with plugins. May be repeated.",
+)
 @click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
 @click.option(
@@ -64,6 +72,7 @@ STOPPED: Final = 4
 @click.option("-v", "--verbose", is_flag=True, help="Print how long loading and scheduling took.")
 def simulate(
     files: tuple[str, ...],
+    example: str | None,
     config_file: str | None,
     plugins: tuple[str, ...],
     feature_gates: str | None,
@@ -88,7 +97,7 @@ def simulate(
 
     timing = _Timing(verbose)
     with Simulation.load(
-        *files,
+        *_sources(files, example),
         config=config_file,
         seed=seed,
         plugins=plugins,
@@ -103,6 +112,16 @@ def simulate(
         say(f"Note: {printable(note)}", err=True)
     _print(result, explanations, output, None if all_nodes else MOST_ROWS)
     _conclude(result, fail_on_pending)
+
+
+def _sources(files: tuple[str, ...], example: str | None) -> list[str]:
+    if example is None and not files:
+        raise click.UsageError("Missing option '-f' / '--filename', or '--example'.")
+    if example is None:
+        return list(files)
+    from steersman.cli.examples import manifests_of
+
+    return [*manifests_of(example), *files]
 
 
 def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) -> Result:

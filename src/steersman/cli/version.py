@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman version`."""
+"""`steersman version` and `steersman --version`."""
 
 from __future__ import annotations
 
 import click
 
 
+def version_line() -> str:
+    from importlib.metadata import version as installed
+
+    return f"steersman {installed('steersman')} (kube-scheduler v1.36)"
+
+
 @click.command()
 def version() -> None:
     """Print the version, and the kube-scheduler version whose decisions are made."""
-    from importlib.metadata import version as installed
+    click.echo(version_line())
 
-    click.echo(f"steersman {installed('steersman')} (kube-scheduler v1.36)")
+
+def print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    """A callback: `--version` prints it and ends the command, as elsewhere."""
+    if wanted and not context.resilient_parsing:
+        click.echo(version_line())
+        context.exit()

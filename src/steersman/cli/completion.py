@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`steersman completion`: the script that has a shell complete commands, options and file names."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import click
+
+_VARIABLE: Final = "_STEERSMAN_COMPLETE"
+"""With it in its environment, `steersman` answers the shell's question; click's convention."""
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print a script with which SHELL completes commands, options and file names.
+
+    \b
+    bash:  source <(steersman completion bash)
+    zsh:   source <(steersman completion zsh)
+    fish:  steersman completion fish | source
+
+    Put that line where your shell looks when it starts: ~/.bashrc, ~/.zshrc, ~/.config/fish/config.fish.
+    """
+    from click.shell_completion import ShellComplete, get_completion_class
+
+    kind = get_completion_class(shell)
+    assert kind is not None, "click knows the three shells"
+    root = click.get_current_context().find_root().command
+    # The base class's: that of bash would start a bash to learn its version.
+    click.echo(ShellComplete.source(kind(root, {}, "steersman", _VARIABLE)))

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`steersman examples`: manifests, plugins and configurations to begin with; they travel with the package.
+
+An installed package has them in `steersman/example_files`, a clone in its folder `examples`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+from steersman.cli.output import say
+from steersman.errors import InputError
+
+_INSTALLED: Final = Path(__file__).parents[1] / "example_files"
+_OF_A_CLONE: Final = Path(__file__).parents[3] / "examples"
+_LEFT_OUT: Final = "__pycache__"
+_MANIFESTS: Final = (".yaml", ".yml", ".json")
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def examples(context: click.Context) -> None:
+    """List the examples that come with Steersman, and copy them."""
+    if context.invoked_subcommand is None:
+        context.invoke(list_examples)
+
+
+@examples.command("list")
+def list_examples() -> None:
+    """Print the names of the examples, and what they are about."""
+    from steersman.explain.text import aligned
+
+    say("\n".join(aligned([("NAME", "ABOUT"), *((name, _title(folder)) for name, folder in _found().items())])))
+
+
+@examples.command()
+@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.option("--to", "target", default=".", type=click.Path(), metavar="DIR", help="Where to; the default is here.")
+def copy(names: tuple[str, ...], target: str) -> None:
+    """Copy examples into a folder of their name. What is there already is not written over."""
+    for name, folder in [(name, example_folder(name)) for name in names]:
+        _copy(folder, Path(target) / name)
+
+
+def example_folder(name: str) -> Path:
+    """The files of an example. InputError for one that does not exist."""
+    found = _found()
+    if name not in found:
+        raise InputError("there is no such example", value=name, hint=f"there are: {', '.join(found)}")
+    return found[name]
+
+
+def manifests_of(name: str) -> list[str]:
+    """The manifests of an example, in the order of their names. InputError for one that has none to simulate."""
+    folder = example_folder(name)
+    files = [str(path) for path in sorted(folder.iterdir()) if path.suffix in _MANIFESTS and path.stem != "config"]
+    if not files:
+        raise InputError("has no cluster to simulate", object=f"example {name}", hint="see `steersman examples copy`")
+    return files
+
+
+def _found() -> dict[str, Path]:
+    root = _INSTALLED if _INSTALLED.is_dir() else _OF_A_CLONE
+    folders = (path for path in root.iterdir() if path.is_dir() and path.name != _LEFT_OUT)
+    return {folder.name: folder for folder in sorted(folders)}
+
+
+def _title(folder: Path) -> str:
+    """The first heading of its README."""
+    readme = folder / "README.md"
+    lines = readme.read_text(encoding="utf-8").splitlines() if readme.exists() else []
+    return next((line.lstrip("# ") for line in lines if line.startswith("# ")), "")
+
+
+def _copy(folder: Path, target: Path) -> None:
+    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and _LEFT_OUT not in path.parts]
+    for path in files:
+        copied = target / path.relative_to(folder)
+        if copied.exists():
+            raise InputError("exists already and is not written over", file=str(copied), hint="use --to DIR")
+    for path in files:
+        copied = target / path.relative_to(folder)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        copied.write_bytes(path.read_bytes())
+        say(f"wrote {copied}")

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`steersman examples`, and examples as input of `simulate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import refused, steersman
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+NAMES = sorted(path.name for path in EXAMPLES.iterdir() if path.is_dir() and path.name != "__pycache__")
+
+
+def test_every_example_is_listed_with_what_it_is_about() -> None:
+    header, *lines = steersman("examples").stdout.splitlines()
+    assert header.split() == ["NAME", "ABOUT"]
+    assert [line.split()[0] for line in lines] == NAMES
+    assert [line for line in lines if len(line.split()) < 3] == [], "an example has no README.md with a heading"
+    assert steersman("examples", "list").stdout.splitlines() == [header, *lines]
+
+
+def test_copies_are_the_files(tmp_path: Path) -> None:
+    result = steersman("examples", "copy", "gang", "--to", tmp_path / "new")
+    assert result.exit_code == 0
+    copied = tmp_path / "new" / "gang"
+    assert (copied / "gang.py").read_bytes() == (EXAMPLES / "gang" / "gang.py").read_bytes()
+    assert f"wrote {copied / 'gang.py'}" in result.stdout.splitlines()
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    (tmp_path / "gang").mkdir()
+    (tmp_path / "gang" / "gang.py").write_text("mine")
+    assert "gang.py: exists already and is not written over" in refused("examples", "copy", "gang", "--to", tmp_path)
+    assert [path.name for path in (tmp_path / "gang").iterdir()] == ["gang.py"]
+
+
+def test_an_example_that_does_not_exist_is_refused_with_those_that_do() -> None:
+    line = refused("examples", "copy", "gnag")
+    assert line.startswith('Error: there is no such example (got "gnag"); there are: ')
+    assert "gang" in line
+
+
+def test_an_example_without_a_cluster_cannot_be_simulated() -> None:
+    assert "example plugins: has no cluster to simulate" in refused("simulate", "--example", "plugins")
+
+
+@pytest.mark.parametrize("name", ["quickstart", "preemption", "volumes", "devices"])
+def test_examples_are_simulated_by_name(name: str) -> None:
+    by_name = steersman("simulate", "--example", name)
+    by_folder = steersman("simulate", "-f", EXAMPLES / name)
+    assert by_name.exit_code == 0
+    assert by_name.stdout == by_folder.stdout
+
+
+def test_without_input_simulate_says_what_is_missing() -> None:
+    result = steersman("simulate")
+    assert result.exit_code == 2
+    assert "Missing option '-f' / '--filename', or '--example'." in result.stderr

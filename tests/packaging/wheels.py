@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Steersman as pip installs it: the files of a wheel, in a folder of their own, and commands that see nothing of the clone."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from scripts.lockfile import ROOT
+
+
+def unpacked_wheel(folder: Path) -> Path:
+    """Builds a wheel and unpacks it; dependencies are those of the interpreter that runs the tests."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = folder.glob("*.whl")
+    site = folder / "site"
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(site)
+    return site
+
+
+def environment_of(site: Path) -> dict[str, str]:
+    """In which `import steersman` finds the unpacked wheel, before the clone."""
+    return {**os.environ, "PYTHONPATH": str(site), "NO_COLOR": "1", "COLUMNS": "80"}
+
+
+def run_installed(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """`steersman …` of the wheel, in a folder."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "steersman", *arguments],
+        cwd=folder,
+        env=environment_of(site),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
