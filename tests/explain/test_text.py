@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from steersman.explain import Explanation, NodeExplanation, Outcome, PluginScore, PreFilterExplanation, Verdict
-from steersman.explain.text import aligned
+from steersman.explain.tables import aligned
 
 
 def scored(node: str, first: int, second: int) -> NodeExplanation:

@@ -45,7 +45,7 @@ def test_a_pending_pod_is_explained_as_things_are_now(cluster: MeasuredCluster) 
     log = recorded(cluster)
     before = log.explain("default/big")
     assert before is not None
-    assert str(before.of("n1").verdicts[0]) == "NodeResourcesFit: Insufficient cpu"
+    assert before.of("n1").verdicts[0].brief == "NodeResourcesFit: Insufficient cpu"
     cluster.store.create(make_node("n2").capacity(cpu="16", memory="8Gi", pods=5).obj())
     after = log.explain("default/big")
     assert after is not None

@@ -26,7 +26,7 @@ def unpacked_wheel(folder: Path) -> Path:
 
 def environment_of(site: Path) -> dict[str, str]:
     """In which `import steersman` finds the unpacked wheel, before the clone."""
-    return {**os.environ, "PYTHONPATH": str(site), "NO_COLOR": "1", "COLUMNS": "80"}
+    return {**os.environ, "PYTHONPATH": str(site)}
 
 
 def run_installed(site: Path, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:

@@ -14,6 +14,7 @@ import click
 
 from steersman.cli.output import say, say_error
 from steersman.cli.platforms import require_unix
+from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from rich.status import Status
@@ -138,19 +139,23 @@ def _in_short(outcome: WorkloadOutcome) -> str:
 
 
 def _print_list(selected: list[Selected]) -> None:
-    from steersman.explain.text import aligned
+    from steersman.explain.tables import aligned
 
     rows = [("WORKLOAD", "THRESHOLD", "LABELS")]
     for one in selected:
         threshold = one.case.threshold_of(one.workload)
         rows.append((one.name, f"{threshold:g}" if threshold else "", ",".join(one.labels)))
-    say("\n".join(aligned(rows)))
+    say("\n".join(aligned(rows, width=terminal_width())))
 
 
 def _print(outcomes: list[WorkloadOutcome], output: str, latencies: bool) -> None:
     from steersman.cli import bench_report
 
-    text = bench_report.as_json(outcomes) if output == "json" else bench_report.as_table(outcomes, latencies)
+    text = (
+        bench_report.as_json(outcomes)
+        if output == "json"
+        else bench_report.as_table(outcomes, latencies, terminal_width())
+    )
     say(text or "no workload was selected")
 
 

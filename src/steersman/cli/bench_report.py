@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-from steersman.explain.text import aligned
+from steersman.explain.tables import aligned
 from steersman.perf import Measurement, ThresholdComparison, WorkloadOutcome, WorkloadVerdict
 
 ATTEMPT: Final = "scheduler_scheduling_attempt_duration_seconds"
@@ -29,21 +29,22 @@ _HEADER: Final = (
 )
 
 
-def as_table(outcomes: Sequence[WorkloadOutcome], latencies: bool) -> str:
-    return "\n".join(_lines(outcomes, latencies))
+def as_table(outcomes: Sequence[WorkloadOutcome], latencies: bool, width: int | None = None) -> str:
+    """Lines of `width` characters; None: as long as they are."""
+    return "\n".join(_lines(outcomes, latencies, width))
 
 
 def as_json(outcomes: Sequence[WorkloadOutcome]) -> str:
     return json.dumps([_document(outcome) for outcome in outcomes], indent=2)
 
 
-def _lines(outcomes: Sequence[WorkloadOutcome], latencies: bool) -> Iterator[str]:
+def _lines(outcomes: Sequence[WorkloadOutcome], latencies: bool, width: int | None) -> Iterator[str]:
     rows = [row for outcome in outcomes for row in _rows(outcome)]
     if rows:
-        yield from aligned((_HEADER, *rows), right_from=1)
+        yield from aligned((_HEADER, *rows), 1, width)
     if latencies:
         for outcome in outcomes:
-            yield from _latency_lines(outcome)
+            yield from _latency_lines(outcome, width)
     for verdict in (WorkloadVerdict.UNSUPPORTED, WorkloadVerdict.FAILED):
         some = [outcome for outcome in outcomes if outcome.verdict is verdict]
         if some:
@@ -73,12 +74,12 @@ def _compared(comparison: ThresholdComparison | None) -> tuple[str, str]:
     return ("", "") if comparison is None else (f"{comparison.threshold:g}", f"{comparison.ratio:.1f}×")
 
 
-def _latency_lines(outcome: WorkloadOutcome) -> Iterator[str]:
+def _latency_lines(outcome: WorkloadOutcome, width: int | None) -> Iterator[str]:
     for measurement in outcome.measurements:
         rows = [("", "NUMBER", "AVERAGE", "P50", "P90", "P99"), *_latency_rows(measurement)]
         if len(rows) > 1:
             yield from ("", f"{outcome.name}, ms")
-            yield from aligned(rows, right_from=1)
+            yield from aligned(rows, 1, width)
 
 
 def _latency_rows(measurement: Measurement) -> Iterator[tuple[str, ...]]:

@@ -163,7 +163,7 @@ def _effective(
 
 def _profile_table(profile: EffectiveProfile) -> Iterator[str]:
     from steersman.config import ExtensionPoint
-    from steersman.explain.text import aligned
+    from steersman.explain.tables import aligned
 
     percentage = profile.percentage_of_nodes_to_score
     scored = "" if percentage is None else f", scores {percentage or 100} % of the nodes"

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from steersman.cli.output import say
+from steersman.cli.progress import working
+from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman.conformance.agreement import Agreement
@@ -35,11 +37,13 @@ def conformance(files: tuple[str, ...], scalar: bool, areas: tuple[str, ...], ve
 
     agreements: dict[str, Agreement] = {}
     differing: list[list[str]] = []
-    for file in files:
-        for case in run_bundle(file, scalar=scalar, areas=areas):
-            count(agreements, case)
-            if not case.agrees:
-                differing.append(list(readable(case, abridged=not verbose)))
+    with working("comparing") as show:
+        for number, file in enumerate(files, start=1):
+            for cases, case in enumerate(run_bundle(file, scalar=scalar, areas=areas), start=1):
+                show(f"file {number} of {len(files)}, case {cases}")
+                count(agreements, case)
+                if not case.agrees:
+                    differing.append(list(readable(case, abridged=not verbose)))
     _print_table(list(agreements.values()))
     _print_differences(differing, verbose)
     if not all(agreement.is_full for agreement in agreements.values()):
@@ -47,14 +51,14 @@ def conformance(files: tuple[str, ...], scalar: bool, areas: tuple[str, ...], ve
 
 
 def _print_table(agreements: list[Agreement]) -> None:
-    from steersman.explain.text import aligned
+    from steersman.explain.tables import aligned
 
     rows = [("AREA", "CASES", "AGREE", "CHECKS", "")]
     for agreement in agreements:
         share = f"{100 * agreement.agreeing / agreement.cases:.1f} %"
         rows.append((agreement.area, str(agreement.cases), str(agreement.agreeing), str(agreement.checks), share))
     if agreements:
-        say("\n".join(aligned(rows, right_from=1)))
+        say("\n".join(aligned(rows, 1, terminal_width())))
     cases, agreeing = sum(a.cases for a in agreements), sum(a.agreeing for a in agreements)
     say(f"{agreeing} of {cases} cases agree" if cases else "no cases")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from steersman.cli.parameters import CommandT, with_options
+from steersman.cli.progress import working
 
 if TYPE_CHECKING:
     from steersman.client import ChosenCluster, ClusterChoice, Transport
@@ -62,4 +63,5 @@ def asked(choice: ClusterChoice, question: Callable[[Transport, ChosenCluster], 
         async with http_transport(cluster.connection) as transport:
             return await question(transport, cluster)
 
-    return asyncio.run(ask())
+    with working(f"asking {cluster.connection.server}"):
+        return asyncio.run(ask())

@@ -12,6 +12,7 @@ from typing import Final
 import click
 
 from steersman.cli.output import say
+from steersman.cli.terminal import terminal_width
 from steersman.errors import InputError
 
 _INSTALLED: Final = Path(__file__).parents[1] / "example_files"
@@ -31,9 +32,10 @@ def examples(context: click.Context) -> None:
 @examples.command("list")
 def list_examples() -> None:
     """Print the names of the examples, and what they are about."""
-    from steersman.explain.text import aligned
+    from steersman.explain.tables import aligned
 
-    say("\n".join(aligned([("NAME", "ABOUT"), *((name, _title(folder)) for name, folder in _found().items())])))
+    rows = [("NAME", "ABOUT"), *((name, _title(folder)) for name, folder in _found().items())]
+    say("\n".join(aligned(rows, width=terminal_width())))
 
 
 @examples.command()

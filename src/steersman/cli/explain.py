@@ -9,6 +9,7 @@ import click
 
 from steersman.cli.connecting import asked, cluster_options
 from steersman.cli.output import say, say_json, say_yaml
+from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman.client import ChosenCluster, Transport
@@ -55,7 +56,7 @@ def explain(
 
     explained = asked(ClusterChoice(kubeconfig, context, master), question)
     if output == "text":
-        say(explained.text(None if all_nodes else MOST_ROWS))
+        say(explained.text(None if all_nodes else MOST_ROWS, terminal_width()))
     elif output == "json":
         say_json(explained.to_dict())
     else:

@@ -19,6 +19,7 @@ from steersman.cli.doctor import doctor
 from steersman.cli.examples import examples
 from steersman.cli.explain import explain
 from steersman.cli.output import say_error
+from steersman.cli.progress import timed
 from steersman.cli.run import run
 from steersman.cli.simulate import simulate
 from steersman.cli.version import print_version, version
@@ -32,6 +33,10 @@ class ErrorLines(click.Group):
     """Turns exceptions into lines, unless `--debug` asks for tracebacks."""
 
     def invoke(self, ctx: click.Context) -> object:
+        with timed():
+            return self._invoke(ctx)
+
+    def _invoke(self, ctx: click.Context) -> object:
         if ctx.params.get("debug"):
             return super().invoke(ctx)
         try:

@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way to the terminal: everything that commands print passes through here, and foreign text leaves its tricks behind.
 
-Lines are the command's own; what stands in them may be anybody's (`printable`).
+Lines are the command's own; what stands in them may be anybody's (`printable`). On a terminal they are coloured (`terminal`).
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
+from steersman.cli.terminal import coloured, has_colours
 from steersman.printable import has_printable_lines, printable, printable_json, printable_lines
 
 
 def say(text: str = "", *, err: bool = False) -> None:
     """Lines of text."""
-    click.echo(printable_lines(text), err=err)
+    shown = printable_lines(text)
+    click.echo(coloured(shown) if has_colours(sys.stderr if err else sys.stdout) else shown, err=err)
 
 
 def say_error(text: str) -> None:
     """One line on standard error, whatever the text."""
-    click.echo(f"Error: {printable(' '.join(text.split()))}", err=True)
+    say(f"Error: {printable(' '.join(text.split()))}", err=True)
 
 
 def say_json(document: object) -> None:

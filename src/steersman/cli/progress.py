@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The progress bar of long runs, on terminals only."""
+"""What terminals show of work that takes its time: a bar, or what is being done, and in the end how long it took."""
 
 from __future__ import annotations
 
@@ -7,16 +7,22 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock, Timer
 from typing import TYPE_CHECKING, Final
+
+from steersman.cli.output import say
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
+    from rich.status import Status
 
     from steersman.sim import Progress
 
 _AFTER_SECONDS: Final = 0.7
 """A run that is shorter gets no bar."""
+_WORTH_TELLING: Final = 1.0
+"""In seconds."""
 
 
 @contextmanager
@@ -30,6 +36,63 @@ def progress_bar() -> Iterator[Callable[[Progress], None] | None]:
         yield bar.show
     finally:
         bar.stop()
+
+
+@contextmanager
+def working(text: str) -> Iterator[Callable[[str], None]]:
+    """Shows what is being done, once it has taken a while; the function adds how far it has got."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    status = _LateStatus(text)
+    timer = Timer(_AFTER_SECONDS, status.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield status.show
+    finally:
+        timer.cancel()
+        status.stop()
+
+
+@contextmanager
+def timed() -> Iterator[None]:
+    """Says on a terminal how long a command took, if that was more than a second."""
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        seconds = time.monotonic() - began
+        if seconds > _WORTH_TELLING and sys.stderr.isatty():
+            say(f"took {seconds:.1f} s", err=True)
+
+
+class _LateStatus:
+    """A line that changes; started by a timer, in whose thread nothing else happens."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._status: Status | None = None
+        self._lock = Lock()
+        self._is_over = False
+
+    def start(self) -> None:
+        from rich.console import Console
+
+        with self._lock:
+            if not self._is_over:
+                self._status = Console(stderr=True).status(self._text, refresh_per_second=4)
+                self._status.start()
+
+    def show(self, how_far: str) -> None:
+        if self._status is not None:
+            self._status.update(f"{self._text}: {how_far}")
+
+    def stop(self) -> None:
+        with self._lock:
+            self._is_over = True
+            if self._status is not None:
+                self._status.stop()
 
 
 class _LateBar:

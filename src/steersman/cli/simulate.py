@@ -12,7 +12,8 @@ import click
 from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import parse_gates, parse_seconds
-from steersman.cli.progress import progress_bar
+from steersman.cli.progress import progress_bar, working
+from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
 
 if TYPE_CHECKING:
@@ -96,14 +97,16 @@ def simulate(
     from steersman.sim import Simulation
 
     timing = _Timing(verbose)
-    with Simulation.load(
-        *_sources(files, example),
-        config=config_file,
-        seed=seed,
-        plugins=plugins,
-        gates=parse_gates(feature_gates),
-        stdin=sys.stdin.buffer if "-" in files else None,
-    ) as simulation:
+    with working("loading"):
+        loaded = Simulation.load(
+            *_sources(files, example),
+            config=config_file,
+            seed=seed,
+            plugins=plugins,
+            gates=parse_gates(feature_gates),
+            stdin=sys.stdin.buffer if "-" in files else None,
+        )
+    with loaded as simulation:
         timing.loaded()
         result = _run(simulation, until, explain)
         timing.ran(result)
@@ -133,7 +136,7 @@ def _print(result: Result, explanations: list[Explanation], output: str, most: i
     from steersman.cli import simulation_report
 
     if output == "table":
-        say(simulation_report.as_table(result, explanations, most))
+        say(simulation_report.as_table(result, explanations, most, terminal_width()))
         return
     document = simulation_report.as_document(result, explanations)
     say_json(document) if output == "json" else say_yaml(document)

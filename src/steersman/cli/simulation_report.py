@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from steersman.explain.text import aligned
+from steersman.explain.amounts import amount
+from steersman.explain.tables import aligned, wrapped
 from steersman.printable import printable
 
 if TYPE_CHECKING:
@@ -16,12 +17,13 @@ if TYPE_CHECKING:
 _ALWAYS_SHOWN: Final = ("cpu", "memory", "pods")
 MOST_NODES: Final = 50
 """A table of more nodes is cut to the fullest ones; JSON and YAML have all."""
-_UNITS: Final = (("Ti", 2**40), ("Gi", 2**30), ("Mi", 2**20), ("Ki", 2**10))
 
 
-def as_table(result: Result, explanations: Sequence[Explanation], most: int | None = None) -> str:
-    """`most` rows per table of an explanation; None: a row per node."""
-    return "\n".join(_sections(result, explanations, most))
+def as_table(
+    result: Result, explanations: Sequence[Explanation], most: int | None = None, width: int | None = None
+) -> str:
+    """`most` rows per table of an explanation, None: a row per node; `width` in characters, None: no limit."""
+    return "\n".join(_sections(result, explanations, most, width))
 
 
 def as_document(result: Result, explanations: Sequence[Explanation]) -> dict[str, Any]:
@@ -31,29 +33,32 @@ def as_document(result: Result, explanations: Sequence[Explanation]) -> dict[str
     return document
 
 
-def _sections(result: Result, explanations: Sequence[Explanation], most: int | None) -> Iterator[str]:
+def _sections(
+    result: Result, explanations: Sequence[Explanation], most: int | None, width: int | None
+) -> Iterator[str]:
     placed = [placement for placement in result.placements.values() if not placement.is_pending]
     if placed:
-        yield from _placed(placed)
+        yield from _placed(placed, width)
         yield ""
     if result.utilisation.nodes:
-        yield from _utilisation(result)
+        yield from _utilisation(result, width)
         yield ""
     if result.preempted:
         yield from aligned(
             [
                 ("PREEMPTED", "NODE", "BY", "TIME"),
                 *((p.pod, p.node, p.preemptor, _time(p.at)) for p in result.preempted),
-            ]
+            ],
+            width=width,
         )
         yield ""
     if result.pending:
-        yield from _pending(result.pending.values())
+        yield from _pending(result.pending.values(), width)
         yield ""
     for explanation in explanations:
-        yield explanation.table(most)
+        yield explanation.table(most, width)
         yield ""
-    yield summary_line(result)
+    yield from wrapped(summary_line(result), width)
 
 
 def summary_line(result: Result) -> str:
@@ -67,23 +72,23 @@ def summary_line(result: Result) -> str:
     )
 
 
-def _placed(placements: Iterable[Placement]) -> list[str]:
+def _placed(placements: Iterable[Placement], width: int | None) -> list[str]:
     rows = [("POD", "NODE", "TIME", "ATTEMPTS")]
     rows += ((p.pod, p.node, _time(p.at or 0.0), str(p.attempts)) for p in placements)
-    return aligned(rows, right_from=2)
+    return aligned(rows, 2, width)
 
 
-def _pending(placements: Iterable[Placement]) -> Iterator[str]:
+def _pending(placements: Iterable[Placement], width: int | None) -> Iterator[str]:
     """Messages are long: each on a line of its own."""
     yield "PENDING"
     for placement in placements:
         tried = f"{_plural(placement.attempts, 'attempt')} since {_time(placement.since or 0.0)}"
         where = f", to be bound to {placement.node}" if placement.node else ""
         yield f"{placement.pod} ({placement.reason}, {tried}{where})"
-        yield f"  {printable(placement.message)}"
+        yield from wrapped(f"  {printable(placement.message)}", width)
 
 
-def _utilisation(result: Result) -> Iterator[str]:
+def _utilisation(result: Result, width: int | None) -> Iterator[str]:
     nodes, cluster = result.utilisation.nodes, result.utilisation.cluster
     resources = [*_ALWAYS_SHOWN, *(name for name, usage in cluster.items() if _is_worth_showing(name, usage))]
     shown = list(nodes)
@@ -93,7 +98,7 @@ def _utilisation(result: Result) -> Iterator[str]:
     rows = [("NODE", *(name.upper() if name in _ALWAYS_SHOWN else name for name in resources))]
     rows += (_usage_row(name, nodes[name], resources) for name in shown)
     rows.append(_usage_row("all nodes", cluster, resources))
-    yield from aligned(rows, right_from=1)
+    yield from aligned(rows, 1, width)
     if len(shown) < len(nodes):
         yield f"({len(nodes) - len(shown)} more nodes, less full; -o json has all)"
 
@@ -116,18 +121,8 @@ def _usage_row(name: str, usages: Mapping[str, Usage], resources: Sequence[str])
 def _usage(resource: str, usage: Usage | None) -> str:
     if usage is None or not (usage.allocatable or usage.requested):
         return "-"
-    used, offered = _amount(resource, usage.requested), _amount(resource, usage.allocatable)
+    used, offered = amount(resource, usage.requested), amount(resource, usage.allocatable)
     return f"{used}/{offered} {usage.fraction:4.0%}"
-
-
-def _amount(resource: str, amount: int) -> str:
-    if resource == "cpu":
-        return f"{amount / 1000:g}"
-    if resource == "memory" or resource.endswith("storage") or resource.startswith("hugepages-"):
-        for unit, size in _UNITS:
-            if amount >= size:
-                return f"{round(amount / size, 1):g}{unit}"
-    return str(amount)
 
 
 def _time(seconds: float) -> str:

@@ -17,6 +17,7 @@ from steersman.explain.explanation import (
     PreemptionCandidate,
     PreemptionExplanation,
     PreFilterExplanation,
+    Shortage,
     Verdict,
 )
 from steersman.explain.making import decided, detail_preemptions, explain, with_earlier_preemption, without_cycle
@@ -30,6 +31,7 @@ __all__ = [
     "PreFilterExplanation",
     "PreemptionCandidate",
     "PreemptionExplanation",
+    "Shortage",
     "Verdict",
     "Waker",
     "decided",

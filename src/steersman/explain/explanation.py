@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from steersman.explain import text
+from steersman.explain.amounts import amount
 
 
 class Outcome(StrEnum):
@@ -30,16 +31,45 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Base of all parts."""
 
 
+class Shortage(_Part, frozen=True, omit_defaults=False):
+    """A resource of which a node has too little left: cpu in millicores, everything else in its base unit."""
+
+    #: The plugin's reason that it belongs to.
+    reason: str
+    resource: str
+    asks: int
+    #: What is left; below zero on an overcommitted node.
+    free: int
+    allocatable: int
+
+    def __str__(self) -> str:
+        asks, free, all_of_it = (amount(self.resource, each) for each in (self.asks, self.free, self.allocatable))
+        return f"asks {asks}, {free} free of {all_of_it}" if self.allocatable else f"asks {asks}, there is none"
+
+
 class Verdict(_Part, frozen=True):
     """A plugin's objection, to a node or to the pod as a whole."""
 
     plugin: str
     code: str
+    #: kube-scheduler's words.
     reasons: tuple[str, ...] = ()
+    #: How much is missing, for reasons that are about an amount.
+    shortages: tuple[Shortage, ...] = ()
+    #: Which taint, label or port it is about; "" if there is nothing to add.
+    detail: str = ""
 
-    def __str__(self) -> str:
+    @property
+    def brief(self) -> str:
+        """The plugin and its reasons, which are the same for many nodes."""
         reasons = ", ".join(self.reasons) or self.code
         return f"{self.plugin}: {reasons}" if self.plugin else reasons
+
+    def __str__(self) -> str:
+        numbers = {shortage.reason: f" ({shortage})" for shortage in self.shortages}
+        reasons = ", ".join(f"{reason}{numbers.get(reason, '')}" for reason in self.reasons) or self.code
+        detail = f" ({self.detail})" if self.detail else ""
+        return f"{self.plugin}: {reasons}{detail}" if self.plugin else f"{reasons}{detail}"
 
 
 class PluginScore(_Part, frozen=True, omit_defaults=False):
@@ -146,9 +176,12 @@ class Explanation(_Part, frozen=True):
                 return explained
         raise KeyError(node)
 
-    def table(self, most: int | None = None) -> str:
-        """For people: the outcome, scores of the nodes that fit, and objections to the others; `most` rows of each."""
-        return text.table(self, most)
+    def table(self, most: int | None = None, width: int | None = None) -> str:
+        """For people: the outcome, scores of the nodes that fit, and objections to the others.
+
+        `most` rows of each, folded to a `width` in characters; None: no limit.
+        """
+        return text.table(self, most, width)
 
     def to_dict(self) -> dict[str, Any]:
         """For programs: plain lists, dicts and values, named as in Kubernetes' JSON."""

@@ -13,6 +13,7 @@ import msgspec
 
 from steersman.cycle.decision import Decision, Failed, Postponed, Scheduled, Unschedulable
 from steersman.engine.evaluation import Evaluation, PreFilterOutcome, ScoreTable
+from steersman.explain.details import verdict
 from steersman.explain.explanation import (
     Explanation,
     NodeExplanation,
@@ -20,7 +21,6 @@ from steersman.explain.explanation import (
     PluginScore,
     PreemptionExplanation,
     PreFilterExplanation,
-    Verdict,
 )
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
@@ -100,7 +100,7 @@ def without_cycle(pod: str, profile: str, message: str, at: float | None = None)
 def _pre_filter(outcome: PreFilterOutcome) -> PreFilterExplanation:
     return PreFilterExplanation(
         skipped=tuple(sorted(outcome.skipped)),
-        rejection=None if outcome.status is None else _verdict(outcome.status),
+        rejection=None if outcome.status is None else verdict(outcome.status),
         nodes=None if outcome.node_names is None else tuple(sorted(outcome.node_names)),
         restricted_by=tuple(sorted(outcome.restricting)),
     )
@@ -122,10 +122,10 @@ def _nodes(
             yield NodeExplanation(node.name, True, scores=plugin_scores, total=total)
             continue
         first = statuses.of(node.name)
-        verdicts = [] if first is None else [_verdict(first)]
+        verdicts = [] if first is None else [verdict(first, pod, node)]
         if state is not None:
             known = "" if first is None else first.plugin
-            verdicts += (_verdict(status) for status in _objections(profile, state, pod, node, known))
+            verdicts += (verdict(status, pod, node) for status in _objections(profile, state, pod, node, known))
         yield NodeExplanation(node.name, False, tuple(verdicts))
 
 
@@ -158,7 +158,3 @@ def _scores_by_node(table: ScoreTable | None) -> dict[str, tuple[tuple[PluginSco
         )
         for i, name in enumerate(table.nodes)
     }
-
-
-def _verdict(status: Status) -> Verdict:
-    return Verdict(status.plugin, status.code.label, status.reasons)

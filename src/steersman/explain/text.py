@@ -7,56 +7,43 @@ best ones, and those that fail for the same reasons together.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
+from steersman.explain.tables import aligned, wrapped
 from steersman.printable import printable
 
 if TYPE_CHECKING:
-    from steersman.explain.explanation import Explanation, NodeExplanation, PluginScore, PreemptionExplanation
+    from steersman.explain.explanation import Explanation, NodeExplanation, PluginScore, PreemptionExplanation, Verdict
 
 #: `explanation.Outcome`, whose module uses this one.
 _UNDECIDED: Final = "undecided"
 #: So many nodes with the same objections are named.
 _NAMED: Final = 3
+_NOT_EXAMINED: Final = "not examined"
 
 
-def table(explanation: Explanation, most: int | None = None) -> str:
-    """`most` rows per table; None: as many as there are nodes."""
-    return "\n".join(map(printable, _lines(explanation, most)))
+def table(explanation: Explanation, most: int | None = None, width: int | None = None) -> str:
+    """`most` rows per table, lines of `width` characters; None: as many as there are."""
+    return "\n".join(map(printable, _lines(explanation, most, width)))
 
 
-def aligned(rows: Sequence[Sequence[str]], right_from: int | None = None) -> list[str]:
-    """The rows with columns of equal width, two blanks apart; columns from `right_from` on are aligned to the right."""
-    shown = [[printable(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
-    return [_line(row, widths, right_from) for row in shown]
-
-
-def _line(row: Sequence[str], widths: Sequence[int], right_from: int | None) -> str:
-    cells = [
-        cell.rjust(width) if right_from is not None and index >= right_from else cell.ljust(width)
-        for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
-    return "  ".join(cells).rstrip()
-
-
-def _lines(explanation: Explanation, most: int | None) -> Iterator[str]:
+def _lines(explanation: Explanation, most: int | None, width: int | None) -> Iterator[str]:
     at = "" if explanation.at is None else f", at {explanation.at:g} s"
     yield f"Pod {explanation.pod} (profile {explanation.profile}{at})"
-    yield f"  {_outcome(explanation)}"
-    yield from _pre_filter(explanation)
+    for line in (f"  {_outcome(explanation)}", *_pre_filter(explanation)):
+        yield from wrapped(line, width)
     fitting = [node for node in explanation.nodes if node.fits]
     if fitting:
         yield ""
-        yield from _fitting(explanation, fitting, most)
+        yield from _fitting(explanation, fitting, most, width)
     rejected = [node for node in explanation.nodes if not node.fits]
     if rejected and not explanation.nominated_only:
         yield ""
-        yield from _rejected(rejected) if most is None or len(rejected) <= most else _rejected_together(rejected, most)
+        yield from _rejected(rejected, most, width)
     if explanation.preemption is not None:
         yield ""
-        yield from _preemption(explanation.preemption, most)
+        yield from _preemption(explanation.preemption, most, width)
 
 
 def _outcome(explanation: Explanation) -> str:
@@ -84,17 +71,19 @@ def _pre_filter(explanation: Explanation) -> Iterator[str]:
         yield f"  Score: nothing to do for {', '.join(explanation.score_skipped)}"
 
 
-def _fitting(explanation: Explanation, nodes: Sequence[NodeExplanation], most: int | None) -> Iterator[str]:
+def _fitting(
+    explanation: Explanation, nodes: Sequence[NodeExplanation], most: int | None, width: int | None
+) -> Iterator[str]:
     scored = [node for node in nodes if node.total is not None]
     if not scored:
-        yield f"Fits on {_some([node.node for node in nodes], most)}; nothing was scored."
+        yield from wrapped(f"Fits on {_some([node.node for node in nodes], most)}; nothing was scored.", width)
         return
     plugins = [f"{score.plugin} ×{score.weight}" for score in scored[0].scores]
     yield f"Fits on {len(nodes)} of {len(explanation.nodes)} nodes; scores (raw/normalised/weighted):"
     ranked = sorted(scored, key=lambda node: (-(node.total or 0), node.node != explanation.node, node.node))
     rows = [["NODE", "TOTAL", *plugins]]
     rows += ([_marked(node.node, explanation), str(node.total), *map(_cell, node.scores)] for node in ranked[:most])
-    yield from _indented(aligned(rows, right_from=1))
+    yield from _indented(rows, width, right_from=1)
     if most is not None and len(ranked) > most:
         yield f"    and {_plural(len(ranked) - most, 'other node')}, down to a total of {ranked[-1].total}"
 
@@ -107,50 +96,87 @@ def _cell(score: PluginScore) -> str:
     return f"{score.raw}/{score.normalised}/{score.weighted}"
 
 
-def _rejected(nodes: Sequence[NodeExplanation]) -> Iterator[str]:
-    yield f"Does not fit on {len(nodes)} node{'s' if len(nodes) > 1 else ''}:"
-    rows = [["  NODE", "REJECTED BY", "ALSO"]]
-    for node in nodes:
-        first, *others = map(str, node.verdicts) if node.verdicts else ("not examined",)
-        rows.append([f"  {node.node}", first, "; ".join(others)])
-    yield from _indented(aligned(rows))
+def _rejected(nodes: Sequence[NodeExplanation], most: int | None, width: int | None) -> Iterator[str]:
+    yield f"Does not fit on {_plural(len(nodes), 'node')}:"
+    if most is not None and len(nodes) > most:
+        yield from _rejected_together(nodes, most, width)
+        return
+    yield from _objections(
+        [("NODE", ["REJECTED BY"]), *((node.node, list(map(str, node.verdicts))) for node in nodes)], width
+    )
 
 
-def _rejected_together(nodes: Sequence[NodeExplanation], most: int) -> Iterator[str]:
+def _rejected_together(nodes: Sequence[NodeExplanation], most: int, width: int | None) -> Iterator[str]:
     """A row for every set of objections, the most frequent first."""
-    yield f"Does not fit on {len(nodes)} nodes:"
-    groups: dict[tuple[str, ...], list[str]] = {}
+    groups: dict[tuple[str, ...], list[NodeExplanation]] = {}
     for node in nodes:
-        groups.setdefault(tuple(map(str, node.verdicts)) or ("not examined",), []).append(node.node)
-    ranked = sorted(groups.items(), key=lambda group: -len(group[1]))
-    rows = [["  NODES", "REJECTED BY", "ALSO"]]
-    for (first, *others), names in ranked[:most]:
-        rows.append([f"  {_some(names, _NAMED)}", first, "; ".join(others)])
-    yield from _indented(aligned(rows))
+        groups.setdefault(tuple(verdict.brief for verdict in node.verdicts), []).append(node)
+    ranked = sorted(groups.values(), key=lambda group: -len(group))
+    together = ((_some([node.node for node in group], _NAMED), _objections_together(group)) for group in ranked[:most])
+    yield from _objections([("NODES", ["REJECTED BY"]), *together], width)
     if len(ranked) > most:
-        yield f"    and {_plural(sum(len(names) for _, names in ranked[most:]), 'node')} with other objections"
+        yield f"    and {_plural(sum(map(len, ranked[most:])), 'node')} with other objections"
 
 
-def _some(names: Sequence[str], most: int | None) -> str:
+def _objections(rows: Sequence[tuple[str, Sequence[str]]], width: int | None) -> Iterator[str]:
+    """Who rejects, and who would have as well: beside it, or below where there is no room."""
+    beside = [[f"  {name}", *_first_and_others(said)] for name, said in rows]
+    beside[0][2] = "ALSO"
+    lines = list(_indented(beside, None))
+    if width is not None and max(map(len, lines)) > width:
+        below = [
+            [f"  {name}" if not index else "", f"also {text}" if index else text]
+            for name, said in rows
+            for index, text in enumerate(said or [_NOT_EXAMINED])
+        ]
+        lines = list(_indented(below, width))
+    yield from lines
+
+
+def _first_and_others(said: Sequence[str]) -> tuple[str, str]:
+    first, *others = said or [_NOT_EXAMINED]
+    return first, "; ".join(others)
+
+
+def _objections_together(nodes: Sequence[NodeExplanation]) -> list[str]:
+    """What is said of all of these nodes; of amounts, the one that comes nearest."""
+    return [
+        _objection_together([(node.node, node.verdicts[index]) for node in nodes])
+        for index in range(len(nodes[0].verdicts))
+    ]
+
+
+def _objection_together(verdicts: Sequence[tuple[str, Verdict]]) -> str:
+    brief = verdicts[0][1].brief
+    shortages = [(node, shortage) for node, verdict in verdicts for shortage in verdict.shortages[:1]]
+    if shortages:
+        node, nearest = max(shortages, key=lambda one: one[1].free)
+        return f"{brief} ({nearest} on {node}, which has most)"
+    details = list(dict.fromkeys(verdict.detail for _, verdict in verdicts if verdict.detail))
+    return f"{brief} ({_some(details, _NAMED, '; ')})" if details else brief
+
+
+def _some(names: Sequence[str], most: int | None, between: str = ", ") -> str:
     if most is None or len(names) <= most:
-        return ", ".join(names)
-    return f"{', '.join(names[:most])} and {len(names) - most} more"
+        return between.join(names)
+    return f"{between.join(names[:most])} and {len(names) - most} more"
 
 
-def _preemption(room: PreemptionExplanation, most: int | None) -> Iterator[str]:
+def _preemption(room: PreemptionExplanation, most: int | None, width: int | None) -> Iterator[str]:
     examined = _plural(room.examined_nodes, "node")
     if not room.nominated_node:
         yield f"Preemption would not help; {examined} examined."
         return
     found = _plural(room.candidate_nodes, "candidate")
-    yield f"Preemption on {room.nominated_node}: {found} among {examined} examined; decided by: {room.decided_by}."
+    decided = f"Preemption on {room.nominated_node}: {found} among {examined} examined; decided by: {room.decided_by}."
+    yield from wrapped(decided, width)
     ranked = sorted(room.candidates, key=lambda candidate: (candidate.node != room.nominated_node, candidate.node))
     rows = [["  NODE", "VICTIMS (PRIORITY)", "PDB VIOLATIONS"]]
     for candidate in ranked[:most]:
         mark = "*" if candidate.node == room.nominated_node else " "
         victims = ", ".join(f"{victim.pod} ({victim.priority})" for victim in candidate.victims)
         rows.append([f"{mark} {candidate.node}", victims, str(candidate.pdb_violations)])
-    yield from _indented(aligned(rows))
+    yield from _indented(rows, width)
     if most is not None and len(ranked) > most:
         yield f"    and {_plural(len(ranked) - most, 'other candidate')}"
     if room.cleared_nominations:
@@ -161,5 +187,7 @@ def _plural(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def _indented(lines: Iterable[str]) -> Iterator[str]:
+def _indented(rows: Sequence[Sequence[str]], width: int | None, right_from: int | None = None) -> Iterator[str]:
+    """A table, two blanks in."""
+    lines = aligned(rows, right_from, None if width is None else width - 2)
     return (f"  {line}".rstrip() for line in lines)

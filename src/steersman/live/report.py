@@ -10,6 +10,7 @@ import msgspec
 
 from steersman.api import Condition
 from steersman.explain import Explanation, Waker
+from steersman.explain.tables import wrapped
 from steersman.printable import printable
 
 #: As upstream, if no event comes first.
@@ -40,19 +41,20 @@ class LiveExplanation(msgspec.Struct, frozen=True, rename="camel"):
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
-    def text(self, most: int | None = None) -> str:
-        """The explanation as text, with `most` rows per table; None: all."""
-        return "\n".join(self._lines(most))
+    def text(self, most: int | None = None, width: int | None = None) -> str:
+        """The explanation as text, with `most` rows per table, None: all, and lines of `width`, None: as they are."""
+        return "\n".join(self._lines(most, width))
 
-    def _lines(self, most: int | None) -> Iterator[str]:
+    def _lines(self, most: int | None, width: int | None) -> Iterator[str]:
         where = f"on {self.node}" if self.node else "without a node"
         yield f"Pod {self.pod}, {self.phase or 'Pending'}, {where}; scheduler {self.scheduler_name}"
-        yield f"  {printable(self.summary)}"
-        yield from (f"  note: {printable(note)}" for note in self.notes)
-        yield from (f"  {printable(_condition(condition))}" for condition in self.conditions)
+        conditions = (_condition(condition) for condition in self.conditions)
+        for text in (self.summary, *(f"note: {note}" for note in self.notes), *conditions):
+            yield from wrapped(f"  {printable(text)}", width)
         yield ""
-        yield self.explanation.table(most)
-        yield from self._waking()
+        yield self.explanation.table(most, width)
+        for line in self._waking():
+            yield from wrapped(line, width)
 
     def _waking(self) -> Iterator[str]:
         if not self.wakers:

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""On a terminal: colours, 80 columns, progress and the time it took. In a pipe: plain text."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import steersman
+from tests.cli.files import BIG_POD, cluster, write
+
+from steersman.cli.terminal import coloured
+
+_ESCAPES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
+
+
+def on_a_terminal(*arguments: object, **environment: str) -> str:
+    """What a terminal of 80 columns is sent."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    kept = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR", "STEERSMAN_WIDTH")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "steersman", *map(str, arguments)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**kept, "TERM": "xterm", **environment},
+    )
+    os.close(theirs)
+    received = b""
+    while chunk := _read(ours):
+        received += chunk
+    os.close(ours)
+    process.wait(timeout=30)
+    return received.decode().replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65536)
+    except OSError:  # the other end is closed
+        return b""
+
+
+def test_a_terminal_gets_colours_and_lines_that_fit(tmp_path: Path) -> None:
+    shown = on_a_terminal("simulate", "-f", cluster(tmp_path, BIG_POD), "--explain", "web", "--explain", "big")
+    assert "\x1b[1mPOD          NODE  TIME  ATTEMPTS\x1b[0m" in shown
+    assert "\x1b[31m\x1b[1mPENDING\x1b[0m" in shown
+    plain = _ESCAPES.sub("", shown)
+    assert max(map(len, plain.splitlines())) <= 80
+    assert "NodeResourcesFit: Insufficient cpu (asks 5, 4 free of 4)" in plain
+
+
+@pytest.mark.parametrize("environment", [{"NO_COLOR": "1"}, {"TERM": "dumb"}])
+def test_colours_can_be_refused(tmp_path: Path, environment: dict[str, str]) -> None:
+    assert "\x1b" not in on_a_terminal("simulate", "-f", cluster(tmp_path), **environment)
+
+
+def test_a_pipe_gets_plain_text_as_long_as_it_is(tmp_path: Path) -> None:
+    output = steersman("simulate", "-f", cluster(tmp_path, BIG_POD), "--explain", "web").stdout
+    assert "\x1b" not in output
+    assert max(map(len, output.splitlines())) > 80
+
+
+def test_the_width_can_be_set_for_a_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEERSMAN_WIDTH", "80")
+    output = steersman("simulate", "-f", cluster(tmp_path, BIG_POD), "--explain", "web").stdout
+    assert max(map(len, output.splitlines())) <= 80
+
+
+SLOW = """
+import time
+from steersman.framework import FilterPlugin
+
+class Slow(FilterPlugin):
+    name = "Slow"
+
+    def filter(self, pod, node):
+        time.sleep(0.6)
+"""
+
+
+def test_what_takes_longer_than_a_second_says_how_long(tmp_path: Path) -> None:
+    plugin = write(tmp_path / "slow.py", SLOW)
+    slow = _ESCAPES.sub("", on_a_terminal("simulate", "-f", cluster(tmp_path, BIG_POD), "--plugin", plugin))
+    assert re.fullmatch(r"took \d+\.\d s", slow.rstrip().splitlines()[-1])
+    quick = on_a_terminal("examples")
+    assert "took" not in quick
+
+
+def test_only_the_word_of_an_outcome_is_coloured() -> None:
+    assert coloured("ok    api  reachable\nfail  rights  none") == (
+        "\x1b[32mok\x1b[0m    api  reachable\n\x1b[31m\x1b[1mfail\x1b[0m  rights  none"
+    )
+    assert coloured("n1  4/4 100%  1/20   5%") == "n1  4/4 \x1b[33m100%\x1b[0m  1/20   5%"
