@@ -10,7 +10,10 @@ FILES ?= $(BUNDLES)
 TOOLS := .venv-tools
 TOOLS_STAMP := $(TOOLS)/.installed
 
-.PHONY: run test check bench race conformance e2e chaos matrix lowest lock sbom release spdx install clean
+DOCS := .venv-docs
+DOCS_STAMP := $(DOCS)/.installed
+
+.PHONY: run test check docs bench race conformance e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
@@ -18,9 +21,13 @@ $(STAMP): pyproject.toml requirements/dev.lock scripts/install.sh
 	sh scripts/install.sh $(VENV)
 	@touch $(STAMP)
 
-$(TOOLS_STAMP): requirements/tools.lock scripts/tools.sh
-	sh scripts/tools.sh $(TOOLS)
+$(TOOLS_STAMP): requirements/tools.lock scripts/locked_tools.sh
+	sh scripts/locked_tools.sh $(TOOLS) requirements/tools.lock
 	@touch $(TOOLS_STAMP)
+
+$(DOCS_STAMP): requirements/docs.lock scripts/locked_tools.sh
+	sh scripts/locked_tools.sh $(DOCS) requirements/docs.lock
+	@touch $(DOCS_STAMP)
 
 run: $(STAMP)
 	$(VENV)/bin/steersman simulate -f examples/quickstart/cluster.yaml -f examples/quickstart/pods.yaml --seed 1
@@ -35,6 +42,12 @@ check: $(STAMP)
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	$(PY) -m scripts.spdx
+
+# The site, into build/site: pages, and a reference that is written from the code. Warnings are errors.
+docs: $(STAMP) $(DOCS_STAMP)
+	$(PY) -m scripts.site build/site-source
+	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+	@echo "build/site/index.html"
 
 bench: $(STAMP)
 	$(PY) -m benchmarks
@@ -82,4 +95,4 @@ spdx: $(STAMP)
 	$(PY) -m scripts.spdx $(SPDX)
 
 clean:
-	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

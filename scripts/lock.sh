@@ -18,4 +18,4 @@ compile() {
 compile requirements/run.lock "$@" pyproject.toml
 compile requirements/dev.lock "$@" --extra dev --constraint requirements/run.lock pyproject.toml
 compile requirements/tools.lock "$@" --group pyproject.toml:tools
-compile requirements/docs.lock "$@" --group pyproject.toml:docs --constraint requirements/dev.lock pyproject.toml
+compile requirements/docs.lock "$@" --group pyproject.toml:docs

@@ -17,7 +17,8 @@ RUN = [Requirement(line) for line in PYPROJECT["project"]["dependencies"]]
 DEV = [Requirement(line) for line in PYPROJECT["project"]["optional-dependencies"]["dev"]]
 BUILD = [Requirement(line) for line in PYPROJECT["build-system"]["requires"]]
 TOOLS = [Requirement(line) for line in PYPROJECT["dependency-groups"]["tools"]]
-LOCKS = ["run", "dev", "tools"]
+DOCS = [Requirement(line) for line in PYPROJECT["dependency-groups"]["docs"]]
+LOCKS = ["run", "dev", "tools", "docs"]
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 PLATFORMS = [
     {"sys_platform": platform, "platform_machine": machine}
@@ -40,7 +41,7 @@ def installed(name: str, environment: dict[str, str]) -> dict[str, str]:
 
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize(
-    ("lock", "requirements"), [("run", RUN), ("dev", [*RUN, *DEV, *BUILD]), ("tools", TOOLS)], ids=LOCKS
+    ("lock", "requirements"), [("run", RUN), ("dev", [*RUN, *DEV, *BUILD]), ("tools", TOOLS), ("docs", DOCS)], ids=LOCKS
 )
 def test_a_lock_meets_every_requirement_on_every_supported_python_and_platform(
     lock: str, requirements: list[Requirement], python: str

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reference of Python names, from their own words: signatures, docstrings, and what stands beside the fields."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import textwrap
+from collections.abc import Callable, Iterator
+from enum import Enum
+from types import FunctionType, ModuleType
+
+import msgspec
+
+from scripts.site.markdown import code, fenced, table
+
+
+def library_page() -> str:
+    """`import steersman`, and what the names there give."""
+    import steersman
+    from steersman import explain, sim
+
+    more = {"Usage": sim.Usage, "Event": sim.Event, "SimulationError": sim.SimulationError}
+    more |= {
+        name: getattr(explain, name) for name in ("NodeExplanation", "Verdict", "Shortage", "PluginScore", "Outcome")
+    }
+    lines = ["# Library", "", *_module_text(steersman)]
+    for name in ("Simulation", *(name for name in steersman.__all__ if name != "Simulation")):
+        lines += _entry(name, getattr(steersman, name))
+    lines += ["## What results are made of", ""]
+    for name, found in more.items():
+        lines += _entry(name, found, level=3)
+    return "\n".join(lines)
+
+
+def contract_page() -> str:
+    """`steersman.framework`: all that a plugin may import."""
+    from steersman import framework
+
+    lines = ["# Plugin contract", "", *_module_text(framework)]
+    points = [name for name in framework.__all__ if name.endswith("Plugin")]
+    lines += ["## Extension points", ""]
+    for name in points:
+        lines += _entry(name, getattr(framework, name), level=3)
+    lines += ["## Everything else", ""]
+    for name in framework.__all__:
+        if name not in points:
+            lines += _entry(name, getattr(framework, name), level=3)
+    return "\n".join(lines)
+
+
+def harness_page() -> str:
+    """`steersman.testing`: builders and the harness."""
+    from steersman import testing
+
+    lines = ["# Testing", "", *_module_text(testing)]
+    for name in testing.__all__:
+        lines += _entry(name, getattr(testing, name))
+    return "\n".join(lines)
+
+
+def _module_text(module: ModuleType) -> list[str]:
+    return [*_prose(module.__doc__), ""]
+
+
+def _entry(name: str, found: object, level: int = 2) -> Iterator[str]:
+    yield f"{'#' * level} {code(name)}"
+    yield ""
+    if isinstance(found, type) and issubclass(found, Enum):
+        yield from _enumeration(found)
+    elif isinstance(found, type):
+        yield from _class(found, level)
+    elif callable(found):
+        yield from fenced(_signature(name, found), "python")
+        yield from (*_prose(inspect.getdoc(found)), "")
+    else:
+        yield from (f"{code(f'{type(found).__name__}: {found!r}')}", "")
+
+
+def _enumeration(found: type[Enum]) -> Iterator[str]:
+    yield from (*_prose(found.__doc__), "")
+    yield from table(
+        ("member", "value"), ((code(name), code(str(each.value))) for name, each in found.__members__.items())
+    )
+
+
+def _class(found: type, level: int) -> Iterator[str]:
+    bases = [
+        base.__name__ for base in found.__bases__ if base not in (object, msgspec.Struct) and base.__name__[0] != "_"
+    ]
+    if bases:
+        yield from (f"Derives from {', '.join(map(code, bases))}.", "")
+    yield from (*_prose(found.__doc__), "")
+    fields = field_texts(found)
+    if fields:
+        yield from table(
+            ("field", "type", ""), ((code(name), code(kind), text) for name, (kind, text) in fields.items())
+        )
+    constants = [
+        (name, value) for name, value in vars(found).items() if name.isupper() and isinstance(value, str | int)
+    ]
+    if constants and not fields:
+        yield from table(("constant", "value"), ((code(name), code(str(value))) for name, value in constants))
+    for name, member in vars(found).items():
+        if name == "__init__" and isinstance(member, FunctionType) and not issubclass(found, msgspec.Struct):
+            yield from _method(found.__name__, member, level, skip_self=True)
+        elif not name.startswith("_"):
+            yield from _member(name, member, level)
+
+
+def _member(name: str, member: object, level: int) -> Iterator[str]:
+    if isinstance(member, property) and member.fget is not None:
+        answer = inspect.signature(member.fget).return_annotation
+        yield from (f"{'#' * (level + 1)} {code(f'{name}: {answer}')}", "", *_prose(member.__doc__), "")
+    elif isinstance(member, classmethod | staticmethod):
+        yield from _method(name, member.__func__, level, skip_self=isinstance(member, classmethod))
+    elif isinstance(member, FunctionType):
+        yield from _method(name, member, level, skip_self=True)
+
+
+def _method(name: str, function: Callable[..., object], level: int, skip_self: bool) -> Iterator[str]:
+    yield from (f"{'#' * (level + 1)} {code(name)}", "", *fenced(_signature(name, function, skip_self), "python"))
+    yield from (*_prose(inspect.getdoc(function)), "")
+
+
+def _signature(name: str, function: Callable[..., object], skip_self: bool = False) -> str:
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return f"{name}(…)"
+    parameters = list(signature.parameters.values())[1 if skip_self else 0 :]
+    shown = str(signature.replace(parameters=parameters)).replace("'", "")
+    text = f"{'async ' if inspect.iscoroutinefunction(function) else ''}{name}{shown}"
+    if len(text) <= 100:
+        return text
+    inner = "".join(f"    {_parameter(each)},\n" for each in parameters)
+    answer = "" if signature.return_annotation is inspect.Signature.empty else f" -> {signature.return_annotation}"
+    return f"{name}(\n{inner}){answer}"
+
+
+def _parameter(parameter: inspect.Parameter) -> str:
+    return str(parameter).replace("'", "")
+
+
+def field_texts(found: type) -> dict[str, tuple[str, str]]:
+    """Annotated fields of a class with their types and what is said of them: comments that begin with `#:`, or a docstring."""
+    try:
+        source = textwrap.dedent(inspect.getsource(found))
+    except (OSError, TypeError):
+        return {}
+    lines = source.splitlines()
+    body = next(node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef)).body
+    texts: dict[str, tuple[str, str]] = {}
+    for index, node in enumerate(body):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.target.id[0] != "_":
+            after = body[index + 1] if index + 1 < len(body) else None
+            texts[node.target.id] = (ast.unparse(node.annotation).strip("'"), _text_of_field(lines, node, after))
+    return texts
+
+
+def _text_of_field(lines: list[str], node: ast.AnnAssign, after: ast.stmt | None) -> str:
+    said: list[str] = []
+    at = node.lineno - 2
+    while at >= 0 and lines[at].strip().startswith("#:"):
+        said.insert(0, lines[at].strip().removeprefix("#:").strip())
+        at -= 1
+    if not said and isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant):
+        said.append(str(after.value.value))
+    return " ".join(said)
+
+
+def _prose(text: str | None) -> list[str]:
+    """A docstring as Markdown: indented blocks stay code, ``x`` becomes `x`, and nothing is taken for HTML."""
+    lines = inspect.cleandoc(text or "").replace("``", "`").splitlines()
+    return [line if line.startswith("    ") else line.replace("<", "&lt;") for line in lines]

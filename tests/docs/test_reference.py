@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference has everything that the code has, and names nothing that it has not."""
+
+from __future__ import annotations
+
+import re
+
+from scripts.command_tree import command_entries
+from scripts.lockfile import ROOT
+from scripts.site.annotation_page import ANNOTATIONS
+from scripts.site.api_page import contract_page, field_texts, harness_page, library_page
+from scripts.site.command_page import command_page
+from scripts.site.configuration_page import configuration_page, fields
+from scripts.site.metrics_page import metric_entries, metrics_page
+
+import steersman
+from steersman import framework, testing
+from steersman.config.deviations import FIELD_DEVIATIONS
+from steersman.sim import Placement
+
+
+def test_every_command_has_a_section_with_its_options() -> None:
+    page = command_page()
+    for command in command_entries()[1:]:
+        assert f" `{command.path}`\n" in page
+        for option in command.options:
+            assert option.usage.split(",")[-1].split()[0] in page
+
+
+def test_every_field_of_the_configuration_is_there_with_its_default() -> None:
+    page = configuration_page()
+    assert "| `leaderElection.leaseDuration` | duration | `15s` |" in page
+    assert "| `profiles[].schedulerName` | string | `default-scheduler` |" in page
+    assert "| `podMaxBackoffSeconds` | integer | `10` |" in page
+    assert "`NodeResourcesFitArgs`" in page or "NodeResourcesFitArgs" in page
+
+
+def test_deviations_are_about_fields_that_exist() -> None:
+    assert set(FIELD_DEVIATIONS) <= {path for path, _, _ in fields()}
+
+
+def test_every_metric_in_the_code_is_in_the_reference() -> None:
+    declared = set()
+    for file in (ROOT / "src" / "steersman" / "observe").glob("*.py"):
+        text = file.read_text(encoding="utf-8")
+        declared |= set(re.findall(r'"((?:scheduler|steersman|rest_client|leader_election|kubernetes)_\w+)"', text))
+    named = {entry.name for entry in metric_entries()}
+    assert "scheduler_schedule_attempts_total" in named
+    assert {name for name in declared if f"{name}_total" not in named} - named == set()
+    attempts = next(entry for entry in metric_entries() if entry.name == "scheduler_schedule_attempts_total")
+    assert (attempts.kind, attempts.labels) == ("counter", ("result", "profile"))
+    assert attempts.text.replace("|", "\\|") in metrics_page()
+
+
+def test_every_public_name_is_in_the_reference() -> None:
+    for names, page in (
+        (steersman.__all__, library_page()),
+        (framework.__all__, contract_page()),
+        (testing.__all__, harness_page()),
+    ):
+        assert [name for name in names if f"# `{name}`" not in page] == []
+
+
+def test_every_event_and_action_of_the_contract_is_listed() -> None:
+    page = contract_page()
+    resources = [name for name in vars(framework.EventResource) if name.isupper()]
+    assert "POD" in resources
+    for member in (*framework.ActionType.__members__, *resources):
+        assert f"| `{member}` |" in page
+
+
+def test_fields_come_with_their_comments() -> None:
+    assert field_texts(Placement)["since"] == (
+        "float | None",
+        "When a pending pod was first tried in vain, or came if it was not tried.",
+    )
+
+
+def test_every_annotation_in_the_code_is_in_the_reference() -> None:
+    sources = (ROOT / "src" / "steersman").rglob("*.py")
+    used = {
+        name for file in sources for name in re.findall(r'"(steersman\.dev/[\w.-]+)"', file.read_text(encoding="utf-8"))
+    }
+    assert used == {name for name, *_ in ANNOTATIONS}
