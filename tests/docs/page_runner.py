@@ -1,79 +1,78 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the blocks of a page as a reader would: in one folder that was empty, one after the other."""
+"""Runs the blocks of a page as a reader would: in one folder that was empty, one after the other.
+
+`InstalledSteersman` starts a process for everything; `SteersmanOfTheClone` stays in this process where it can, which is
+some ten times as fast.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
+from click.testing import CliRunner
 from tests.docs.code_blocks import CodeBlock, is_printed
 
+from steersman.cli import main
+
 TIMEOUT = 120.0
+WIDTH = {"STEERSMAN_WIDTH": "80"}
 #: What a page may run here: nothing that changes the machine of whoever runs the tests.
 PROGRAMS = ("steersman", "sed")
+_NEEDS_A_SHELL = re.compile(r"[|<>&;$`]")
 
 
-class PageRunner:
-    """`path` and `environment` say which Steersman is found: that of the clone, or the one that pip has installed."""
+class Done(NamedTuple):
+    """A command or script that has ended."""
+
+    code: int
+    printed: str
+    errors: str
+
+
+class Reader(Protocol):
+    """Does in a folder what a page says."""
+
+    def command(self, text: str) -> Done: ...
+
+    def python(self, text: str) -> Done: ...
+
+
+class InstalledSteersman:
+    """`programs` has the command `steersman`; `environment` says where its modules are."""
 
     def __init__(self, folder: Path, programs: Path, environment: dict[str, str]) -> None:
         self._folder = folder
         self._environment = {
             **{key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "PYTHONPATH")},
             "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}",
-            "STEERSMAN_WIDTH": "80",
             "PYTHONDONTWRITEBYTECODE": "1",
+            **WIDTH,
             **environment,
         }
-        self._printed: list[str] = []
-        self._python = ""
+        self._script = ""
 
-    def run(self, blocks: list[CodeBlock]) -> None:
-        for block in blocks:
-            self._run(block)
+    def command(self, text: str) -> Done:
+        return self._execute(["sh", "-c", text])
 
-    def _run(self, block: CodeBlock) -> None:
-        if block.comment == "file":
-            written = self._folder / block.detail
-            written.parent.mkdir(parents=True, exist_ok=True)
-            written.write_text(block.text, encoding="utf-8")
-        elif block.comment == "output":
-            expected = block.text.splitlines()
-            assert is_printed(expected, self._printed), _difference(block, expected, self._printed)
-        elif block.language == "python" and block.is_run:
-            self._run_python(block)
-        elif block.is_run:
-            self._run_commands(block)
-
-    def _run_commands(self, block: CodeBlock) -> None:
-        self._printed = []
-        for command, expected in block.commands():
-            assert command.split()[0] in PROGRAMS, f"{block.place}: mark it: {command.split()[0]} is not run by tests"
-            done = self._shell(command)
-            assert done.returncode == 0, f"{block.place}: $ {command}\n{done.stdout}{done.stderr}"
-            printed = done.stdout.splitlines()
-            if expected:
-                assert is_printed(expected, printed), _difference(block, expected, printed)
-            self._printed += printed
-
-    def _run_python(self, block: CodeBlock) -> None:
-        """With the blocks before it, whose names it may use; tests in it are called."""
-        self._python += block.text
+    def python(self, text: str) -> Done:
+        """With the blocks before it, whose names it may use."""
+        before, self._script = self._script, f"{self._script}{text}"
         script = self._folder / "page_script.py"
-        calls = "\nfor _name, _value in list(globals().items()):\n    _name.startswith('test_') and _value()\n"
-        script.write_text(self._python + calls, encoding="utf-8")
+        script.write_text(f"{before}print({_MARK!r})\n{text}{_CALL_TESTS}", encoding="utf-8")
         done = self._execute([sys.executable, str(script)])
         script.unlink()
-        assert done.returncode == 0, f"{block.place}:\n{done.stdout}{done.stderr}"
-        self._printed = done.stdout.splitlines()
+        return done._replace(printed=done.printed.partition(f"{_MARK}\n")[2])
 
-    def _shell(self, command: str) -> subprocess.CompletedProcess[str]:
-        return self._execute(["sh", "-c", command])
-
-    def _execute(self, command: list[str]) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
+    def _execute(self, command: list[str]) -> Done:
+        done = subprocess.run(
             command,
             cwd=self._folder,
             env=self._environment,
@@ -82,6 +81,80 @@ class PageRunner:
             check=False,
             timeout=TIMEOUT,
         )
+        return Done(done.returncode, done.stdout, done.stderr)
+
+
+_MARK = "-- the block begins --"
+_CALL_TESTS = "\nfor _name, _value in list(globals().items()):\n    _name.startswith('test_') and _value()\n"
+
+
+class SteersmanOfTheClone:
+    """In this process, unless a command needs a shell."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._shell = InstalledSteersman(folder, Path(sys.executable).parent, {})
+        self._names: dict[str, object] = {"__name__": "page"}
+
+    def command(self, text: str) -> Done:
+        if _NEEDS_A_SHELL.search(text) or not text.startswith("steersman "):
+            return self._shell.command(text)
+        with contextlib.chdir(self._folder):
+            done = CliRunner().invoke(main, shlex.split(text)[1:], env=WIDTH)
+        return Done(done.exit_code, done.stdout, done.stderr)
+
+    def python(self, text: str) -> Done:
+        printed, known = io.StringIO(), set(sys.modules)
+        sys.path.insert(0, str(self._folder))
+        try:
+            with contextlib.chdir(self._folder), contextlib.redirect_stdout(printed):
+                exec(compile(f"{text}{_CALL_TESTS}", "page", "exec"), self._names)
+        finally:
+            sys.path.remove(str(self._folder))
+            for name in set(sys.modules) - known:
+                if str(self._folder) in str(getattr(sys.modules[name], "__file__", "")):
+                    del sys.modules[name]
+        return Done(0, printed.getvalue(), "")
+
+
+class PageRunner:
+    """Goes through the blocks of one page."""
+
+    def __init__(self, folder: Path, reader: Reader) -> None:
+        self._folder = folder
+        self._reader = reader
+        self._printed: list[str] = []
+
+    def run(self, blocks: list[CodeBlock], also: str = "") -> None:
+        """All blocks that are run without a cluster, and those with the comment `also`."""
+        for block in blocks:
+            self._run(block, block.is_run or (bool(also) and block.comment == also))
+
+    def _run(self, block: CodeBlock, is_run: bool) -> None:
+        if block.comment == "file":
+            written = self._folder / block.detail
+            written.parent.mkdir(parents=True, exist_ok=True)
+            written.write_text(block.text, encoding="utf-8")
+        elif block.comment == "output":
+            expected = block.text.splitlines()
+            assert is_printed(expected, self._printed), _difference(block, expected, self._printed)
+        elif block.language == "python" and is_run:
+            done = self._reader.python(block.text)
+            assert done.code == 0, f"{block.place}:\n{done.printed}{done.errors}"
+            self._printed = done.printed.splitlines()
+        elif is_run:
+            self._run_commands(block)
+
+    def _run_commands(self, block: CodeBlock) -> None:
+        self._printed = []
+        for command, expected in block.commands():
+            assert command.split()[0] in PROGRAMS, f"{block.place}: mark it: {command.split()[0]} is not run by tests"
+            done = self._reader.command(command)
+            assert done.code == 0, f"{block.place}: $ {command}\n{done.printed}{done.errors}"
+            printed = done.printed.splitlines()
+            if expected:
+                assert is_printed(expected, printed), _difference(block, expected, printed)
+            self._printed += printed
 
 
 def _difference(block: CodeBlock, expected: list[str], printed: list[str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 import yaml
 from scripts.lockfile import ROOT
 from tests.docs.code_blocks import RUNNABLE, code_blocks, is_printed, pages
-from tests.docs.page_runner import PageRunner
+from tests.docs.page_runner import InstalledSteersman, PageRunner, SteersmanOfTheClone
 from tests.packaging.wheels import environment_of, unpacked_wheel
 
 from steersman import config
@@ -38,7 +38,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str,
 def test_the_blocks_of_a_page_run_from_the_clone(page: str, tmp_path: Path) -> None:
     if page.startswith("examples/"):
         shutil.copytree(ROOT / "examples", tmp_path, dirs_exist_ok=True)
-    PageRunner(tmp_path, Path(sys.executable).parent, {}).run(code_blocks(page))
+    PageRunner(tmp_path, SteersmanOfTheClone(tmp_path)).run(code_blocks(page))
 
 
 @pytest.mark.parametrize("page", AS_INSTALLED)
@@ -46,7 +46,7 @@ def test_the_blocks_of_a_page_run_as_pip_installs_it(
     page: str, tmp_path: Path, installed: tuple[Path, dict[str, str]]
 ) -> None:
     programs, environment = installed
-    PageRunner(tmp_path, programs, environment).run(code_blocks(page))
+    PageRunner(tmp_path, InstalledSteersman(tmp_path, programs, environment)).run(code_blocks(page))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -14,7 +14,7 @@ FIELD_DEVIATIONS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "parallelism": "Has no effect: one thread looks at all nodes at once.",
         "percentageOfNodesToScore": (
-            "0 looks at every node; kube-scheduler looks at fewer of them in large clusters. Any other value samples as it does."
+            "0 looks at every node; kube-scheduler looks at fewer in large clusters. Any other value samples as it does."
         ),
         "profiles[].percentageOfNodesToScore": "As above, for this profile.",
         "enableProfiling": "Serves `/debug/tasks`; there is no `/debug/pprof`, which is Go's.",
