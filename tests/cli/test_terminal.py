@@ -11,12 +11,14 @@ import struct
 import subprocess
 import sys
 import termios
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
 from tests.cli.commands import steersman
 from tests.cli.files import BIG_POD, cluster, write
 
+from steersman.cli import progress
 from steersman.cli.terminal import coloured
 
 _ESCAPES = re.compile("\x1b\\[[0-9;?]*[A-Za-z]")
@@ -92,8 +94,19 @@ def test_what_takes_longer_than_a_second_says_how_long(tmp_path: Path) -> None:
     plugin = write(tmp_path / "slow.py", SLOW)
     slow = _ESCAPES.sub("", on_a_terminal("simulate", "-f", cluster(tmp_path, BIG_POD), "--plugin", plugin))
     assert re.fullmatch(r"took \d+\.\d s", slow.rstrip().splitlines()[-1])
-    quick = on_a_terminal("examples")
-    assert "took" not in quick
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.9, ""), (1.5, "took 1.5 s\n")])
+def test_the_time_is_told_on_terminals_only_after_a_second(
+    seconds: float, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    moments = chain((100.0,), repeat(100.0 + seconds))
+    monkeypatch.setattr("steersman.cli.progress.time.monotonic", lambda: next(moments))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    with progress.timed():
+        pass
+    assert capsys.readouterr().err == said
 
 
 def test_only_the_word_of_an_outcome_is_coloured() -> None:
