@@ -110,7 +110,7 @@ def _class(found: type, level: int) -> Iterator[str]:
 
 def _member(name: str, member: object, level: int) -> Iterator[str]:
     if isinstance(member, property) and member.fget is not None:
-        answer = inspect.signature(member.fget).return_annotation
+        answer = inspect.formatannotation(inspect.signature(member.fget).return_annotation).strip("'")
         yield from (f"{'#' * (level + 1)} {code(f'{name}: {answer}')}", "", *_prose(member.__doc__), "")
     elif isinstance(member, classmethod | staticmethod):
         yield from _method(name, member.__func__, level, skip_self=isinstance(member, classmethod))

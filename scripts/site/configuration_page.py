@@ -81,7 +81,8 @@ def _field(path: str, kind: FieldKind, default: PlainValue) -> Iterator[tuple[st
         yield from _fields(kind, f"{path}.", default)
     elif isinstance(kind, ListOf) and isinstance(kind.item, ObjectOf):
         yield path, "list", None
-        first = default[0] if isinstance(default, list) and default else None
+        # Of plugins' arguments every item is another one; they have a section of their own.
+        first = default[0] if isinstance(default, list) and default and path == "profiles" else None
         yield from _fields(kind.item, f"{path}[].", first)
     else:
         yield path, _WORDS.get(type(kind).__name__, "list" if isinstance(kind, ListOf) else "object"), default
