@@ -19,6 +19,7 @@ from steersman.config import (
 )
 from steersman.config.deviations import FIELD_DEVIATIONS
 from steersman.config.field_kinds import FieldKind, ListOf, ObjectOf
+from steersman.config.gate_support import REFUSED, WITHOUT_EFFECT
 from steersman.config.json_tree import PlainValue
 from steersman.config.schema import CONFIGURATION, PLUGINS
 
@@ -61,7 +62,7 @@ def _lines() -> Iterator[str]:
     for name, arguments in ARGS_TYPES.items():
         yield from (f"### {code(name)}", "", *fenced(json.dumps(args_document(arguments()), indent=2), "json"))
     yield from ("## Feature gates", "", "Every gate of Kubernetes v1.36 is accepted; the scheduler reads these.", "")
-    yield from table(("gate", "stage", "default", "needs"), map(_gate, GATES))
+    yield from table(("gate", "stage", "default", "needs", "other than in kube-scheduler"), map(_gate, GATES))
 
 
 def _fields(kind: ObjectOf, path: str, defaults: PlainValue) -> Iterator[tuple[str, str, PlainValue]]:
@@ -95,7 +96,15 @@ def _shown(value: PlainValue) -> str:
     return value or '""' if isinstance(value, str) else json.dumps(value)
 
 
-def _gate(name: str) -> tuple[str, str, str, str]:
+def _gate(name: str) -> tuple[str, str, str, str, str]:
     spec = GATES[name]
     default = f"{'on' if spec.default else 'off'}{', locked' if spec.locked else ''}"
-    return code(name), spec.stage.value.lower(), default, ", ".join(map(code, spec.needs))
+    return code(name), spec.stage.value.lower(), default, ", ".join(map(code, spec.needs)), _gate_deviation(name)
+
+
+def _gate_deviation(name: str) -> str:
+    for gates, verb in ((REFUSED, "is refused"), (WITHOUT_EFFECT, "has no effect")):
+        if name in gates:
+            value, reason = gates[name]
+            return f"{code(str(value).lower())} {verb}: {reason}."
+    return ""

@@ -57,6 +57,15 @@ def test_check_finds_disabled_plugins_that_do_not_exist(tmp_path: Path) -> None:
     )
 
 
+def test_check_looks_at_every_section_of_a_profile(tmp_path: Path) -> None:
+    plugins = "  plugins: {multiPoint: {disabled: [{name: NodePort}]}, filter: {disabled: [{name: Ghost}]}}\n"
+    lines = steersman("config", "check", write(tmp_path / "config.yaml", CONFIG + plugins)).stderr.splitlines()
+    assert "multiPoint.disabled[0].name" in lines[0]
+    assert 'did you mean "NodePorts"?' in lines[0]
+    assert "filter.disabled[0].name" in lines[1]
+    assert "`steersman config show --effective` lists the plugins" in lines[1]
+
+
 def test_show_prints_a_document_that_loads_as_the_same_configuration(tmp_path: Path) -> None:
     file = write(tmp_path / "config.yaml", CONFIG + "podMaxBackoffSeconds: 20\n")
     shown = steersman("config", "show", file).stdout

@@ -32,7 +32,12 @@ def test_every_field_of_the_configuration_is_there_with_its_default() -> None:
     assert "| `leaderElection.leaseDuration` | duration | `15s` |" in page
     assert "| `profiles[].schedulerName` | string | `default-scheduler` |" in page
     assert "| `podMaxBackoffSeconds` | integer | `10` |" in page
-    assert "`NodeResourcesFitArgs`" in page or "NodeResourcesFitArgs" in page
+    assert '"kind": "NodeResourcesFitArgs"' in page
+
+
+def test_gates_that_do_something_else_say_so() -> None:
+    line = next(line for line in configuration_page().splitlines() if line.startswith("| `GenericWorkload` |"))
+    assert "`true` is refused: pod groups and workloads are not scheduled here." in line
 
 
 def test_deviations_are_about_fields_that_exist() -> None:

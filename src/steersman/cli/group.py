@@ -27,13 +27,15 @@ from steersman.errors import SteersmanError
 
 BAD_INPUT: Final = 2
 INTERNAL: Final = 3
+GOES_ON: Final = "run"
+"""The command that is meant to take its time."""
 
 
 class ErrorLines(click.Group):
     """Turns exceptions into lines, unless `--debug` asks for tracebacks."""
 
     def invoke(self, ctx: click.Context) -> object:
-        with timed():
+        with timed(lambda: ctx.invoked_subcommand != GOES_ON):
             return self._invoke(ctx)
 
     def _invoke(self, ctx: click.Context) -> object:

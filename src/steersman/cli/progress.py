@@ -11,11 +11,13 @@ from threading import Lock, Timer
 from typing import TYPE_CHECKING, Final
 
 from steersman.cli.output import say
+from steersman.printable import printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.progress import TaskID
     from rich.status import Status
+    from rich.text import Text
 
     from steersman.sim import Progress
 
@@ -56,14 +58,14 @@ def working(text: str) -> Iterator[Callable[[str], None]]:
 
 
 @contextmanager
-def timed() -> Iterator[None]:
-    """Says on a terminal how long a command took, if that was more than a second."""
+def timed(is_wanted: Callable[[], bool] = lambda: True) -> Iterator[None]:
+    """Says on a terminal how long a command took, if that was more than a second, and is wanted when it ends."""
     began = time.monotonic()
     try:
         yield
     finally:
         seconds = time.monotonic() - began
-        if seconds > _WORTH_TELLING and sys.stderr.isatty():
+        if seconds > _WORTH_TELLING and sys.stderr.isatty() and is_wanted():
             say(f"took {seconds:.1f} s", err=True)
 
 
@@ -81,18 +83,25 @@ class _LateStatus:
 
         with self._lock:
             if not self._is_over:
-                self._status = Console(stderr=True).status(self._text, refresh_per_second=4)
+                self._status = Console(stderr=True).status(_plain(self._text), refresh_per_second=4)
                 self._status.start()
 
     def show(self, how_far: str) -> None:
         if self._status is not None:
-            self._status.update(f"{self._text}: {how_far}")
+            self._status.update(_plain(f"{self._text}: {how_far}"))
 
     def stop(self) -> None:
         with self._lock:
             self._is_over = True
             if self._status is not None:
                 self._status.stop()
+
+
+def _plain(text: str) -> Text:
+    """Text in which rich sees no markup, and a terminal no commands: it may hold an address of somebody's."""
+    from rich.text import Text
+
+    return Text(printable(text))
 
 
 class _LateBar:
