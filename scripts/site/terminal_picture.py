@@ -19,7 +19,6 @@ from steersman.cli.terminal import coloured
 PICTURE = ROOT / "docs" / "terminal.svg"
 COMMAND = ("simulate", "--example", "quickstart", "--seed", "1", "--explain", "web-0")
 WIDTH = 92
-_FIRST_LINES = 5
 #: Text, outlines and colours only: rich's own template has the reader load a font from elsewhere.
 _TEMPLATE = """\
 <svg class="rich-terminal" viewBox="0 0 {width} {height}" xmlns="http://www.w3.org/2000/svg">
@@ -45,15 +44,20 @@ _TEMPLATE = """\
 
 
 def shown_lines() -> list[str]:
-    """The command, its first lines, and the explanation."""
+    """The command, and of what it prints the scores and objections: no more than fits on the first screen of the README."""
     output = CliRunner().invoke(main, list(COMMAND), env={**os.environ, "STEERSMAN_WIDTH": str(WIDTH)}).stdout
     return [f"$ steersman {' '.join(COMMAND)}", *_abridged(output.splitlines())]
 
 
 def _abridged(lines: list[str]) -> Iterator[str]:
-    start = next(index for index, line in enumerate(lines) if line.startswith("Pod "))
-    yield from (*lines[:_FIRST_LINES], "…", "")
-    yield from lines[start:]
+    first, scores = (_beginning(lines, text) for text in ("Pod ", "Fits on"))
+    second_table = lines.index("", scores)
+    objections = _beginning(lines, "Does not fit")
+    yield from ("…", *lines[first : first + 2], "…", *lines[scores:second_table], "…", *lines[objections:])
+
+
+def _beginning(lines: list[str], text: str) -> int:
+    return next(index for index, line in enumerate(lines) if line.startswith(text))
 
 
 def picture() -> str:

@@ -43,6 +43,11 @@ def test_commands_and_options_are_completed() -> None:
     assert ("plain", "--fail-on-pending") in _completions("simulate", "--fail")
 
 
+def test_names_of_examples_are_completed() -> None:
+    assert _completions("simulate", "--example", "quick") == [("plain", "quickstart")]
+    assert _completions("examples", "copy", "quick") == [("plain", "quickstart")]
+
+
 def test_the_shell_is_asked_for_file_names_where_files_are_taken() -> None:
     takes_files = [
         ("simulate", "-f", ""),

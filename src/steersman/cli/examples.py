@@ -21,6 +21,11 @@ _LEFT_OUT: Final = "__pycache__"
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
 
 
+def complete_example(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+    """For shells: the examples whose names begin so."""
+    return [name for name in _found() if name.startswith(incomplete)]
+
+
 @click.group(invoke_without_command=True)
 @click.pass_context
 def examples(context: click.Context) -> None:
@@ -39,7 +44,7 @@ def list_examples() -> None:
 
 
 @examples.command()
-@click.argument("names", nargs=-1, required=True, metavar="NAME…")
+@click.argument("names", nargs=-1, required=True, metavar="NAME…", shell_complete=complete_example)
 @click.option("--to", "target", default=".", type=click.Path(), metavar="DIR", help="Where to; the default is here.")
 def copy(names: tuple[str, ...], target: str) -> None:
     """Copy examples into a folder of their name. What is there already is not written over."""

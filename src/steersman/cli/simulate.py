@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from steersman.cli.examples import complete_example, manifests_of
 from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import parse_gates, parse_seconds
@@ -36,7 +37,12 @@ STOPPED: Final = 4
     metavar="PATH",
     help="Manifests or dumps, YAML or JSON: a file, a directory, or - for standard input. May be repeated.",
 )
-@click.option("--example", metavar="NAME", help="The manifests of one of `steersman examples`, before those of -f.")
+@click.option(
+    "--example",
+    metavar="NAME",
+    shell_complete=complete_example,
+    help="The manifests of one of `steersman examples`, before those of -f.",
+)
 @click.option("--config", "config_file", type=click.Path(), metavar="FILE", help="A KubeSchedulerConfiguration (v1).")
 @click.option(
     "--plugin",
@@ -120,11 +126,7 @@ def simulate(
 def _sources(files: tuple[str, ...], example: str | None) -> list[str]:
     if example is None and not files:
         raise click.UsageError("Missing option '-f' / '--filename', or '--example'.")
-    if example is None:
-        return list(files)
-    from steersman.cli.examples import manifests_of
-
-    return [*manifests_of(example), *files]
+    return [*(manifests_of(example) if example is not None else ()), *files]
 
 
 def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) -> Result:
