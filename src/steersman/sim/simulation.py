@@ -304,6 +304,13 @@ class _Moment(NamedTuple):
         return (self.steps, self.resource_version) == (len(simulation._journal), simulation.cluster.resource_version)
 
 
+def _json(document: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(dict(document))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(f"is no document of plain values: {error}", object="configuration") from error
+
+
 def _configuration(given: Configuration, gates: FeatureGates) -> SchedulerConfiguration:
     if given is None:
         return configuration.default_configuration(gates)
@@ -320,13 +327,6 @@ def _configuration(given: Configuration, gates: FeatureGates) -> SchedulerConfig
     except UnicodeDecodeError as error:
         raise InputError("is not UTF-8 text", file=path) from error
     return configuration.load(text, path, gates)
-
-
-def _json(document: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(dict(document))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"is no document of plain values: {error}", object="configuration") from error
 
 
 def _reference(text: str) -> tuple[type[api.Object], str]:
