@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,26 +11,19 @@ import yaml
 from scripts.lockfile import ROOT
 from tests.docs.code_blocks import RUNNABLE, code_blocks, is_printed, pages
 from tests.docs.page_runner import InstalledSteersman, PageRunner, SteersmanOfTheClone
-from tests.packaging.wheels import environment_of, unpacked_wheel
+from tests.packaging.wheels import InstalledProgram, installed_program
 
 from steersman import config
 
 PAGES = pages()
 WITH_PROGRAMS = [page for page in PAGES if any(block.is_run for block in code_blocks(page))]
-#: What a new user meets first is also tried as pip installs it; other pages only differ in what they run.
+#: What a new user meets first is also tried as pip installs it; `make e2e` tries the other pages so.
 AS_INSTALLED = [page for page in WITH_PROGRAMS if page in ("README.md", "docs/tutorial.md", "docs/how-to/simulate.md")]
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
-    """A folder with the program, and its environment."""
-    folder = tmp_path_factory.mktemp("installed")
-    site = unpacked_wheel(folder)
-    program = folder / "bin" / "steersman"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m steersman "$@"\n')
-    program.chmod(0o755)
-    return program.parent, {"PYTHONPATH": environment_of(site)["PYTHONPATH"]}
+def installed(tmp_path_factory: pytest.TempPathFactory) -> InstalledProgram:
+    return installed_program(tmp_path_factory.mktemp("installed"))
 
 
 @pytest.mark.parametrize("page", WITH_PROGRAMS)
@@ -42,11 +34,8 @@ def test_the_blocks_of_a_page_run_from_the_clone(page: str, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("page", AS_INSTALLED)
-def test_the_blocks_of_a_page_run_as_pip_installs_it(
-    page: str, tmp_path: Path, installed: tuple[Path, dict[str, str]]
-) -> None:
-    programs, environment = installed
-    PageRunner(tmp_path, InstalledSteersman(tmp_path, programs, environment)).run(code_blocks(page))
+def test_the_blocks_of_a_page_run_as_pip_installs_it(page: str, tmp_path: Path, installed: InstalledProgram) -> None:
+    PageRunner(tmp_path, InstalledSteersman(tmp_path, *installed)).run(code_blocks(page))
 
 
 @pytest.mark.parametrize("page", PAGES)

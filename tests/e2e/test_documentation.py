@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The blocks of the documentation that need a cluster run on a real one."""
+"""The documentation, as far as `make test` does not run it: blocks that need a cluster, and all pages as pip installs Steersman."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from scripts.lockfile import ROOT
 from tests.docs.code_blocks import code_blocks, pages
-from tests.docs.page_runner import PageRunner, SteersmanOfTheClone
+from tests.docs.page_runner import InstalledSteersman, PageRunner, SteersmanOfTheClone
+from tests.packaging.wheels import InstalledProgram, installed_program
 
 from steersman.testing.control_plane import ControlPlane, KubeClient, Steersman, bound_to
 
@@ -47,6 +49,20 @@ def test_a_test_of_a_plugin_starts_a_control_plane(tmp_path: Path) -> None:
         'class Mine(ScorePlugin):\n    name = "Mine"\n\n    def score(self, pod, node):\n        return 1\n'
     )
     PageRunner(tmp_path, SteersmanOfTheClone(tmp_path)).run(code_blocks("docs/end-to-end.md"), also="e2e")
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> InstalledProgram:
+    return installed_program(tmp_path_factory.mktemp("installed"))
+
+
+@pytest.mark.parametrize("page", [page for page in pages() if any(block.is_run for block in code_blocks(page))])
+def test_every_page_runs_as_pip_installs_it(page: str, tmp_path: Path, installed: InstalledProgram) -> None:
+    reader = InstalledSteersman(tmp_path, *installed)
+    if page.startswith("examples/"):
+        names = " ".join(sorted(path.name for path in (ROOT / "examples").iterdir() if (path / "README.md").exists()))
+        assert reader.command(f"steersman examples copy {names}").code == 0
+    PageRunner(tmp_path, reader).run(code_blocks(page))
 
 
 def test_no_page_with_such_blocks_is_left_out() -> None:

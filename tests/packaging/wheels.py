@@ -8,6 +8,7 @@ import subprocess
 import sys
 import zipfile
 from pathlib import Path
+from typing import NamedTuple
 
 from scripts.lockfile import ROOT
 
@@ -22,6 +23,23 @@ def unpacked_wheel(folder: Path) -> Path:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(site)
     return site
+
+
+class InstalledProgram(NamedTuple):
+    """A folder with the command `steersman`, and the environment in which it and Python find the wheel."""
+
+    programs: Path
+    environment: dict[str, str]
+
+
+def installed_program(folder: Path) -> InstalledProgram:
+    """What is there after `pip install`, without a second environment: dependencies are those of the tests."""
+    site = unpacked_wheel(folder)
+    program = folder / "bin" / "steersman"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m steersman "$@"\n')
+    program.chmod(0o755)
+    return InstalledProgram(program.parent, {"PYTHONPATH": str(site)})
 
 
 def environment_of(site: Path) -> dict[str, str]:
