@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The documentation, as far as `make test` does not run it: blocks that need a cluster, and all pages as pip installs Steersman."""
+"""The documentation, as far as `make test` does not run it: blocks that need a cluster, and all pages as pip users see them."""
 
 from __future__ import annotations
 
