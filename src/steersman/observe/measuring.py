@@ -71,6 +71,7 @@ class Measuring(AttemptObserver):
         self._calls: dict[tuple[str, str], int] = {}
         self._began = 0.0
         self._evaluated: float | None = None
+        self._preempts_in_background = True
 
     @property
     def observer(self) -> AttemptObserver:
@@ -80,6 +81,7 @@ class Measuring(AttemptObserver):
         preemption = profile.plugins.get(DefaultPreemption.name)
         if isinstance(preemption, DefaultPreemption):
             preemption.executor.on_end = self.preempted
+            self._preempts_in_background = preemption.is_asynchronous
         return timed(profile, self)
 
     @property
@@ -133,8 +135,8 @@ class Measuring(AttemptObserver):
         if isinstance(report, PreemptionReport) or outcome.status.plugin == DefaultPreemption.name:
             self._metrics.preemption_attempts.inc()
         candidate = report.choice.candidate if isinstance(report, PreemptionReport) and report.choice else None
-        # As upstream: a preemption whose victims are all on their way already is none; of any other all victims count.
-        if candidate is not None and candidate.victims_to_delete:
+        # As upstream: in the background, a preemption whose victims are all on their way already is none; else all count.
+        if candidate is not None and (candidate.victims_to_delete or not self._preempts_in_background):
             self._metrics.preemption_victims.observe(len(candidate.victims))
 
     def preempted(self, succeeded: bool, seconds: float) -> None:

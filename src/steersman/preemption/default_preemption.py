@@ -40,7 +40,8 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
     def __init__(self, args: DefaultPreemptionArgs, handle: PostFilterHandle) -> None:
         self.evaluator = Evaluator(handle, SampledSearch(args, handle.rng))
         self.executor = Executor(handle, self.name)
-        self._holds_back = handle.gates.enabled(ASYNC_GATE)
+        #: Whether a preemptor waits until its victims have been told to go (gate SchedulerAsyncPreemption).
+        self.is_asynchronous = handle.gates.enabled(ASYNC_GATE)
 
     def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterAnswer:
         return self._carry_out(pod, self.evaluator.decide(state, pod, statuses))
@@ -61,7 +62,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         return PostFilterResult(candidate.node, decided), Status(Code.SUCCESS)
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        if self._holds_back and self.executor.holds_back(pod.uid):
+        if self.is_asynchronous and self.executor.holds_back(pod.uid):
             return unresolvable(REASON_UNDER_WAY)
         self.executor.let_pass(pod.uid)
         return None
@@ -71,7 +72,7 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         return self.executor.released_by(api.key(old) if isinstance(old, api.Pod) else "")
 
     def events_to_register(self) -> tuple[ClusterEventWithHint, ...]:
-        if not self._holds_back:
+        if not self.is_asynchronous:
             return ()
         return (ClusterEventWithHint(ClusterEvent(EventResource.POD, ActionType.DELETE), self.after_pod_deleted),)
 
