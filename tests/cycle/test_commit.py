@@ -24,7 +24,7 @@ class Reserves(ReservePlugin):
         self._told = told
         self._answer = answer
 
-    def reserve(self, pod: object, node_name: str) -> object:
+    def reserve(self, pod: object, node_name: str) -> object:  # type: ignore[override]
         self._told.append(f"reserve {self.name}")
         if isinstance(self._answer, Exception):
             raise self._answer
@@ -39,7 +39,7 @@ class Permits(PermitPlugin):
         self.name = name  # type: ignore[misc]
         self._answer = answer
 
-    def permit(self, pod: object, node_name: str) -> object:
+    def permit(self, pod: object, node_name: str) -> object:  # type: ignore[override]
         if isinstance(self._answer, Exception):
             raise self._answer
         return self._answer

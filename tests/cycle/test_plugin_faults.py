@@ -55,14 +55,14 @@ class Answering(Plugin):
 class Filters(Answering, FilterPlugin):
     name = "Filters"
 
-    def filter(self, pod: PodInfo, node: NodeInfo) -> object:
+    def filter(self, pod: PodInfo, node: NodeInfo) -> object:  # type: ignore[override]
         return self.answer_for(node, True)
 
 
 class Scores(Answering, ScorePlugin):
     name = "Scores"
 
-    def score(self, pod: PodInfo, node: NodeInfo) -> object:
+    def score(self, pod: PodInfo, node: NodeInfo) -> object:  # type: ignore[override]
         return self.answer_for(node, 50)
 
 
@@ -71,7 +71,7 @@ class Thousandths(Answering, ScorePlugin):
 
     name = "Thousandths"
 
-    def score(self, pod: PodInfo, node: NodeInfo) -> object:
+    def score(self, pod: PodInfo, node: NodeInfo) -> object:  # type: ignore[override]
         return self.answer_for(node, 50_000)
 
     def normalize_scores(self, pod: PodInfo, scores: Sequence[NodeScore]) -> None:
@@ -209,10 +209,10 @@ class TestNormalising:
         class Scales(Answering, ScorePlugin):
             name = "Scales"
 
-            def score(self, pod: PodInfo, node: NodeInfo) -> object:
+            def score(self, pod: PodInfo, node: NodeInfo) -> object:  # type: ignore[override]
                 return self.answer_for(node, 5000)
 
-            def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> object:
+            def normalize_scores(self, state: CycleState, pod: PodInfo, scores: Sequence[NodeScore]) -> object:  # type: ignore[override]
                 if isinstance(normalised, Exception):
                     raise normalised
                 if isinstance(normalised, int):

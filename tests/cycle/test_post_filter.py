@@ -26,7 +26,7 @@ class Answers(PostFilterPlugin):
         self._answer = answer
         self.asked_about: list[object] = []
 
-    def post_filter(self, state: object, pod: object, statuses: object) -> object:
+    def post_filter(self, state: object, pod: object, statuses: object) -> object:  # type: ignore[override]
         self.asked_about.append(statuses)
         if isinstance(self._answer, Exception):
             raise self._answer

@@ -14,6 +14,7 @@ from steersman.testing import make_pod
 class Entry:
     pod: Pod
     timestamp: int
+    attempts: int = 0
 
 
 def comes_first(first: Entry, second: Entry) -> bool:

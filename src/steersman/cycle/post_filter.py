@@ -11,7 +11,7 @@ import msgspec
 from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.extender import Extender
-from steersman.framework.plugin import PostFilterResult
+from steersman.framework.plugin import NodeStatusReader, PostFilterResult
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status
 from steersman.runtime.faults import fault
@@ -25,7 +25,7 @@ class AsksExtenders(Protocol):
     """A PostFilter plugin that lets extenders have a say; `extenders` are those interested in the pod."""
 
     async def post_filter_with_extenders(
-        self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, extenders: Sequence[Extender]
+        self, state: CycleState, pod: PodInfo, statuses: NodeStatusReader, extenders: Sequence[Extender]
     ) -> Answer: ...
 
 

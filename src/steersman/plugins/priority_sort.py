@@ -6,20 +6,7 @@ QueueSort only. Pods of higher priority come first; among equals the one that ha
 
 from __future__ import annotations
 
-from typing import Protocol
-
-from steersman import api
-from steersman.framework.plugin import QueueSortPlugin
-
-
-class Queued(Protocol):
-    """An entry of the queue, as far as this plugin reads it."""
-
-    @property
-    def pod(self) -> api.Pod: ...
-    @property
-    def timestamp(self) -> int:
-        """When the pod was added to the queue, or came back to it."""
+from steersman.framework.plugin import QueuedPod, QueueSortPlugin
 
 
 class PrioritySort(QueueSortPlugin):
@@ -27,5 +14,5 @@ class PrioritySort(QueueSortPlugin):
 
     name = "PrioritySort"
 
-    def sort_key(self, queued: Queued) -> tuple[int, int]:
+    def sort_key(self, queued: QueuedPod) -> tuple[int, int]:
         return -(queued.pod.spec.priority or 0), queued.timestamp

@@ -12,12 +12,17 @@ from typing import TypeAlias
 
 from steersman import api
 from steersman.config import DefaultPreemptionArgs
-from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ActionType, ClusterEvent, ClusterEventWithHint, EventResource, QueueingHint
 from steersman.framework.extender import Extender
 from steersman.framework.handle import PostFilterHandle
-from steersman.framework.plugin import EnqueueExtensions, PostFilterPlugin, PostFilterResult, PreEnqueuePlugin
+from steersman.framework.plugin import (
+    EnqueueExtensions,
+    NodeStatusReader,
+    PostFilterPlugin,
+    PostFilterResult,
+    PreEnqueuePlugin,
+)
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, unresolvable, unschedulable
 from steersman.preemption.dry_run import SampledSearch
@@ -29,7 +34,7 @@ ASYNC_GATE = "SchedulerAsyncPreemption"
 REASON_UNDER_WAY = "waiting for the preemption for this pod to be finished"
 MESSAGE = "preemption: {}"
 
-PostFilterAnswer: TypeAlias = tuple[PostFilterResult | None, Status]
+ResultAndStatus: TypeAlias = tuple[PostFilterResult | None, Status]
 
 
 class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
@@ -43,16 +48,16 @@ class DefaultPreemption(PostFilterPlugin, PreEnqueuePlugin, EnqueueExtensions):
         #: Whether a preemptor waits until its victims have been told to go (gate SchedulerAsyncPreemption).
         self.is_asynchronous = handle.gates.enabled(ASYNC_GATE)
 
-    def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterAnswer:
+    def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatusReader) -> ResultAndStatus:
         return self._carry_out(pod, self.evaluator.decide(state, pod, statuses))
 
     async def post_filter_with_extenders(
-        self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, extenders: Sequence[Extender]
-    ) -> PostFilterAnswer:
+        self, state: CycleState, pod: PodInfo, statuses: NodeStatusReader, extenders: Sequence[Extender]
+    ) -> ResultAndStatus:
         """`post_filter` where extenders that are interested in the pod have a say."""
         return self._carry_out(pod, await self.evaluator.decide_with_extenders(state, pod, statuses, extenders))
 
-    def _carry_out(self, pod: PodInfo, decided: PreemptionReport | Status) -> PostFilterAnswer:
+    def _carry_out(self, pod: PodInfo, decided: PreemptionReport | Status) -> ResultAndStatus:
         if isinstance(decided, Status):
             return None, Status(decided.code, (MESSAGE.format(decided.message),))
         if decided.choice is None:

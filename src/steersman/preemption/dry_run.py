@@ -20,6 +20,7 @@ from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import WhatIf
 from steersman.framework.node_info import NodeInfo
+from steersman.framework.plugin import NodeStatusReader
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, CycleAborted, Status, error, unresolvable
 from steersman.preemption.candidates import Candidate, CandidateChoice, by_importance, pick
@@ -39,7 +40,7 @@ class DryRunQuestion(msgspec.Struct, frozen=True):
 
     pod: PodInfo
     #: Why nodes do not fit now, and the cycle's state for what-if questions about them.
-    statuses: NodeStatuses
+    statuses: NodeStatusReader
     state: CycleState
     what_if: WhatIf
     budgets: Budgets
@@ -154,7 +155,7 @@ def search_plainly(question: DryRunQuestion, all_nodes: Sequence[NodeInfo]) -> D
     return DryRuns(len(all_nodes), len(nodes), candidates, len(candidates), choice, why_not)
 
 
-def _resolvable(nodes: Sequence[NodeInfo], statuses: NodeStatuses) -> list[NodeInfo]:
+def _resolvable(nodes: Sequence[NodeInfo], statuses: NodeStatusReader) -> list[NodeInfo]:
     """The nodes that do not fit now, but might without some of their pods."""
     codes = {status.code for status, _ in statuses.counts()} | {_code(statuses.absent)}
     if Code.UNSCHEDULABLE not in codes:

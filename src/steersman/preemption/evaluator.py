@@ -16,10 +16,10 @@ import msgspec
 from steersman.api import Pod, PodDisruptionBudget
 from steersman.api.field_errors import aggregate
 from steersman.derived import Derived
-from steersman.engine.evaluation import NodeStatuses
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.extender import Extender, ExtenderError, NodeVictims, PodsOn
 from steersman.framework.handle import Nodes, PostFilterHandle
+from steersman.framework.plugin import NodeStatusReader
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, Status, error, unschedulable
 from steersman.kept import Kept
@@ -64,12 +64,12 @@ class Evaluator:
         self._columns = ColumnDryRun()
         self._budgets: Derived[Budgets] = Derived()
 
-    def decide(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PreemptionReport | Status:
+    def decide(self, state: CycleState, pod: PodInfo, statuses: NodeStatusReader) -> PreemptionReport | Status:
         """A report, with or without a choice, of how the pod could get room; a Status when it did not come to that."""
         return self._why_not(pod, statuses) or self._conclude(pod, self._dry_runs(state, pod, statuses, self.detailed))
 
     async def decide_with_extenders(
-        self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, extenders: Sequence[Extender]
+        self, state: CycleState, pod: PodInfo, statuses: NodeStatusReader, extenders: Sequence[Extender]
     ) -> PreemptionReport | Status:
         """What `decide` returns, chosen among the candidates that these extenders leave."""
         refusal = self._why_not(pod, statuses)
@@ -87,7 +87,7 @@ class Evaluator:
             runs = msgspec.structs.replace(runs, candidates=candidates, candidate_count=len(candidates), choice=choice)
         return self._conclude(pod, runs)
 
-    def _why_not(self, pod: PodInfo, statuses: NodeStatuses) -> Status | None:
+    def _why_not(self, pod: PodInfo, statuses: NodeStatusReader) -> Status | None:
         current = self._handle.pods.get(pod.key)
         if current is None:
             return error(NOT_FOUND.format(pod.name))
@@ -105,11 +105,11 @@ class Evaluator:
                 return error(aggregate(faults))
         return self._report(pod, runs)
 
-    def _why_not_eligible(self, pod: Pod, statuses: NodeStatuses) -> str:
+    def _why_not_eligible(self, pod: Pod, statuses: NodeStatusReader) -> str:
         nominated = pod.status.nominated_node_name
         return why_not_eligible(pod, statuses.of(nominated) if nominated else None, self._handle.nodes)
 
-    def _dry_runs(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses, detailed: bool) -> DryRuns:
+    def _dry_runs(self, state: CycleState, pod: PodInfo, statuses: NodeStatusReader, detailed: bool) -> DryRuns:
         question = DryRunQuestion(
             pod=pod,
             statuses=statuses,
