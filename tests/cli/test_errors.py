@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +40,20 @@ def test_an_unknown_command_is_bad_input() -> None:
 def test_help_and_version_answer() -> None:
     assert "simulate" in steersman("--help").stdout
     assert steersman("version").stdout.startswith("steersman ")
+
+
+def test_debug_shows_where_in_its_own_code_a_plugin_broke(tmp_path: Path) -> None:
+    plugin = tmp_path / "rates.py"
+    plugin.write_text(
+        "from steersman.framework import FilterPlugin\n\n"
+        "class Rates(FilterPlugin):\n"
+        "    name = 'Rates'\n\n"
+        "    def filter(self, pod, node):\n"
+        "        return {}[node.name]\n"
+    )
+    command = [sys.executable, "-m", "steersman", "--debug", "simulate", "-f", cluster(tmp_path), "--plugin", plugin]
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+    (place,) = [line.strip() for line in done.stderr.splitlines() if line.strip().startswith("File ")]
+    assert place == f'File "{plugin}", line 7, in filter'

@@ -3,11 +3,18 @@
 
 from __future__ import annotations
 
+import logging
+import traceback
+from pathlib import Path
+
 import pytest
 
+from steersman.errors import InputError
+from steersman.framework import Depends, FilterPlugin, NodeInfo, PodInfo, ScorePlugin
 from steersman.framework.plugin import invalid_score
 from steersman.framework.status import Code, Status, error
 from steersman.runtime.faults import as_fault, fault
+from steersman.testing import Harness, make_node, make_pod
 
 
 def test_a_fault_names_point_plugin_and_cause() -> None:
@@ -49,3 +56,55 @@ def test_a_fault_stays_as_it_is() -> None:
     for point in ("Permit", "Filter", "Score"):
         first = fault(point, "P", "boom")
         assert as_fault(point, "P", first) is first
+
+
+# -- what the log shows ------------------------------------------------------------------------------------------------
+
+
+class Divides(FilterPlugin):
+    name = "Divides"
+
+    def filter(self, pod: PodInfo, node: NodeInfo) -> bool:
+        return self._ratio(pod) > 1
+
+    def _ratio(self, pod: PodInfo) -> float:
+        return pod.priority / 0
+
+
+def test_a_plugin_that_raises_is_logged_with_its_own_frames(caplog: pytest.LogCaptureFixture) -> None:
+    harness = Harness(plugins=[Divides], nodes=[make_node("n")])
+    harness.add(make_pod("web"))
+
+    harness.run()
+
+    assert 'running "Divides" filter plugin: ZeroDivisionError: division by zero' in harness.message(make_pod("web"))
+    record = next(r for r in caplog.records if "Divides" in r.getMessage())
+    assert record.getMessage() == 'plugin "Divides" raised at Filter'
+    assert record.levelno == logging.ERROR
+    assert record.exc_info is not None
+    frames = traceback.extract_tb(record.exc_info[2])
+    assert [(Path(frame.filename).name, frame.name) for frame in frames] == [
+        ("test_faults.py", "filter"),
+        ("test_faults.py", "_ratio"),
+    ]
+
+
+def test_a_plugin_that_raises_for_every_node_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    class ForEveryNode(ScorePlugin):
+        name = "ForEveryNode"
+        depends = Depends.NODE
+
+        def score(self, pod: PodInfo, node: NodeInfo) -> int:
+            raise KeyError(node.name)
+
+    harness = Harness(plugins=[ForEveryNode], nodes=[make_node(f"n{n}") for n in range(50)])
+    harness.add(make_pod("web"))
+
+    harness.run()
+
+    assert [r.getMessage() for r in caplog.records] == ['plugin "ForEveryNode" raised at Score']
+
+
+def test_an_error_for_users_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    assert fault("Bind", "P", InputError("is taken")).message == 'running Bind plugin "P": InputError: is taken'
+    assert caplog.records == []

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Sequence
 from steersman.config import Duration
 from steersman.cycle.decision import Scheduled
 from steersman.framework.status import Code, Status, error, is_skip
-from steersman.runtime.faults import as_fault, fault
+from steersman.runtime.faults import as_fault, fault, log_fault
 from steersman.runtime.pods_in_pre_bind import PodInPreBind
 from steersman.runtime.profile import PreBindCall, Profile, RawCall
 
@@ -74,6 +74,7 @@ def _ask_pre_flight(call: PreBindCall, decision: Scheduled) -> Status | None:
     try:
         answer = call.pre_flight(decision.state, decision.pod, decision.node)
     except Exception as cause:
+        log_fault("PreBindPreFlight", call.name, cause)
         return error(PRE_FLIGHT_FAILED.format(call.name, f"{type(cause).__name__}: {cause}"))
     if not isinstance(answer, Status) or answer.code is Code.SUCCESS:
         return None

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds that the scheduler watches, and the sink of their events: shared by the client of real API servers and the embedded
-cluster."""
+"""The kinds that the scheduler watches, their names in events, and the sink of changes: shared by the client of real API servers
+and the embedded cluster."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Final, Protocol
 
 from steersman import api
+from steersman.framework.events import ActionType, ClusterEvent, EventResource
 
 WATCHED_KINDS: Final[tuple[type[api.Object], ...]] = (
     api.Namespace,
@@ -29,6 +31,28 @@ WATCHED_KINDS: Final[tuple[type[api.Object], ...]] = (
     api.Pod,
 )
 """What the scheduler watches. Pods come last, so that everything they depend on is known by then."""
+
+_PER_PART: Final = {
+    api.Node: (EventResource.NODE,),
+    api.Pod: (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD),
+}
+"""Kinds of whose updates it is told what has changed."""
+
+
+def event_resource(kind: type[api.Object]) -> str:
+    """The resource that plugins register for: the kind, with its API group unless it is the core one."""
+    group, _, _ = kind.API_VERSION.rpartition("/")
+    return f"{group}/{kind.KIND}" if group else kind.KIND
+
+
+def events_of(kinds: Iterable[type[api.Object]]) -> Iterator[ClusterEvent]:
+    """Everything that may happen to objects of these kinds."""
+    for kind in kinds:
+        part = ("UPDATE_NODE_" if kind is api.Node else "UPDATE_POD_") if kind in _PER_PART else None
+        updates = [action for action in ActionType if part is not None and (action.name or "").startswith(part)]
+        for resource in _PER_PART.get(kind, (event_resource(kind),)):
+            for action in (ActionType.ADD, ActionType.DELETE, ActionType.UPDATE, *updates):
+                yield ClusterEvent(resource, action)
 
 
 class EventSink(Protocol):

@@ -2,6 +2,5 @@
 """Watch events of the API server, real or embedded, become changes of the cache and events of the queue."""
 
 from steersman.ingest.handlers import Ingest
-from steersman.ingest.resources import event_resource
 
-__all__ = ["Ingest", "event_resource"]
+__all__ = ["Ingest"]

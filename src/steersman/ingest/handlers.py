@@ -26,9 +26,9 @@ from steersman.framework.events import (
     pod_update_events,
 )
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
+from steersman.framework.watching import event_resource
 from steersman.ingest import readable
 from steersman.ingest.recovery import Recovery
-from steersman.ingest.resources import event_resource
 from steersman.queue import SchedulingQueue
 from steersman.state.cache import Cache
 from steersman.state.objects import ObjectStore

@@ -28,7 +28,7 @@ from steersman.framework.events import (
 )
 from steersman.framework.extender import EXTENDER_PLUGIN
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
-from steersman.ingest import event_resource
+from steersman.framework.watching import event_resource
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.queue import hint_rows
 

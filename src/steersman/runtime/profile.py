@@ -29,6 +29,7 @@ from steersman.runtime.methods import (
     score_method,
     status_method,
 )
+from steersman.runtime.registrations import registrations
 
 DEFAULT_BINDER = "DefaultBinder"
 _REJECTING_POINTS = ("preEnqueue", "preFilter", "filter", "postFilter", "reserve", "permit")
@@ -183,7 +184,7 @@ class _Wiring:
         rows: list[HintRow] = []
         for name, plugin in self._instances.items():
             if isinstance(plugin, points.EnqueueExtensions):
-                rows += hint_rows(name, plugin.events_to_register())
+                rows += hint_rows(name, registrations(name, plugin))
             elif name in rejecting:
                 rows += hint_rows(name, None)
         return rows

@@ -20,7 +20,7 @@ from types import ModuleType
 from steersman.framework import plugin as points
 from steersman.framework.handle import Handle
 from steersman.plugins.registry import Factory
-from steersman.runtime.faults import PluginError
+from steersman.runtime.faults import PluginError, told
 
 logger = logging.getLogger(__name__)
 
@@ -110,9 +110,7 @@ class Registry:
         except PluginError:
             raise
         except Exception as cause:
-            raise PluginError(
-                f'{self._origins[name]}: initializing plugin "{name}": {type(cause).__name__}: {cause}'
-            ) from cause
+            raise PluginError(f'{self._origins[name]}: initializing plugin "{name}": {told(cause)}') from cause
 
 
 def _imported(name: str, offers: Sequence[EntryPoint]) -> tuple[Factory, str]:
@@ -123,7 +121,7 @@ def _imported(name: str, offers: Sequence[EntryPoint]) -> tuple[Factory, str]:
     try:
         factory: Factory = first.load()
     except Exception as cause:
-        raise PluginError(f"{_origin(first)}: {type(cause).__name__}: {cause}") from cause
+        raise PluginError(f"{_origin(first)}: {told(cause)}") from cause
     return factory, _origin(first)
 
 
@@ -141,7 +139,7 @@ def load_module(path: Path) -> ModuleType:
     try:
         spec.loader.exec_module(module)
     except Exception as cause:
-        raise PluginError(f"{path}: {type(cause).__name__}: {cause}") from cause
+        raise PluginError(f"{path}: {told(cause)}") from cause
     return module
 
 
