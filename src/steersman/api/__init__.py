@@ -6,6 +6,7 @@ typed objects with Kubernetes' field names in snake_case. `quantity`, `selectors
 `timestamps` hold the rules of single fields and are imported as modules (`from steersman.api import quantity`).
 """
 
+from steersman.api.custom import CustomObject, custom_kind
 from steersman.api.device import (
     CapacityRequestPolicy,
     CapacityRequestPolicyRange,
@@ -219,6 +220,7 @@ __all__ = [
     "ContainerStatus",
     "Counter",
     "CounterSet",
+    "CustomObject",
     "DaemonSet",
     "DaemonSetSpec",
     "Deployment",
@@ -338,6 +340,7 @@ __all__ = [
     "VsphereVolume",
     "WeightedPodAffinityTerm",
     "WorkloadStatus",
+    "custom_kind",
     "key",
     "kind_of",
 ]

@@ -9,6 +9,7 @@ text, however deep or long its values, ends in anything but an object or an `Inp
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any, Final, NoReturn, TypeVar
 
 import msgspec
@@ -35,8 +36,12 @@ class Header(msgspec.Struct, frozen=True, rename="camel"):
     kind: str | None = None
 
 
-def class_for(header: Header) -> type[Object] | None:
-    """The Struct for a kind, None for one that is not read (also: a Service of another API group)."""
+def class_for(header: Header, custom: Iterable[type[Object]] = ()) -> type[Object] | None:
+    """The Struct for a kind, None for one that is not read (also: a Service of another API group). Of `custom` kinds, which
+    others have declared, one version is read."""
+    for kind in custom:
+        if (header.api_version, header.kind) == (kind.API_VERSION, kind.KIND):
+            return kind
     cls = KINDS.get(header.kind or "")
     if cls is None or not header.api_version:
         return cls
@@ -87,9 +92,9 @@ def convert(data: Any, cls: type[T]) -> T:
         raise decode_errors.invalid(error, data) from error
 
 
-def convert_object(data: Any) -> Object:
+def convert_object(data: Any, custom: Iterable[type[Object]] = ()) -> Object:
     """Plain dict → the typed object of the kind that it names."""
-    return convert(data, _known_class(convert(data, Header)))
+    return convert(data, _known_class(convert(data, Header), custom))
 
 
 def encode(obj: Object) -> bytes:
@@ -154,10 +159,10 @@ def _strings(labels: Any) -> Any:
     return {name: "" if value is None else value for name, value in labels.items()}
 
 
-def _known_class(header: Header) -> type[Object]:
+def _known_class(header: Header, custom: Iterable[type[Object]] = ()) -> type[Object]:
     if not header.kind:
         raise InputError("is missing", field="kind", hint=NEEDS_KIND)
-    cls = class_for(header)
+    cls = class_for(header, custom)
     if cls is None:
         kind = f"{header.kind} ({header.api_version})" if header.api_version else header.kind
         raise InputError("is not a kind that can be read", field="kind", value=kind)

@@ -40,9 +40,10 @@ class Loaded(NamedTuple):
     skipped: dict[str, int]
 
 
-def load(paths: Iterable[str], stdin: BinaryIO | None = None) -> Loaded:
-    """Read all paths: files, directories with everything below, `-` for `stdin`. Raises `InputError`."""
-    collection = _Collection()
+def load(paths: Iterable[str], stdin: BinaryIO | None = None, custom: Iterable[type[Object]] = ()) -> Loaded:
+    """Read all paths: files, directories with everything below, `-` for `stdin`; also objects of `custom` kinds. Raises
+    `InputError`."""
+    collection = _Collection(custom)
     for file, data in _contents(paths, stdin):
         try:
             for found in documents.find_objects(file, data, is_json=file.endswith(".json")):
@@ -57,16 +58,17 @@ def load(paths: Iterable[str], stdin: BinaryIO | None = None) -> Loaded:
 class _Collection:
     """The objects that were found so far, each of them once."""
 
-    def __init__(self) -> None:
+    def __init__(self, custom: Iterable[type[Object]]) -> None:
+        self._custom = tuple(custom)
         self.objects: list[LoadedObject] = []
         self.skipped: dict[str, int] = {}
-        self._places: dict[tuple[str, str], Place] = {}
+        self._places: dict[tuple[type[Object], str], Place] = {}
         self._sharer = Sharer()
-        self._generated: dict[tuple[str, str, str], int] = {}
+        self._generated: dict[tuple[type[Object], str, str], int] = {}
 
     def add(self, found: Found) -> None:
         """Decode, name and check the object; one of an unknown kind is only counted."""
-        cls = codec.class_for(found.header)
+        cls = codec.class_for(found.header, self._custom)
         if cls is None:
             self._skip(found.header)
             return
@@ -76,7 +78,7 @@ class _Collection:
             self._remember(obj, found.place)
             obj = self._sharer.shared(obj) if isinstance(obj, Pod) else obj
         except InputError as error:
-            raise error.located(**found.place._asdict(), object=_description(found)) from error
+            raise error.located(**found.place._asdict(), object=_description(found, cls)) from error
         except msgspec.ValidationError as error:
             unreadable = InputError("holds a number that is too long")
             raise unreadable.located(**found.place._asdict(), object=found.header.kind) from error
@@ -84,7 +86,8 @@ class _Collection:
 
     def _skip(self, header: codec.Header) -> None:
         kind = header.kind or ""
-        if kind in KINDS:  # known by name only: of another API group, or a version with another shape
+        # Known by name only: of another API group, or a version with another shape.
+        if kind in KINDS or any(kind == known.KIND for known in self._custom):
             kind = f"{kind} ({header.api_version})"
         self.skipped[kind] = self.skipped.get(kind, 0) + 1
 
@@ -101,15 +104,15 @@ class _Collection:
         prefix = obj.metadata.generate_name
         if not prefix:
             raise InputError("is missing", field="metadata.name", hint='give it a "name" or a "generateName"')
-        family = (obj.KIND, namespace, prefix)
+        family = (type(obj), namespace, prefix)
         self._generated[family] = self._generated.get(family, 0) + 1
         return f"{prefix}{self._generated[family]}"
 
     def _remember(self, obj: Object, place: Place) -> None:
-        identity = (obj.KIND, key(obj))
+        identity = (type(obj), key(obj))
         first = self._places.setdefault(identity, place)
         if first is not place:
-            raise InputError(f"is defined twice, first in {first}", object=" ".join(identity))
+            raise InputError(f"is defined twice, first in {first}", object=f"{obj.KIND} {key(obj)}")
 
 
 def _decode(found: Found, cls: type[Object]) -> Object:
@@ -118,15 +121,14 @@ def _decode(found: Found, cls: type[Object]) -> Object:
     return codec.decode(found.data, cls)
 
 
-def _description(found: Found) -> str:
+def _description(found: Found, cls: type[Object]) -> str:
     """`Pod default/web-0` for an object that could not be used, as far as it says so itself."""
     kind = found.header.kind or ""
     data = found.data if isinstance(found.data, dict) else codec.plain(found.data)
     meta = data.get("metadata")
     if not isinstance(meta, dict) or not meta.get("name"):
         return kind
-    cls = codec.class_for(found.header)
-    if cls is None or not cls.NAMESPACED:
+    if not cls.NAMESPACED:
         return f"{kind} {meta['name']}"
     return f"{kind} {meta.get('namespace') or DEFAULT_NAMESPACE}/{meta['name']}"
 

@@ -44,8 +44,9 @@ from steersman.client import (
     Timing,
     WriteFence,
 )
+from steersman.client.rights import following
 from steersman.framework.extender import Extender
-from steersman.framework.watching import EventSink
+from steersman.framework.watching import EventSink, is_custom
 from steersman.host import SchedulingLoop, freeze_heap, give_back_free_memory, unfreeze_heap
 from steersman.internal_errors import InternalErrors
 from steersman.observe import (
@@ -358,10 +359,14 @@ class Program:
         sink: EventSink = TimedIngest(self._scheduler, self._metrics)
         if isinstance(log.v(LEAST_VERBOSITY), Log):
             sink = EventLines(sink, HandledEvents(self._scheduler), log)
+        rights = [str(right) for right in following(filter(is_custom, self._scheduler.watched_kinds))]
+        if rights:
+            logger.info("plugins need these rights: %s", ", ".join(rights))
         return Informers(
             outside.channels.cluster,
             sink,
             self._timing,
+            self._scheduler.watched_kinds,
             raw_objects=outside.raw_objects,
             internal_errors=self._internal_errors,
             failure_log=self._failure_log,

@@ -15,11 +15,15 @@ from typing import TypeAlias
 
 import msgspec
 
-from steersman.config import ExtensionPoint, PluginEntry, Profile, SchedulerConfiguration
+from steersman.api import Object
+from steersman.config import ExtensionPoint, FeatureGates, PluginEntry, Profile, SchedulerConfiguration, build
 from steersman.errors import InputError
 from steersman.framework.plugin import Plugin as PluginBase
+from steersman.framework.watching import with_custom
 from steersman.plugins.registry import IN_TREE
 from steersman.preemption import DefaultPreemption
+from steersman.runtime.capabilities import capabilities_of
+from steersman.runtime.profiles import kinds_of_configuration
 from steersman.runtime.registry import Registry
 
 PluginSource: TypeAlias = "str | PathLike[str] | type[PluginBase]"
@@ -47,6 +51,14 @@ def register(sources: Iterable[PluginSource]) -> tuple[Registry, list[str]]:
         else:
             raise InputError("is neither a file nor a plugin class", object="plugin", value=repr(source))
     return registry, names
+
+
+def kinds_to_watch(
+    configuration: SchedulerConfiguration, gates: FeatureGates, registry: Registry
+) -> tuple[type[Object], ...]:
+    """All kinds that such a scheduler will watch, with those that its plugins declare. PluginError for one that is unusable."""
+    effective = build(configuration, capabilities_of(registry), gates).profiles
+    return with_custom(kinds_of_configuration(effective, registry))
 
 
 def with_enabled(configuration: SchedulerConfiguration, names: Iterable[str]) -> SchedulerConfiguration:

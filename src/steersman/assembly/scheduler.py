@@ -34,6 +34,7 @@ from steersman.framework.extender import EXTENDER_PLUGIN, Extender
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.framework.ports import CLEARED, REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure, Spawn
 from steersman.framework.status import error
+from steersman.framework.watching import with_custom
 from steersman.ingest import Ingest
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 from steersman.queue import (
@@ -50,7 +51,7 @@ from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.handle import ProfileHandle, TableNodes
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
 from steersman.runtime.profile import Profile
-from steersman.runtime.profiles import build_profiles
+from steersman.runtime.profiles import build_profiles, kinds_of_profiles
 from steersman.runtime.registry import Registry
 from steersman.runtime.waiting_pods import WaitingPods
 from steersman.state.cache import Cache
@@ -111,6 +112,8 @@ class Scheduler:
         self._observers = Observers(options.internal_errors)
         self._pod_access = SchedulerPods(self.pods, self.waiting_pods, self.pods_in_pre_bind, writer)
         self.profiles = self._build_profiles()
+        #: What the host has to tell `ingest` of.
+        self.watched_kinds = with_custom(kinds_of_profiles(self.profiles.values()))
         self.queue = self._pod_access.queue = self._build_queue()
         self._nominated = NominatedPods(self.queue, self.cache.shapes, self.cache.nodes)
         self.ingest = Ingest(

@@ -11,6 +11,7 @@ from steersman.cli.connecting import asked, cluster_options
 from steersman.cli.output import say, say_json
 
 if TYPE_CHECKING:
+    from steersman.api import Object
     from steersman.client import ChosenCluster, Transport
     from steersman.config import SchedulerConfiguration
     from steersman.doctor import Report
@@ -42,10 +43,10 @@ def doctor(
     from steersman.clock import RealClock
     from steersman.doctor import Target, examine
 
-    configuration, fault = _configuration(config_file, plugins, feature_gates)
+    configuration, kinds, fault = _configuration(config_file, plugins, feature_gates)
 
     async def question(transport: Transport, cluster: ChosenCluster) -> Report:
-        target = Target(transport, configuration, RealClock(), subject)
+        target = Target(transport, configuration, RealClock(), subject, kinds)
         return await examine(target, cluster.connection.server, fault)
 
     chosen = kubeconfig or configuration.client_connection.kubeconfig
@@ -54,12 +55,17 @@ def doctor(
     click.get_current_context().exit(NO if report.has_failed else 0)
 
 
-def _configuration(file: str, plugins: tuple[str, ...], gates: str) -> tuple[SchedulerConfiguration, str]:
-    """With why it cannot be used; then it is the default one."""
+def _configuration(
+    file: str, plugins: tuple[str, ...], gates: str
+) -> tuple[SchedulerConfiguration, tuple[type[Object], ...], str]:
+    """With the kinds that are watched, and why it cannot be used; then it is the default one."""
     from steersman.app import RunOptions, effective
+    from steersman.assembly.registry import kinds_to_watch
     from steersman.errors import SteersmanError
 
     try:
-        return effective(RunOptions(config_file=file, plugin_files=plugins, feature_gates=gates)).configuration, ""
+        given = effective(RunOptions(config_file=file, plugin_files=plugins, feature_gates=gates))
+        return given.configuration, kinds_to_watch(given.configuration, given.gates, given.registry), ""
     except SteersmanError as fault:
-        return effective(RunOptions()).configuration, str(fault)
+        default = effective(RunOptions())
+        return default.configuration, kinds_to_watch(default.configuration, default.gates, default.registry), str(fault)

@@ -24,7 +24,7 @@ from steersman.client.list_watch import BOOKMARK, DELETED, UNREADABLE_AT_ONCE, L
 from steersman.client.pacing import Backoff, Pauses, Timing
 from steersman.client.set_aside import SetAside, Unreadable, stand_in
 from steersman.errors import SteersmanError
-from steersman.framework.watching import EventSink
+from steersman.framework.watching import EventSink, event_resource, is_custom
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 
 logger = logging.getLogger(__name__)
@@ -37,6 +37,7 @@ INGEST: Final = "ingest"
 """Where a sink fails, for `InternalErrors`."""
 ABSENT_SECONDS: Final = 60.0
 """After so long a missing API group is looked for again."""
+ABSENT: Final = "the server does not know %s of %s: none are assumed, and it is asked again after about %g seconds"
 SHORT_SECONDS: Final = 1.0
 """A watch that ends sooner, without a word, is a failure."""
 UNNAMED_SERVER: Final = "the given address"
@@ -46,8 +47,9 @@ BREATH: Final = 512
 
 
 def may_be_absent(kind: type[api.Object]) -> bool:
-    """Whether the scheduler does without the kind where the server does not know its API group."""
-    return kind.API_VERSION.rpartition("/")[0] in OPTIONAL_GROUPS
+    """Whether the scheduler does without the kind where the server does not know its API group: the optional ones, and those
+    of plugins, whose CustomResourceDefinition may come later."""
+    return kind.API_VERSION.rpartition("/")[0] in OPTIONAL_GROUPS or is_custom(kind)
 
 
 class Reflector(Generic[T]):
@@ -65,6 +67,8 @@ class Reflector(Generic[T]):
     ) -> None:
         self._source = source
         self._failure_log = failure_log or FailureLog(timing.clock, UNNAMED_SERVER)
+        #: With the group, of a custom kind: there may be others of its name.
+        self._kind_name = event_resource(source.kind) if is_custom(source.kind) else source.kind.KIND
         self._set_aside = set_aside or SetAside(timing.clock)
         self._internal_errors = internal_errors or InternalErrors()
         self._sink = sink
@@ -156,7 +160,8 @@ class Reflector(Generic[T]):
 
     async def _absent(self) -> None:
         if not self.has_synced:
-            logger.info("the server does not know %s of %s: none are assumed", self.kind.PLURAL, self.kind.API_VERSION)
+            level = logging.WARNING if is_custom(self.kind) else logging.INFO
+            logger.log(level, ABSENT, self.kind.PLURAL, self.kind.API_VERSION, ABSENT_SECONDS)
         self._synced.set()
         self._end_renewal()
         await self._timing.sleep(self._timing.jittered(ABSENT_SECONDS, 0.5))
@@ -165,7 +170,7 @@ class Reflector(Generic[T]):
         """Takes a list over: what it lacks is gone; what it has in the same version is known."""
         listed = {api.key(obj): obj for obj in listing.objects}
         unreadable = {one.identity.key: one for one in listing.unreadable}
-        self._set_aside.keep_only(self.kind.KIND, listed.keys() | unreadable.keys())
+        self._set_aside.keep_only(self._kind_name, listed.keys() | unreadable.keys())
         for count, one in enumerate(unreadable.values(), start=1):
             self._put_unreadable(one)
             if count % UNREADABLE_AT_ONCE == 0:
@@ -258,7 +263,7 @@ class Reflector(Generic[T]):
             return
         refused = self._tell(key, obj)
         if refused is None:
-            self._set_aside.discard(self.kind.KIND, key)
+            self._set_aside.discard(self._kind_name, key)
         else:
             self._put_unreadable(refused)
 
@@ -272,12 +277,12 @@ class Reflector(Generic[T]):
         other = stand_in(unreadable, kind, last_good)
         if other is not None and other is not last_good:
             self._tell(identity.key, other)
-        self._set_aside.put(kind.KIND, identity, unreadable.reason, is_in_use=identity.key in self.objects)
+        self._set_aside.put(self._kind_name, identity, unreadable.reason, is_in_use=identity.key in self.objects)
 
     def _remove(self, key: str, last: T | None = None) -> None:
         """The object, of which `last` is the last version, is gone; the sink is told if it knows of it."""
         known = self.objects.pop(key, None)
-        self._set_aside.discard(self.kind.KIND, key)
+        self._set_aside.discard(self._kind_name, key)
         if known is None:
             return
         try:

@@ -6,13 +6,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
 
+from steersman import api
 from steersman.client.lease import Lease
-from steersman.framework.watching import WATCHED_KINDS
+from steersman.framework.watching import WATCHED_KINDS, is_custom
 
 _LEASES: Final = Lease.API_VERSION.rpartition("/")[0]
 
@@ -68,9 +69,9 @@ LOOKUP: Final = Right(
 """The only one that it can do without."""
 
 
-def cluster_rights() -> tuple[Right, ...]:
-    """Everything that `steersman run` needs besides its lease and the `LOOKUP`."""
-    return (*_following(), *WRITING, *REVIEWS)
+def cluster_rights(kinds: Iterable[type[api.Object]] = WATCHED_KINDS) -> tuple[Right, ...]:
+    """Everything that `steersman run` needs besides its lease and the `LOOKUP`, to follow these kinds."""
+    return (*following(kinds), *WRITING, *REVIEWS)
 
 
 def lease_rights(namespace: str, name: str) -> tuple[Right, ...]:
@@ -82,8 +83,10 @@ def lease_rights(namespace: str, name: str) -> tuple[Right, ...]:
     )
 
 
-def _following() -> Iterator[Right]:
-    for kind in WATCHED_KINDS:
+def following(kinds: Iterable[type[api.Object]]) -> Iterator[Right]:
+    """To list and watch these kinds, in all namespaces."""
+    for kind in kinds:
         group = kind.API_VERSION.rpartition("/")[0]
+        purpose = "following what plugins look at" if is_custom(kind) else "following the cluster"
         for verb in ("list", "watch"):
-            yield Right(verb, group, kind.PLURAL, "following the cluster")
+            yield Right(verb, group, kind.PLURAL, purpose)

@@ -16,7 +16,9 @@ from steersman.doctor.finding import Finding, fail, ok, warn
 from steersman.doctor.target import Target
 
 CHECK: Final = "access"
-ADVICE: Final = "grant it: deploy/manifests/rbac.yaml has all rights, and no others"
+ADVICE: Final = (
+    "grant it: deploy/manifests/rbac.yaml has all rights, and no others; those of plugins come with the plugins"
+)
 AT_ONCE: Final = 8
 _API: Final = "/apis/authorization.k8s.io/v1"
 _ACCOUNT: Final = "system:serviceaccount:"
@@ -50,7 +52,7 @@ def _to(target: Target) -> str:
 def _rights(target: Target) -> Sequence[Right]:
     election = target.configuration.leader_election
     lease = lease_rights(election.resource_namespace, election.resource_name) if election.leader_elect else ()
-    return (*cluster_rights(), *lease, LOOKUP)
+    return (*cluster_rights(target.kinds), *lease, LOOKUP)
 
 
 def _by_purpose(refused: list[Right]) -> Iterator[str]:

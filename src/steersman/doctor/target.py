@@ -15,6 +15,7 @@ from steersman.client.events import Event
 from steersman.client.list_watch import ListPage
 from steersman.clock import Clock
 from steersman.config import SchedulerConfiguration
+from steersman.framework.watching import WATCHED_KINDS
 
 T = TypeVar("T", bound=api.Object)
 DocumentT = TypeVar("DocumentT", bound=msgspec.Struct)
@@ -30,6 +31,8 @@ class Target(msgspec.Struct, frozen=True):
     configuration: SchedulerConfiguration
     clock: Clock
     subject: str = ""
+    #: What the scheduler would follow: plugins may declare kinds.
+    kinds: tuple[type[api.Object], ...] = WATCHED_KINDS
 
     @property
     def scheduler_names(self) -> list[str]:

@@ -15,14 +15,13 @@ from steersman.client.events import Event
 from steersman.client.lease import Lease
 from steersman.doctor.finding import Finding, fail, ok, warn
 from steersman.doctor.target import Target
-from steersman.framework.watching import WATCHED_KINDS
+from steersman.framework.watching import is_custom
 
 CHECK: Final = "versions"
 #: Of kube-scheduler, whose decisions these are.
 MINOR: Final = 36
 #: A scheduler may be one minor version older than its API server, and not newer.
 FITTING: Final = (MINOR, MINOR + 1)
-_KINDS: Final[tuple[type[api.Object], ...]] = (*WATCHED_KINDS, Event, Lease)
 _SHOWN: Final = 80
 
 
@@ -42,19 +41,25 @@ async def _server(target: Target) -> Finding:
 
 
 async def _kinds(target: Target) -> list[Finding]:
-    versions = dict.fromkeys(kind.API_VERSION for kind in _KINDS)
+    kinds: tuple[type[api.Object], ...] = (*target.kinds, Event, Lease)
+    versions = dict.fromkeys(kind.API_VERSION for kind in kinds)
     served = {version: await _resources(target, version) for version in versions}
-    missing = [kind for kind in _KINDS if kind.PLURAL not in served[kind.API_VERSION]]
+    missing = [kind for kind in kinds if kind.PLURAL not in served[kind.API_VERSION]]
     findings = [_missing(kind) for kind in missing]
-    if len(missing) < len(_KINDS):
+    if len(missing) < len(kinds):
         findings.insert(
-            0, ok(CHECK, f"{len(_KINDS) - len(missing)} of {len(_KINDS)} kinds are served: {_groups(served)}")
+            0, ok(CHECK, f"{len(kinds) - len(missing)} of {len(kinds)} kinds are served: {_groups(served)}")
         )
     return findings
 
 
 def _missing(kind: type[api.Object]) -> Finding:
     text = f"{kind.PLURAL} of {kind.API_VERSION} are not served"
+    if is_custom(kind):
+        advice = (
+            "install its CustomResourceDefinition: until then none are assumed, and pods that need them stay pending"
+        )
+        return warn(CHECK, text, advice)
     if may_be_absent(kind):
         return warn(CHECK, text, "none are assumed; pods that need them stay pending")
     return fail(

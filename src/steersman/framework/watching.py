@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds that the scheduler watches, their names in events, and the sink of changes: shared by the client of real API servers
-and the embedded cluster."""
+"""The kinds that the scheduler watches, their names in events, and the sink of changes: shared by the client of real API
+servers and the embedded cluster."""
 
 from __future__ import annotations
 
@@ -53,6 +53,17 @@ def events_of(kinds: Iterable[type[api.Object]]) -> Iterator[ClusterEvent]:
         for resource in _PER_PART.get(kind, (event_resource(kind),)):
             for action in (ActionType.ADD, ActionType.DELETE, ActionType.UPDATE, *updates):
                 yield ClusterEvent(resource, action)
+
+
+def is_custom(kind: type[api.Object]) -> bool:
+    """Whether the kind is watched only because a plugin declares it."""
+    return kind not in WATCHED_KINDS
+
+
+def with_custom(declared: Iterable[type[api.Object]]) -> tuple[type[api.Object], ...]:
+    """Everything that is watched if plugins declare these kinds; pods still come last."""
+    custom = dict.fromkeys(kind for kind in declared if is_custom(kind))
+    return (*WATCHED_KINDS[:-1], *custom, WATCHED_KINDS[-1])
 
 
 class EventSink(Protocol):

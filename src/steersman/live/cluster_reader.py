@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from typing import Any, TypeVar
 
 import msgspec
@@ -48,11 +48,13 @@ class ReadCluster(msgspec.Struct, frozen=True):
     missing: tuple[type[api.Object], ...]
 
 
-async def read(transport: Transport, timing: Timing, server: str) -> ReadCluster:
+async def read(
+    transport: Transport, timing: Timing, server: str, kinds: Iterable[type[api.Object]] = WATCHED_KINDS
+) -> ReadCluster:
     """`server` is its address, for messages. LiveError when something cannot be read."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = {kind: group.create_task(_list(transport, timing, server, kind)) for kind in WATCHED_KINDS}
+            tasks = {kind: group.create_task(_list(transport, timing, server, kind)) for kind in kinds}
     except ExceptionGroup as failures:
         raise failures.exceptions[0] from failures
     missing = tuple(kind for kind, task in tasks.items() if task.result() is None)

@@ -15,6 +15,7 @@ import msgspec
 
 from steersman import api
 from steersman.app import Effective
+from steersman.assembly.registry import kinds_to_watch
 from steersman.client import Timing, Transport
 from steersman.cycle.decision import Decision, Unschedulable
 from steersman.explain import Explanation, Outcome, decided, explain, wakers, without_cycle
@@ -38,7 +39,8 @@ async def explain_pod(
 ) -> LiveExplanation:
     """An explanation of the pod as the API server shows it now. LiveError when that cannot be."""
     timing = Timing()
-    cluster = await read(transport, timing, server)
+    kinds = kinds_to_watch(settings.configuration, settings.gates, settings.registry)
+    cluster = await read(transport, timing, server, kinds)
     pod = cluster.pods.get(f"{namespace}/{name}")
     if pod is None:
         ended = await read_pod(transport, server, namespace, name)

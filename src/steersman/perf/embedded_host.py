@@ -56,7 +56,7 @@ async def embedded_host(options: SchedulerOptions, seed: int) -> AsyncIterator[H
         tasks = HostTasks(group)
         measured = msgspec.structs.replace(options, instruments=Measuring(metrics, clock))
         scheduler = Scheduler(clock, SeededRng(seed), writer, tasks.spawn, measured)
-        feed(store, scheduler.ingest)
+        feed(store, scheduler.ingest, scheduler.watched_kinds)
         store.subscribe(_ClaimBinder(store).on_volume, (api.PersistentVolume,))
         ResourceClaimController(store)
         tasks.spawn(every(SETTLE_SECONDS, writer.settle))

@@ -13,9 +13,11 @@ from typing import cast
 import msgspec
 
 from steersman.framework import plugin as points
+from steersman.framework.watching import with_custom
 from steersman.queue.heap import ComparingQueueSort, KeyedQueueSort
 from steersman.queue.profile import HintRow, hint_rows
 from steersman.runtime.applicable_calls import ApplicableCalls
+from steersman.runtime.declared_kinds import declared_kinds
 from steersman.runtime.faults import PluginError
 from steersman.runtime.methods import (
     FilterMethod,
@@ -29,7 +31,7 @@ from steersman.runtime.methods import (
     score_method,
     status_method,
 )
-from steersman.runtime.registrations import registrations
+from steersman.runtime.registrations import registrations, registrations_of_kinds
 
 DEFAULT_BINDER = "DefaultBinder"
 _REJECTING_POINTS = ("preEnqueue", "preFilter", "filter", "postFilter", "reserve", "permit")
@@ -182,11 +184,12 @@ class _Wiring:
         """Of the plugins that can reject a pod; one that does not say what would help is interested in everything."""
         rejecting = {ref.name for point in _REJECTING_POINTS for ref, _ in self.at(point)}
         rows: list[HintRow] = []
+        watched = with_custom(declared_kinds({name: type(plugin) for name, plugin in self._instances.items()}))
         for name, plugin in self._instances.items():
             if isinstance(plugin, points.EnqueueExtensions):
-                rows += hint_rows(name, registrations(name, plugin))
+                rows += hint_rows(name, registrations(name, plugin, watched))
             elif name in rejecting:
-                rows += hint_rows(name, None)
+                rows += (*hint_rows(name, None), *hint_rows(name, registrations_of_kinds(plugin)))
         return rows
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 
+from steersman import api
 from steersman.config import EffectiveProfile, ExtensionPoint
 from steersman.framework.handle import Handle
+from steersman.runtime.declared_kinds import declared_kinds
 from steersman.runtime.profile import PluginRef, Profile, ProfileSpec, build
 from steersman.runtime.registry import Registry
 
@@ -16,6 +18,17 @@ def build_profiles(
 ) -> dict[str, Profile]:
     """By scheduler name, in the order of the configuration."""
     return {profile.scheduler_name: _build(profile, registry, handle_for) for profile in effective}
+
+
+def kinds_of_profiles(profiles: Iterable[Profile]) -> tuple[type[api.Object], ...]:
+    """The kinds that plugins of these profiles declare."""
+    return declared_kinds({name: type(plugin) for profile in profiles for name, plugin in profile.plugins.items()})
+
+
+def kinds_of_configuration(effective: Iterable[EffectiveProfile], registry: Registry) -> tuple[type[api.Object], ...]:
+    """The kinds that plugins will declare; none of them is made for it."""
+    names = {name for profile in effective for point in profile.plugins.values() for name in point}
+    return declared_kinds({name: registry.class_of(name) for name in sorted(names)})
 
 
 def _build(effective: EffectiveProfile, registry: Registry, handle_for: Callable[[str], Handle]) -> Profile:

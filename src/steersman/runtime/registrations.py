@@ -10,27 +10,36 @@ from collections.abc import Collection, Iterable
 from difflib import get_close_matches
 from typing import Final
 
+from steersman import api
 from steersman.framework.events import ACTION_NAMES, ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.plugin import EnqueueExtensions
-from steersman.framework.watching import WATCHED_KINDS, events_of
+from steersman.framework.watching import WATCHED_KINDS, event_resource, events_of
 from steersman.runtime.faults import PluginError, told
 
 METHOD: Final = 'plugin "{}": events_to_register()'
 
 
-def registrations(name: str, plugin: EnqueueExtensions) -> tuple[ClusterEventWithHint, ...]:
-    """Of one plugin. PluginError, which names it, if it cannot say them or one of them is about nothing."""
+def registrations(
+    name: str, plugin: EnqueueExtensions, watched: Iterable[type[api.Object]] = WATCHED_KINDS
+) -> tuple[ClusterEventWithHint, ...]:
+    """Of one plugin. PluginError, which names it, if it cannot say them or one of them is about nothing that is watched."""
     method = METHOD.format(name)
     try:
         registered = tuple(plugin.events_to_register())
     except Exception as cause:
         raise PluginError(f"{method} raised {told(cause)}") from cause
-    events = tuple(events_of(WATCHED_KINDS))
+    events = tuple(events_of(watched))
     for row in registered:
         if not isinstance(row, ClusterEventWithHint):
             raise PluginError(f"{method} answered {row!r}, expected ClusterEventWithHint(ClusterEvent(…), hint)")
         _check(method, row.event, events)
     return registered
+
+
+def registrations_of_kinds(plugin: object) -> tuple[ClusterEventWithHint, ...]:
+    """Of a plugin that does not say what would help: every event of the kinds that it declares."""
+    kinds: Iterable[type[api.Object]] = getattr(type(plugin), "kinds", ())
+    return tuple(ClusterEventWithHint(ClusterEvent(event_resource(kind), ActionType.ALL)) for kind in kinds)
 
 
 def _check(method: str, registered: ClusterEvent, events: Iterable[ClusterEvent]) -> None:
@@ -54,7 +63,7 @@ def _instead(resource: str, known: Collection[str]) -> str:
     same = [name for name in known if name.rpartition("/")[2] == kind] or get_close_matches(resource, known, 1)
     if same:
         return f'; did you mean "{same[0]}"?'
-    return f"; there are those of {', '.join(known)}"
+    return f"; there are those of {', '.join(known)}, and of kinds that a plugin declares in `kinds`"
 
 
 def _actions(resource: str, events: Iterable[ClusterEvent]) -> str:

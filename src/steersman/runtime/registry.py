@@ -101,6 +101,11 @@ class Registry:
             raise PluginError(f'{self._origins[name]}: plugin "{name}" is not a class')
         return frozenset(point for base, point in POINT_OF_CLASS.items() if issubclass(factory, base))
 
+    def class_of(self, name: str) -> type:
+        """The plugin's class, whose attributes say what it needs; imports it if that has not been done."""
+        factory = self._factory(name)
+        return factory if isinstance(factory, type) else object
+
     def make(self, name: str, args: object, handle: Handle) -> object:
         factory = self._factory(name)
         if factory is None:

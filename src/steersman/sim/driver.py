@@ -46,7 +46,7 @@ class Driver:
         self.scheduler = Scheduler(clock, SeededRng(seed), self.writer, self._tasks.spawn, options)
         #: How many decisions were made.
         self.decisions = 0
-        feed(store, self.scheduler.ingest)
+        feed(store, self.scheduler.ingest, self.scheduler.watched_kinds)
         EphemeralClaims(store)
         VolumeController(store, self._timers)
         ResourceClaimController(store)

@@ -23,7 +23,7 @@ from weakref import finalize
 from steersman import api
 from steersman import config as configuration
 from steersman.assembly import SchedulerOptions
-from steersman.assembly.registry import PluginSource, register, with_enabled
+from steersman.assembly.registry import PluginSource, kinds_to_watch, register, with_enabled
 from steersman.clock import ManualClock
 from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
 from steersman.cycle.decision import Decision
@@ -108,7 +108,7 @@ class Simulation:
         registry, names = register(plugins)
         enabled = with_enabled(_configuration(config, chosen), names)
         options = SchedulerOptions(enabled, chosen, registry)
-        gathered = sources.gather(source, stdin)
+        gathered = sources.gather(source, stdin, kinds_to_watch(enabled, chosen, registry))
         moment = sources.latest_moment([given.object for given in gathered.objects])
         simulation = cls(options, seed, START if moment is None else float(int(moment)))
         simulation._add(gathered)
@@ -128,13 +128,13 @@ class Simulation:
 
     def add(self, *source: Source, stdin: BinaryIO | None = None) -> Self:
         """More objects, as in `load`. Raises `InputError` for one that exists already."""
-        self._add(sources.gather(source, stdin))
+        self._add(sources.gather(source, stdin, self._driver.scheduler.watched_kinds))
         return self
 
     def delete(self, *what: str | api.Object) -> Self:
         """Objects, or texts such as `node/n1` and `pod/default/web-0`, go at once. Raises `InputError`."""
         for item in what:
-            self._delete(*(_reference(item) if isinstance(item, str) else (type(item), api.key(item))))
+            self._delete(*(self._reference(item) if isinstance(item, str) else (type(item), api.key(item))))
         return self
 
     # -- running -----------------------------------------------------------------------------------------------------
@@ -216,6 +216,14 @@ class Simulation:
                 self._store.delete(kind, key)
         except ApiError as error:
             raise InputError(error.message) from error
+
+    def _reference(self, text: str) -> tuple[type[api.Object], str]:
+        """`pod/default/web-0` → Pod, default/web-0."""
+        kind, _, name = text.partition("/")
+        for cls in (*api.KINDS.values(), *self._driver.scheduler.watched_kinds):
+            if kind.lower() in (cls.KIND.lower(), cls.PLURAL):
+                return cls, pod_key(name) if cls.NAMESPACED else name
+        raise InputError("is no object", value=text, hint='write "node/n1" or "pod/default/web-0"')
 
     def _on_decision(self, on_progress: Callable[[Progress], None] | None) -> Callable[[Decision], None] | None:
         """What is to be done after every decision; None, and nothing is lost by it, for most runs."""
@@ -327,15 +335,6 @@ def _configuration(given: Configuration, gates: FeatureGates) -> SchedulerConfig
     except UnicodeDecodeError as error:
         raise InputError("is not UTF-8 text", file=path) from error
     return configuration.load(text, path, gates)
-
-
-def _reference(text: str) -> tuple[type[api.Object], str]:
-    """`pod/default/web-0` → Pod, default/web-0."""
-    kind, _, name = text.partition("/")
-    for cls in api.KINDS.values():
-        if kind.lower() in (cls.KIND.lower(), cls.PLURAL):
-            return cls, pod_key(name) if cls.NAMESPACED else name
-    raise InputError("is no object", value=text, hint='write "node/n1" or "pod/default/web-0"')
 
 
 def _located(error: ApiError | InputError, given: Given) -> InputError:

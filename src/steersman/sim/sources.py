@@ -8,7 +8,7 @@ order of the input.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from os import PathLike, fspath
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
@@ -47,13 +47,15 @@ class Gathered(NamedTuple):
     skipped: Counter[str]
 
 
-def gather(sources: Iterable[Source], stdin: BinaryIO | None = None) -> Gathered:
-    """All objects in the order in which they are to be stored. Raises `InputError`."""
+def gather(
+    sources: Iterable[Source], stdin: BinaryIO | None = None, custom: Collection[type[api.Object]] = ()
+) -> Gathered:
+    """All objects, also of `custom` kinds, in the order in which they are to be stored. Raises `InputError`."""
     given: list[Given] = []
     skipped: Counter[str] = Counter()
-    for are_paths, some in groupby(_flat(sources), key=lambda source: isinstance(source, str)):
+    for are_paths, some in groupby(_flat(sources, custom), key=lambda source: isinstance(source, str)):
         if are_paths:
-            loaded = manifests.load(map(str, some), stdin)
+            loaded = manifests.load(map(str, some), stdin, custom)
             given += (Given(found.object, found.place) for found in loaded.objects)
             skipped.update(loaded.skipped)
         else:
@@ -85,7 +87,7 @@ def latest_moment(objects: Iterable[api.Object]) -> float | None:
     return max(moments, default=None)
 
 
-def _flat(source: object) -> Iterator[str | api.Object]:
+def _flat(source: object, custom: Collection[type[api.Object]]) -> Iterator[str | api.Object]:
     """Paths and objects in order, whatever they are wrapped in."""
     if isinstance(source, (str, PathLike)):
         yield fspath(source)
@@ -93,10 +95,10 @@ def _flat(source: object) -> Iterator[str | api.Object]:
         validation.check_quantities(source)
         yield source
     elif isinstance(source, dict):
-        yield from _flat(codec.convert_object(source))
+        yield from _flat(codec.convert_object(source, custom), custom)
     elif isinstance(source, Iterable):
         for item in source:
-            yield from _flat(item)
+            yield from _flat(item, custom)
     else:
         raise InputError("is neither a path nor an API object", value=repr(source))
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kinds that plugins declare besides those that are watched anyway: collected from their classes, and checked once.
+
+A class says them (`Plugin.kinds`), not an instance: `doctor` and the readers of manifests ask before any plugin is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import msgspec
+
+from steersman import api
+from steersman.api.quantity_fields import check_readable
+from steersman.framework.plugin import Plugin
+from steersman.framework.watching import event_resource, is_custom
+from steersman.runtime.faults import PluginError, told
+
+HINT: Final = "derive from steersman.api.Object, or ask steersman.api.custom_kind for a class"
+
+
+def declared_kinds(plugins: Mapping[str, type]) -> tuple[type[api.Object], ...]:
+    """Of plugin classes by name: each kind once. PluginError for one that cannot be used."""
+    declared: dict[str, tuple[str, type[api.Object]]] = {}
+    for name, plugin in plugins.items():
+        for kind in _kinds_of(name, plugin):
+            other, known = declared.setdefault(event_resource(kind), (name, kind))
+            if known is not kind:
+                raise PluginError(
+                    f'plugins "{other}" and "{name}" declare {_text(kind)} by different classes; share one'
+                )
+    return tuple(kind for _, kind in declared.values())
+
+
+def _kinds_of(name: str, plugin: type) -> tuple[type[api.Object], ...]:
+    kinds = plugin.kinds if issubclass(plugin, Plugin) else ()
+    if not isinstance(kinds, tuple | list):
+        raise PluginError(f'plugin "{name}": kinds is {kinds!r}, expected a tuple of classes')
+    for kind in kinds:
+        _check(f'plugin "{name}": kinds', kind)
+    return tuple(kind for kind in kinds if is_custom(kind))
+
+
+def _check(where: str, kind: object) -> None:
+    if not isinstance(kind, type) or not issubclass(kind, api.Object):
+        raise PluginError(f"{where}: {kind!r} is not the class of a kind; {HINT}")
+    for attribute in ("API_VERSION", "KIND", "PLURAL"):
+        if not isinstance(getattr(kind, attribute, None), str):
+            raise PluginError(f"{where}: {kind.__name__} has no {attribute}")
+    if not is_custom(kind) or api.KINDS.get(kind.KIND) is kind:
+        return
+    if "/" not in kind.API_VERSION:
+        raise PluginError(f'{where}: {kind.__name__}.API_VERSION is "{kind.API_VERSION}", expected "group/version"')
+    try:
+        msgspec.json.Decoder(kind)
+        check_readable(kind())
+    except Exception as cause:
+        raise PluginError(f"{where}: objects of {kind.__name__} cannot be read: {told(cause)}") from cause
+
+
+def _text(kind: type[api.Object]) -> str:
+    return f"{kind.KIND} of {kind.API_VERSION}"
