@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A whole scheduler in a test: the real assembly on an embedded cluster of a few nodes, with a plugin under test enabled.
 
-    harness = Harness(plugins=[CheapNodes], nodes=[make_node("a").label("price", "10"), …])
+    harness = Harness(plugins=[CheapNodes], nodes=[make_node("a").label("price", "10"), …], args={"CheapNodes": {"most": 80}})
     assert harness.scores(make_pod("web"))["CheapNodes"] == {"a": 90, "b": 20}
     assert harness.place(make_pod("web")) == "a"
 
@@ -10,25 +10,38 @@ Time is virtual and passes when nothing else is left to do, or by `advance`; cha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Self
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Self, TypeAlias
 
-from steersman import api
+import msgspec
+
+from steersman import api, config
 from steersman.assembly import SchedulerOptions
-from steersman.assembly.registry import register, with_enabled
+from steersman.assembly.registry import PluginSource, register, with_enabled
 from steersman.clock import ManualClock
-from steersman.config import SchedulerConfiguration, default_configuration
+from steersman.config import FeatureGates, PluginConfig, Profile, SchedulerConfiguration
 from steersman.cycle.decision import Decision, Scheduled
 from steersman.embedded import KubeAdmission, Pods, Store
 from steersman.engine.evaluation import Evaluation
-from steersman.framework.plugin import Plugin
 from steersman.framework.status import Status
 from steersman.sim.driver import Driver
+from steersman.sim.sources import gather
+from steersman.testing.building import DEFAULT_NAMESPACE, Builder
 from steersman.testing.nodes import NodeBuilder
 from steersman.testing.pods import PodBuilder
 
-AnyPod = api.Pod | PodBuilder
-AnyNode = api.Node | NodeBuilder
+AnyPod: TypeAlias = "api.Pod | PodBuilder"
+AnyNode: TypeAlias = "api.Node | NodeBuilder"
+AnyObject: TypeAlias = "api.Object | Builder[Any] | str | PathLike[str] | dict[str, Any]"
+"""An object, a builder of one, an object as JSON has it, or a file with manifests."""
+AnyConfiguration: TypeAlias = "SchedulerConfiguration | Mapping[str, Any] | str | PathLike[str]"
+"""A configuration, its document, or a file with one."""
+
+
+_replace = msgspec.structs.replace
 
 
 class NotPlacedError(AssertionError):
@@ -40,18 +53,25 @@ class Harness:
 
     def __init__(
         self,
-        plugins: Sequence[type[Plugin]] = (),
+        plugins: Sequence[PluginSource] = (),
         nodes: Iterable[AnyNode] = (),
         pods: Iterable[AnyPod] = (),
-        objects: Iterable[api.Object] = (),
-        configuration: SchedulerConfiguration | None = None,
+        objects: Iterable[AnyObject] = (),
+        configuration: AnyConfiguration | None = None,
         seed: int = 0,
+        args: Mapping[str, Mapping[str, Any]] | None = None,
+        gates: Mapping[str, bool] | None = None,
     ) -> None:
+        """`plugins` are classes or Python files, enabled in every profile unless the configuration mentions them; `args` are
+        their arguments by name, as `pluginConfig` holds them, for every profile. `objects` may be of any kind, also of those
+        that the plugins declare. Raises `InputError`, `ConfigError` and `PluginError`."""
         registry, names = register(plugins)
-        enabled = with_enabled(configuration or default_configuration(), names)
+        chosen = FeatureGates(gates)
+        configured = _with_args(_configuration(configuration, chosen), args or {}, chosen)
+        enabled = with_enabled(configured, names)
         clock = ManualClock()
         self.cluster = Store(clock, admission=KubeAdmission())
-        self._driver = Driver(self.cluster, clock, seed, SchedulerOptions(enabled, registry=registry))
+        self._driver = Driver(self.cluster, clock, seed, SchedulerOptions(enabled, chosen, registry))
         self.scheduler = self._driver.scheduler
         for obj in (*objects, *nodes, *pods):
             self.add(obj)
@@ -68,19 +88,20 @@ class Harness:
 
     # -- changing the cluster ----------------------------------------------------------------------------------------
 
-    def add(self, obj: api.Object | PodBuilder | NodeBuilder) -> None:
-        """Creates the object, or replaces the one of that name."""
-        built = obj.obj() if isinstance(obj, PodBuilder | NodeBuilder) else obj
-        if self.cluster.find(type(built), api.key(built)) is None:
-            self.cluster.create(built)
-        else:
-            self.cluster.replace(built)
+    def add(self, obj: AnyObject) -> None:
+        """Creates the object, or all objects of the file; replaces those of that name."""
+        given = obj.obj() if isinstance(obj, Builder) else obj
+        for found in gather([given], custom=self.scheduler.watched_kinds).objects:
+            is_known = self.cluster.find(type(found.object), _stored_key(found.object)) is not None
+            self.cluster.replace(found.object) if is_known else self.cluster.create(found.object)
 
-    def delete(self, obj: api.Object) -> None:
-        if isinstance(obj, api.Pod):
-            Pods(self.cluster).delete(api.key(obj))
+    def delete(self, obj: api.Object | Builder[Any]) -> None:
+        """Deletes the object of that kind and name; a pod goes at once."""
+        gone: api.Object = obj.obj() if isinstance(obj, Builder) else obj
+        if isinstance(gone, api.Pod):
+            Pods(self.cluster).delete(api.key(gone))
         else:
-            self.cluster.delete(type(obj), api.key(obj))
+            self.cluster.delete(type(gone), api.key(gone))
 
     # -- scheduling --------------------------------------------------------------------------------------------------
 
@@ -134,3 +155,40 @@ class Harness:
 
 def _built(pod: AnyPod) -> api.Pod:
     return pod.obj() if isinstance(pod, PodBuilder) else pod
+
+
+def _stored_key(obj: api.Object) -> str:
+    """Where the cluster keeps the object: one without a namespace is in the default one."""
+    meta = obj.metadata
+    return f"{meta.namespace or DEFAULT_NAMESPACE}/{meta.name}" if obj.NAMESPACED else meta.name
+
+
+def _configuration(given: AnyConfiguration | None, gates: FeatureGates) -> SchedulerConfiguration:
+    if given is None:
+        return config.default_configuration(gates)
+    if isinstance(given, SchedulerConfiguration):
+        return given
+    if isinstance(given, Mapping):
+        document = {"apiVersion": config.API_VERSION, "kind": config.CONFIGURATION_KIND, **given}
+        return config.load(json.dumps(document), "configuration", gates)
+    return config.load(Path(given).read_text(encoding="utf-8"), fspath(given), gates)
+
+
+def _with_args(
+    configuration: SchedulerConfiguration, args: Mapping[str, Mapping[str, Any]], gates: FeatureGates
+) -> SchedulerConfiguration:
+    """Arguments go the way of a file, so that those of in-tree plugins are checked and completed."""
+    if not args:
+        return configuration
+    document = {"profiles": [{"pluginConfig": [{"name": name, "args": dict(given)} for name, given in args.items()]}]}
+    decoded = _configuration(document, gates).profiles[0].plugin_config
+    entries = tuple(entry for entry in decoded if entry.name in args)
+    return _replace(
+        configuration, profiles=tuple(_profile_with(profile, entries) for profile in configuration.profiles)
+    )
+
+
+def _profile_with(profile: Profile, entries: tuple[PluginConfig, ...]) -> Profile:
+    names = {entry.name for entry in entries}
+    others = (entry for entry in profile.plugin_config if entry.name not in names)
+    return _replace(profile, plugin_config=(*others, *entries))
