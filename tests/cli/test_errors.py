@@ -51,7 +51,17 @@ def test_debug_shows_where_in_its_own_code_a_plugin_broke(tmp_path: Path) -> Non
         "    def filter(self, pod, node):\n"
         "        return {}[node.name]\n"
     )
-    command = [sys.executable, "-m", "steersman", "--debug", "simulate", "-f", cluster(tmp_path), "--plugin", plugin]
+    command = [
+        sys.executable,
+        "-m",
+        "steersman",
+        "--debug",
+        "simulate",
+        "-f",
+        str(cluster(tmp_path)),
+        "--plugin",
+        str(plugin),
+    ]
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
 

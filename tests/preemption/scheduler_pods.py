@@ -34,6 +34,9 @@ class FakePods:
     def get(self, key: str) -> api.Pod | None:
         return self.pods.get(key)
 
+    def list(self, namespace: str | None = None) -> Iterable[api.Pod]:
+        return [pod for pod in self.pods.values() if namespace in (None, pod.metadata.namespace)]
+
     def waiting(self, uid: str) -> WaitingPod | None:
         return self.waiting_for_permission.get(uid)
 

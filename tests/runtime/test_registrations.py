@@ -118,3 +118,10 @@ def test_an_event_of_a_namespace_wakes_the_pod_that_waits_for_it(monkeypatch: py
     harness.add(make_namespace("shop").label("open", "yes").obj())
 
     assert [decision.pod.key for decision in harness.run()] == ["shop/web"]
+
+
+def test_pods_that_come_without_a_node_wake_nobody_as_in_kube_scheduler() -> None:
+    text = refusal(EventResource.UNSCHEDULABLE_POD, ActionType.ADD)
+    assert text.startswith(
+        'plugin "Registers": events_to_register(): ADD never happens to "UnschedulablePod"; its actions'
+    )

@@ -36,6 +36,11 @@ class SchedulerPods:
     def get(self, key: str) -> api.Pod | None:
         return self._pods.get(key)
 
+    def list(self, namespace: str | None = None) -> Iterable[api.Pod]:
+        if namespace is None:
+            return self._pods.values()
+        return (pod for pod in self._pods.values() if pod.metadata.namespace == namespace)
+
     def waiting(self, uid: str) -> WaitingPod | None:
         return self._waiting_pods.get(uid)
 

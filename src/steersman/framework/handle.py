@@ -138,6 +138,9 @@ class PodAccess(PodWriter, Protocol):
     def get(self, key: str) -> api.Pod | None:
         """The pod with that ``namespace/name`` as the API server last showed it, if it is not finished."""
 
+    def list(self, namespace: str | None = None) -> Iterable[api.Pod]:
+        """All pods that are not finished, of one namespace or of all, as the API server last showed them."""
+
     def waiting(self, uid: str) -> WaitingPod | None:
         """The pod with that uid, if it waits for permission."""
 

@@ -32,11 +32,7 @@ WATCHED_KINDS: Final[tuple[type[api.Object], ...]] = (
 )
 """What the scheduler watches. Pods come last, so that everything they depend on is known by then."""
 
-_PER_PART: Final = {
-    api.Node: (EventResource.NODE,),
-    api.Pod: (EventResource.ASSIGNED_POD, EventResource.UNSCHEDULABLE_POD),
-}
-"""Kinds of whose updates it is told what has changed."""
+_ADD_AND_DELETE: Final = (ActionType.ADD, ActionType.DELETE)
 
 
 def event_resource(kind: type[api.Object]) -> str:
@@ -46,13 +42,25 @@ def event_resource(kind: type[api.Object]) -> str:
 
 
 def events_of(kinds: Iterable[type[api.Object]]) -> Iterator[ClusterEvent]:
-    """Everything that may happen to objects of these kinds."""
+    """Everything that may happen to objects of these kinds, as the queue is told of it."""
     for kind in kinds:
-        part = ("UPDATE_NODE_" if kind is api.Node else "UPDATE_POD_") if kind in _PER_PART else None
-        updates = [action for action in ActionType if part is not None and (action.name or "").startswith(part)]
-        for resource in _PER_PART.get(kind, (event_resource(kind),)):
-            for action in (ActionType.ADD, ActionType.DELETE, ActionType.UPDATE, *updates):
-                yield ClusterEvent(resource, action)
+        if kind is api.Node:
+            yield from _events(EventResource.NODE, *_ADD_AND_DELETE, *_updates("NODE"))
+        elif kind is api.Pod:
+            yield from _events(EventResource.ASSIGNED_POD, *_ADD_AND_DELETE, *_updates("POD"), ActionType.UPDATE)
+            # Pods that come without a node, or go so, wake nobody, as in kube-scheduler without the gate GangScheduling.
+            yield from _events(EventResource.UNSCHEDULABLE_POD, *_updates("POD"), ActionType.UPDATE)
+        else:
+            yield from _events(event_resource(kind), *_ADD_AND_DELETE, ActionType.UPDATE)
+
+
+def _events(resource: str, *actions: ActionType) -> Iterator[ClusterEvent]:
+    return (ClusterEvent(resource, action) for action in actions)
+
+
+def _updates(part: str) -> list[ActionType]:
+    """Changes of which it is told what has changed."""
+    return [action for action in ActionType if (action.name or "").startswith(f"UPDATE_{part}_")]
 
 
 def is_custom(kind: type[api.Object]) -> bool:
