@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import aiohttp
-from tests.client.api_server import ApiServer
+from tests.client.api_server import SERVED_KINDS, ApiServer
 
+from steersman import api
 from steersman.app import Control, ElectionFlags, RunOptions, ServingOptions, run
 from steersman.client.lease import Lease
 from steersman.config import Duration
@@ -57,8 +58,8 @@ async def running_program(
             control.stop.set()
 
 
-def cluster(nodes: int = 3) -> ApiServer:
-    server = ApiServer()
+def cluster(nodes: int = 3, kinds: Iterable[type[api.Object]] = SERVED_KINDS) -> ApiServer:
+    server = ApiServer(kinds=kinds)
     for index in range(nodes):
         server.store.create(make_node(f"n{index}").capacity(cpu="8", memory="16Gi", pods="110").obj())
     return server

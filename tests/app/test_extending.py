@@ -4,14 +4,18 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 from tests.app.running import cluster, running_program
+from tests.client.api_server import SERVED_KINDS
 from tests.client.dispatching import stored
 from tests.client.following import until
 from tests.client.serving import run, serve
 
+from steersman import api
 from steersman.config import API_VERSION, CONFIGURATION_KIND
 from steersman.testing import make_pod
 
@@ -81,3 +85,43 @@ def test_a_plugin_from_a_file_runs(tmp_path: Path) -> None:
             await until(lambda: stored(server, "web").spec.node_name == "n2")
 
     run(scenario())
+
+
+OPENING = """
+from steersman import api
+from steersman.framework import FilterPlugin
+
+Opening = api.custom_kind("example.com/v1", "Opening", "openings")
+
+
+class Openings(FilterPlugin):
+    name = "Openings"
+    kinds = (Opening,)
+
+    def __init__(self, args, handle):
+        self.objects = handle.objects
+
+    def filter(self, pod, node):
+        is_open = any(opening.spec.get("open") for opening in self.objects.list(Opening, pod.namespace))
+        return is_open or "closed"
+"""
+
+
+def test_objects_of_a_plugins_kind_are_followed_and_wake_pods(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "openings.py"
+    file.write_text(OPENING)
+    openings = api.custom_kind("example.com/v1", "Opening", "openings")
+    caplog.set_level(logging.INFO)
+
+    async def scenario() -> None:
+        server = cluster(kinds=(*SERVED_KINDS, openings))
+        server.store.create(openings(metadata=api.ObjectMeta(name="shut", namespace="default")))
+        server.store.create(make_pod("web").obj())
+        async with running_program(server, plugin_files=(str(file),)):
+            await until(lambda: stored(server, "web").status.conditions)
+            assert "3 closed" in stored(server, "web").status.conditions[0].message
+            server.store.create(openings(metadata=api.ObjectMeta(name="o", namespace="default"), spec={"open": True}))
+            await until(lambda: stored(server, "web").spec.node_name)
+
+    run(scenario())
+    assert "plugins need these rights: list openings.example.com, watch openings.example.com" in caplog.messages

@@ -217,6 +217,27 @@ def test_a_missing_group_is_an_empty_one_until_it_comes() -> None:
     run(scenario())
 
 
+def test_a_kind_of_a_plugin_is_an_empty_one_until_its_definition_comes(caplog: pytest.LogCaptureFixture) -> None:
+    rates = api.custom_kind("example.com/v1", "Rate", "rates")
+
+    async def scenario() -> list[str]:
+        server = ApiServer(kinds=[rates])
+        server.store.create(rates(metadata=api.ObjectMeta(name="cheap", namespace="shop"), spec={"price": 3}))
+        server.faults.missing.add(rates)
+        async with following(server, rates) as (reflector, diary):
+            await reflector.wait_synced()
+            assert diary.entries == []
+            server.faults.missing.clear()
+            await until(lambda: diary.entries)
+            assert reflector.objects["shop/cheap"].spec == {"price": 3}
+            return diary.entries
+
+    assert run(scenario()) == ["+ shop/cheap"]
+    [record] = [one for one in caplog.records if "does not know" in one.getMessage()]
+    assert record.getMessage().startswith("the server does not know rates of example.com/v1: none are assumed")
+    assert record.levelname == "WARNING"
+
+
 @pytest.mark.parametrize("kind", [api.Node, api.PodDisruptionBudget, api.StorageClass, api.StatefulSet])
 def test_any_other_group_is_waited_for(kind: type[api.Object], caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:

@@ -211,3 +211,13 @@ def test_a_programming_error_of_a_reflector_is_followed_by_a_new_list() -> None:
         assert followed.errors.counts["informer"] == 1
 
     run(scenario())
+
+
+def test_an_object_of_a_plugins_kind_is_set_aside_under_its_group() -> None:
+    """There may be other kinds of that name, which must not be forgotten with it."""
+    services = api.custom_kind("serving.example.com/v1", "Service", "services")
+    followed = Followed(services)
+    text = b'{"metadata": {"name": "web", "namespace": "shop"}, "spec": 3}'
+    followed.see_list(Unreadable.from_text(text, services, "spec: must be an object"))
+    assert followed.set_aside.sizes() == {"serving.example.com/Service": 1}
+    assert followed.keys() == ["shop/web"]

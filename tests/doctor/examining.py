@@ -14,6 +14,7 @@ from steersman.client.lease import Lease, LeaseSpec
 from steersman.clock import Clock, RealClock
 from steersman.config import SchedulerConfiguration
 from steersman.doctor import Finding, Level, Report, Target, examine
+from steersman.framework.watching import WATCHED_KINDS
 
 
 def examined(
@@ -22,11 +23,12 @@ def examined(
     clock: Clock | None = None,
     subject: str = "",
     fault: str = "",
+    kinds: tuple[type[api.Object], ...] = WATCHED_KINDS,
 ) -> Report:
     async def scenario() -> Report:
         async with server.serving() as address, http_transport(Connection(address)) as transport:
             chosen = configuration or config.default_configuration()
-            return await examine(Target(transport, chosen, clock or RealClock(), subject), address, fault)
+            return await examine(Target(transport, chosen, clock or RealClock(), subject, kinds), address, fault)
 
     return run(scenario())
 

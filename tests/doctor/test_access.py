@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
-from tests.client.api_server import ApiServer
+from tests.client.api_server import SERVED_KINDS, ApiServer
 from tests.doctor.examining import examined, named, of
 
+from steersman import api
 from steersman.client import cluster_rights, lease_rights
 from steersman.doctor import Level
+from steersman.framework.watching import with_custom
+
+RATES = api.custom_kind("example.com/v1", "Rate", "rates")
 
 
 def test_all_rights_of_the_table_are_asked_about_and_granted() -> None:
@@ -60,3 +64,11 @@ def test_what_it_can_do_without_is_a_warning() -> None:
     server.discovery.refused = {"get configmaps"}
     (finding,) = of(examined(server), "access", Level.WARN)
     assert "missing: get configmaps extension-apiserver-authentication in kube-system (for client" in finding.message
+
+
+def test_rights_for_what_plugins_look_at_are_asked_about_too() -> None:
+    server = ApiServer(kinds=(*SERVED_KINDS, RATES))
+    server.discovery.refused = {"watch rates"}
+    report = examined(server, kinds=with_custom([RATES]))
+    (finding,) = of(report, "access", Level.FAIL)
+    assert finding.message.endswith("missing: watch rates.example.com (for following what plugins look at)")

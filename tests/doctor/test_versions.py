@@ -10,6 +10,7 @@ from tests.doctor.examining import examined, of
 from steersman import api
 from steersman.client.events import Event
 from steersman.doctor import Level
+from steersman.framework.watching import with_custom
 
 
 @pytest.mark.parametrize("version", ["v1.36.0", "v1.37.2-gke.1"])
@@ -43,3 +44,10 @@ def test_a_kind_that_scheduling_cannot_do_without_must_be_served(kind: type[api.
     server.faults.missing |= {kind}
     (finding,) = of(examined(server), "versions", Level.FAIL)
     assert finding.message.startswith(f"{kind.PLURAL} of ")
+
+
+def test_a_kind_of_a_plugin_may_be_missing_and_its_definition_is_asked_for() -> None:
+    rates = api.custom_kind("example.com/v1", "Rate", "rates")
+    (finding,) = of(examined(ApiServer(), kinds=with_custom([rates])), "versions", Level.WARN)
+    assert finding.message == "rates of example.com/v1 are not served"
+    assert "CustomResourceDefinition" in finding.advice

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
-from tests.client.api_server import ApiServer
+from collections.abc import Iterable
+
+from tests.client.api_server import SERVED_KINDS, ApiServer
 from tests.client.serving import run
 
+from steersman import api
 from steersman.app import RunOptions, effective
 from steersman.client import Connection, http_transport
 from steersman.live import LiveExplanation, explain_pod
@@ -26,8 +29,8 @@ def explained(
     return answer
 
 
-def cluster(nodes: int = 2, cpu: str = "4") -> ApiServer:
-    server = ApiServer()
+def cluster(nodes: int = 2, cpu: str = "4", kinds: Iterable[type[api.Object]] = SERVED_KINDS) -> ApiServer:
+    server = ApiServer(kinds=kinds)
     for index in range(nodes):
         server.store.create(
             make_node(f"n{index}")

@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from tests.client.api_server import SERVED_KINDS
 from tests.live.asking import cluster, explained
 
+from steersman import api
+from steersman.app import RunOptions
 from steersman.explain import Outcome
 from steersman.testing import make_disruption_budget, make_node, make_pod
 
@@ -83,3 +88,24 @@ def test_without_nodes_there_is_nothing_to_compare() -> None:
     server.store.create(make_pod("web").obj())
     answer = explained(server, "web")
     assert answer.explanation.message == "no nodes available to schedule pods"
+
+
+def test_a_plugin_sees_the_objects_of_the_kinds_that_it_declares(tmp_path: Path) -> None:
+    groups = api.custom_kind("example.com/v1", "Group", "groups", namespaced=False)
+    plugin = tmp_path / "grouped.py"
+    plugin.write_text(
+        "from steersman import api\n"
+        "from steersman.framework import FilterPlugin\n\n"
+        "class Grouped(FilterPlugin):\n"
+        "    name = 'Grouped'\n"
+        "    kinds = (api.custom_kind('example.com/v1', 'Group', 'groups', namespaced=False),)\n\n"
+        "    def __init__(self, args, handle):\n"
+        "        self.objects = handle.objects\n\n"
+        "    def filter(self, pod, node):\n"
+        "        return f'there are {len(self.objects.list(self.kinds[0]))} groups'\n"
+    )
+    server = cluster(kinds=(*SERVED_KINDS, groups))
+    server.store.create(groups(metadata=api.ObjectMeta(name="a")))
+    server.store.create(make_pod("web").obj())
+    answer = explained(server, "web", options=RunOptions(plugin_files=(str(plugin),)))
+    assert "2 there are 1 groups" in answer.explanation.message

@@ -22,6 +22,8 @@ CHECK: Final = "versions"
 MINOR: Final = 36
 #: A scheduler may be one minor version older than its API server, and not newer.
 FITTING: Final = (MINOR, MINOR + 1)
+#: What a scheduler writes, besides what it follows.
+_WRITTEN: Final[tuple[type[api.Object], ...]] = (Event, Lease)
 _SHOWN: Final = 80
 
 
@@ -41,7 +43,7 @@ async def _server(target: Target) -> Finding:
 
 
 async def _kinds(target: Target) -> list[Finding]:
-    kinds: tuple[type[api.Object], ...] = (*target.kinds, Event, Lease)
+    kinds: tuple[type[api.Object], ...] = (*target.kinds, *_WRITTEN)
     versions = dict.fromkeys(kind.API_VERSION for kind in kinds)
     served = {version: await _resources(target, version) for version in versions}
     missing = [kind for kind in kinds if kind.PLURAL not in served[kind.API_VERSION]]
@@ -55,16 +57,13 @@ async def _kinds(target: Target) -> list[Finding]:
 
 def _missing(kind: type[api.Object]) -> Finding:
     text = f"{kind.PLURAL} of {kind.API_VERSION} are not served"
+    if kind in _WRITTEN or not may_be_absent(kind):
+        advice = f"enable {kind.API_VERSION} in the API server (--runtime-config): steersman run waits for it"
+        return fail(CHECK, text, advice)
+    advice = "none are assumed; pods that need them stay pending"
     if is_custom(kind):
-        advice = (
-            "install its CustomResourceDefinition: until then none are assumed, and pods that need them stay pending"
-        )
-        return warn(CHECK, text, advice)
-    if may_be_absent(kind):
-        return warn(CHECK, text, "none are assumed; pods that need them stay pending")
-    return fail(
-        CHECK, text, f"enable {kind.API_VERSION} in the API server (--runtime-config): steersman run waits for it"
-    )
+        advice = f"install its CustomResourceDefinition: until then {advice}"
+    return warn(CHECK, text, advice)
 
 
 def _groups(served: dict[str, Collection[str]]) -> str:
