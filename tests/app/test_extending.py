@@ -125,3 +125,39 @@ def test_objects_of_a_plugins_kind_are_followed_and_wake_pods(tmp_path: Path, ca
 
     run(scenario())
     assert "plugins need these rights: list openings.example.com, watch openings.example.com" in caplog.messages
+
+
+WEATHER = """
+from steersman.framework import BackgroundPlugin, FilterPlugin
+
+
+class Weather(FilterPlugin, BackgroundPlugin):
+    name = "Weather"
+    period_seconds = 0.1
+
+    def __init__(self, args, handle):
+        self.refreshes = 0
+
+    async def refresh(self):
+        self.refreshes += 1
+        return self.refreshes == 3
+
+    def filter(self, pod, node):
+        return self.refreshes >= 3 or f"refreshed {'often' if self.refreshes else 'never'}, not enough"
+"""
+
+
+def test_a_plugin_is_refreshed_before_the_first_pod_and_later_and_wakes_pods(tmp_path: Path) -> None:
+    file = tmp_path / "weather.py"
+    file.write_text(WEATHER)
+
+    async def scenario() -> None:
+        server = cluster()
+        server.store.create(make_pod("web").obj())
+        async with running_program(server, plugin_files=(str(file),)) as program:
+            await until(lambda: stored(server, "web").spec.node_name)
+            messages = [condition.message for condition in stored(server, "web").status.conditions]
+            assert not any("refreshed never" in message for message in messages)
+            assert await program.stopped() == 0
+
+    run(scenario())

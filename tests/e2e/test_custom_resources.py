@@ -4,52 +4,38 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 from tests.cli.commands import steersman
-from tests.deploy.shipped import manifests
+from tests.e2e.packages import EXAMPLES, guarded_plane, install, started
 
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import (
     ControlPlane,
     JsonObject,
-    Steersman,
     bound_to,
     condition,
     manifest,
     wait_until,
 )
 
-FOLDER = Path(__file__).parents[2] / "examples" / "coscheduling"
+FOLDER = EXAMPLES / "coscheduling"
+CONFIG = FOLDER / "config.yaml"
 GROUPS = "/apis/scheduling.x-k8s.io/v1alpha1/namespaces/default/podgroups"
 LABEL = "scheduling.x-k8s.io/pod-group"
-ROLES = ("ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding")
 
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The package is installed where Python looks for packages; nothing names its file."""
-    site = tmp_path / "site"
-    install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-build-isolation", f"--target={site}"]
-    subprocess.run([*install, str(FOLDER)], check=True, timeout=120)
-    monkeypatch.setenv("PYTHONPATH", str(site))
-    monkeypatch.syspath_prepend(str(site))
+    install(FOLDER, tmp_path / "site", monkeypatch)
 
 
 @pytest.fixture
 def guarded(new_plane: Callable[..., ControlPlane]) -> ControlPlane:
-    """With RBAC, the shipped roles, and a node."""
-    plane = new_plane(authorization="RBAC")
-    for (kind, _), document in manifests("manifests").items():
-        if kind in ROLES:
-            plane.admin.apply(document)
-    plane.admin.create_nodes(manifest(make_node("n1").capacity(cpu="8", memory="16Gi")))
-    return plane
+    return guarded_plane(new_plane, make_node("n1").capacity(cpu="8", memory="16Gi"))
 
 
 def documents(file: str) -> list[JsonObject]:
@@ -66,19 +52,10 @@ def grant(plane: ControlPlane) -> None:
         plane.admin.apply(document)
 
 
-def started(plane: ControlPlane) -> Steersman:
-    """As the service account, with the configuration of the package."""
-    config = json.loads(plane.kubeconfig().read_text())
-    config["users"] = [{"name": "user", "user": {"token": plane.admin.token("steersman", "kube-system")}}]
-    kubeconfig = plane.directory / "service-account.kubeconfig"
-    kubeconfig.write_text(json.dumps(config))
-    return Steersman(plane, config=FOLDER / "config.yaml", kubeconfig=kubeconfig, flags=["-v=2"])
-
-
 def findings(plane: ControlPlane) -> dict[str, list[str]]:
     """Messages of `doctor` by level, for the service account."""
     account = ("--as", "system:serviceaccount:kube-system:steersman")
-    config = ("--config", FOLDER / "config.yaml", "--kubeconfig", plane.kubeconfig())
+    config = ("--config", CONFIG, "--kubeconfig", plane.kubeconfig())
     report = json.loads(steersman("doctor", *config, *account, "-o", "json").stdout)
     found: dict[str, list[str]] = {}
     for finding in report["findings"]:
@@ -105,7 +82,7 @@ def test_the_members_of_a_pod_group_are_bound_together(package: None, guarded: C
         "metadata": {"name": "job"},
         "spec": {"minMember": 3},
     }
-    with started(plane) as scheduler:
+    with started(plane, CONFIG) as scheduler:
         admin.create_many([member(0), member(1)])
         wait_until(lambda: "PodGroup job not found" in message(plane, "job-0"), what="a reason")
         assert admin.raw("POST", GROUPS, group, headers={"Content-Type": "application/json"}).status == 201
@@ -128,7 +105,7 @@ def test_doctor_asks_about_the_kind_and_its_rights(package: None, guarded: Contr
 
 def test_without_the_definition_other_pods_are_scheduled(package: None, guarded: ControlPlane) -> None:
     grant(guarded)
-    with started(guarded) as scheduler:
+    with started(guarded, CONFIG) as scheduler:
         guarded.admin.create_many([manifest(make_pod("web")), member(0)])
         wait_until(lambda: bound_to(guarded.admin.get("Pod", "web")), what="a pod without a group")
         wait_until(lambda: "PodGroup job not found" in message(guarded, "job-0"), what="a reason")

@@ -144,6 +144,8 @@ class Program:
         self._watchdog = Watchdog(self._heartbeat, timing, self._give_up)
         #: Following begins with leading only where the configuration wants a lean standby.
         self._may_follow = asyncio.Event()
+        #: Plugins have asked once for what they need from outside.
+        self._refreshed = asyncio.Event()
 
     async def run(self) -> int:
         """The exit code."""
@@ -153,6 +155,7 @@ class Program:
                 group.create_task(self._follow(), name="informers"),
                 group.create_task(self._kept_going("dump", self._dump_on_demand), name="dump"),
                 group.create_task(self._heartbeat.run(), name="heartbeat"),
+                group.create_task(self._kept_going("plugins", self._refresh_plugins), name="plugins"),
             ]
             loop = asyncio.get_running_loop()
             shown = self._endpoints(SchedulingLoopPort(loop))
@@ -198,6 +201,16 @@ class Program:
         freeze_heap()
         return True
 
+    async def _refresh_plugins(self) -> None:
+        """What plugins know from outside, from now on; on a standby too."""
+        await self._scheduler.background.refresh()
+        self._refreshed.set()
+        await self._scheduler.background.run(self._timing.sleep)
+        await asyncio.Event().wait()  # no plugin wants it
+
+    async def _plugins_refreshed(self) -> None:
+        await self._refreshed.wait()
+
     async def _caught_up(self) -> bool:
         """The former leader may have bound pods just before watches broke off. False: the end came first."""
         try:
@@ -210,7 +223,8 @@ class Program:
     async def _lead(self) -> None:
         """Schedules until the end is asked for. Whoever cancels this has lost the right to write, or has no time."""
         try:
-            if await self._synced() and await self._caught_up():
+            is_ready = await self._synced() and await self._caught_up()
+            if is_ready and await ended_before(self._control.stop, self._plugins_refreshed()):
                 logger.info("scheduling begins")
                 await ended_before(self._control.stop, self._loop.run())
             logger.info("scheduling ends, %d bindings are in flight", len(self._bindings))

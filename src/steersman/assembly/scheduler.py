@@ -47,6 +47,7 @@ from steersman.queue import (
     sort_key_of,
 )
 from steersman.rng import Rng
+from steersman.runtime.background import Background
 from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.handle import ProfileHandle, TableNodes
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
@@ -134,6 +135,8 @@ class Scheduler:
         self.postponed = PostponedAttempts(
             clock, self._still_waits, self.queue.done, self._attempt_failed, lambda: self.queue.on_ready()
         )
+        #: What plugins do beside the scheduling; the host runs it.
+        self.background = Background(self.profiles.values(), self.queue.move_all)
         if options.instruments is not None:
             self.observe(options.instruments.observer)
 

@@ -32,6 +32,7 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.plugin import (
     MAX_NODE_SCORE,
     MIN_NODE_SCORE,
+    BackgroundPlugin,
     BindPlugin,
     ConcernsSomePods,
     EnqueueExtensions,
@@ -68,6 +69,7 @@ __all__ = [
     "MIN_NODE_SCORE",
     "SKIP",
     "ActionType",
+    "BackgroundPlugin",
     "BindPlugin",
     "ClusterEvent",
     "ClusterEventWithHint",

@@ -152,6 +152,11 @@ NODE_ADD: Final = ClusterEvent(EventResource.NODE, ActionType.ADD)
 NODE_DELETE: Final = ClusterEvent(EventResource.NODE, ActionType.DELETE)
 
 
+def refreshed(plugin: str) -> ClusterEvent:
+    """The plugin of that name has learned something from outside; it alone hears of it."""
+    return ClusterEvent(f"plugin/{plugin}", ActionType.UPDATE, f"{plugin}Refreshed")
+
+
 def pod_update_events(old: api.Pod, new: api.Pod) -> tuple[ClusterEvent, ...]:
     """The events that the update of a pod amounts to, never none: a change nobody distinguishes is a general UPDATE."""
     resource = EventResource.ASSIGNED_POD if new.spec.node_name else EventResource.UNSCHEDULABLE_POD

@@ -218,6 +218,23 @@ class EnqueueExtensions(Plugin):
         return ()
 
 
+class BackgroundPlugin(Plugin):
+    """Knows something from outside of the cluster, and asks for it again from time to time: metrics, prices, a model.
+
+    `refresh` is awaited before the first pod is scheduled and from then on every `period_seconds`, beside the scheduling and in
+    its thread: it may wait for the network, but must not compute for long. One that takes longer than `deadline_seconds` is
+    cancelled; one that fails is logged, and what the plugin knew before is up to the plugin. The end of the process cancels a
+    refresh that is under way. A simulation, whose time is virtual, refreshes once, before its first decision.
+    """
+
+    period_seconds: float = 60.0
+    deadline_seconds: float = 10.0
+
+    async def refresh(self) -> bool | None:
+        """True: pods that this plugin rejected are worth another attempt."""
+        raise NotImplementedError(f"{type(self).__name__} has no method refresh()")
+
+
 class PreFilterPlugin(Plugin):
     """Looks at the pod once before the nodes are examined; may reject it, restrict the nodes, or ask to be skipped."""
 

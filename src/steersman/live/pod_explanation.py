@@ -45,7 +45,9 @@ async def explain_pod(
     if pod is None:
         ended = await read_pod(transport, server, namespace, name)
         raise _not_there(cluster, namespace, name) if ended is None else _ended(ended)
-    return _explained(LiveScheduler(settings, cluster, pod, timing.clock), settings, cluster, pod)
+    scheduler = LiveScheduler(settings, cluster, pod, timing.clock)
+    await scheduler.refresh()
+    return _explained(scheduler, settings, cluster, pod)
 
 
 def _explained(scheduler: LiveScheduler, settings: Effective, cluster: ReadCluster, pod: api.Pod) -> LiveExplanation:

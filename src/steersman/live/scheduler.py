@@ -41,6 +41,10 @@ class LiveScheduler:
         _feed(self._scheduler, (*cluster.objects, *_others(cluster, pod), unplaced))
         self.pod = self._scheduler.cache.shapes.info(unplaced)
 
+    async def refresh(self) -> None:
+        """Plugins ask for what they know from outside."""
+        await self._scheduler.background.refresh()
+
     @property
     def nodes(self) -> list[NodeInfo]:
         table = self._scheduler.cache.nodes

@@ -13,6 +13,7 @@ from typing import cast
 import msgspec
 
 from steersman.framework import plugin as points
+from steersman.framework.events import ClusterEventWithHint, refreshed
 from steersman.framework.watching import with_custom
 from steersman.queue.heap import ComparingQueueSort, KeyedQueueSort
 from steersman.queue.profile import HintRow, hint_rows
@@ -186,6 +187,8 @@ class _Wiring:
         rows: list[HintRow] = []
         watched = with_custom(declared_kinds({name: type(plugin) for name, plugin in self._instances.items()}))
         for name, plugin in self._instances.items():
+            if isinstance(plugin, points.BackgroundPlugin):
+                rows.append((name, ClusterEventWithHint(refreshed(name))))
             if isinstance(plugin, points.EnqueueExtensions):
                 rows += hint_rows(name, registrations(name, plugin, watched))
             elif name in rejecting:

@@ -46,6 +46,7 @@ class Driver:
         self.scheduler = Scheduler(clock, SeededRng(seed), self.writer, self._tasks.spawn, options)
         #: How many decisions were made.
         self.decisions = 0
+        self._is_refreshed = False
         feed(store, self.scheduler.ingest, self.scheduler.watched_kinds)
         EphemeralClaims(store)
         VolumeController(store, self._timers)
@@ -59,6 +60,7 @@ class Driver:
 
     def step(self) -> Decision | None:
         """The next decision, after as much time as it takes; None when the simulation has come to its end."""
+        self.refresh_plugins_once()
         while (decision := self._decide()) is None:
             if self._is_over(None):
                 return None
@@ -68,12 +70,19 @@ class Driver:
     def run(self, until: float | None = None, on_decision: OnDecision | None = None) -> None:
         """To the end, or until so many seconds after the start. `SimulationError` if the end does not come."""
         deadline = None if until is None else self._start + until
+        self.refresh_plugins_once()
         keep_freed_memory()
         with frozen_heap():
             self._decide_all(deadline, on_decision)
             while not self._is_over(deadline):
                 self._pass_time(self._next_moment(deadline))
                 self._decide_all(deadline, on_decision)
+
+    def refresh_plugins_once(self) -> None:
+        """Once: what plugins know from outside changes in real time, of which none passes here."""
+        if not self._is_refreshed:
+            self._is_refreshed = True
+            self.scheduler.background.refresh_now()
 
     def close(self) -> None:
         """Ends binding cycles that still wait."""

@@ -132,10 +132,15 @@ class Harness:
         condition = next((c for c in stored.status.conditions if c.type == "PodScheduled"), None)
         return condition.message if condition is not None else ""
 
+    def refresh(self) -> None:
+        """Has plugins ask again for what they know from outside (`BackgroundPlugin`); the first `run` does it by itself."""
+        self.scheduler.background.refresh_now()
+
     # -- looking without placing -------------------------------------------------------------------------------------
 
     def evaluate(self, pod: AnyPod) -> Evaluation:
         """The pod against all nodes; nothing changes."""
+        self._driver.refresh_plugins_once()
         info = self.scheduler.cache.shapes.info(_built(pod))
         return self.scheduler.cycle.evaluate(self.scheduler.profiles[info.scheduler_name], info)
 

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What plugins do beside the scheduling (`framework.BackgroundPlugin`): refreshed before it begins, then from time to time.
+
+A host that lives in real time runs `Background.run`; one whose time is virtual calls `refresh_now`, once. One that raises,
+or does not end, costs nobody but its plugin: it is logged with the plugin's own frames, and tried again after the usual time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from steersman.framework.events import ClusterEvent, refreshed
+from steersman.framework.plugin import BackgroundPlugin
+from steersman.runtime.faults import log_fault
+from steersman.runtime.profile import Profile
+
+POINT: Final = "refresh"
+LATE: Final = "refresh() did not end within {:g} seconds"
+#: A plugin that wants to be asked more often than this is asked this often.
+SHORTEST_PERIOD: Final = 0.1
+
+
+class Background:
+    """The refreshes of all plugins that know something from outside. `wake` tells the queue of an event."""
+
+    def __init__(self, profiles: Iterable[Profile], wake: Callable[[ClusterEvent], None]) -> None:
+        self._plugins: list[tuple[str, BackgroundPlugin]] = [
+            (name, plugin)
+            for profile in profiles
+            for name, plugin in profile.plugins.items()
+            if isinstance(plugin, BackgroundPlugin)
+        ]
+        self._wake = wake
+
+    def __len__(self) -> int:
+        return len(self._plugins)
+
+    async def refresh(self) -> None:
+        """All of them, side by side; returns after the longest deadline at the latest."""
+        async with asyncio.TaskGroup() as group:
+            for name, plugin in self._plugins:
+                group.create_task(self._refresh_one(name, plugin), name=f"refresh {name}")
+
+    def refresh_now(self) -> None:
+        """From code that does not wait, in real time; also where an event loop runs already."""
+        if self._plugins:
+            with ThreadPoolExecutor(1) as thread:
+                thread.submit(asyncio.run, self.refresh()).result()
+
+    async def run(self, sleep: Callable[[float], Awaitable[object]]) -> None:
+        """Every plugin at its own pace, until it is cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for name, plugin in self._plugins:
+                group.create_task(self._repeat(name, plugin, sleep), name=f"refresh {name}")
+
+    async def _repeat(self, name: str, plugin: BackgroundPlugin, sleep: Callable[[float], Awaitable[object]]) -> None:
+        while True:
+            await sleep(max(SHORTEST_PERIOD, plugin.period_seconds))
+            await self._refresh_one(name, plugin)
+
+    async def _refresh_one(self, name: str, plugin: BackgroundPlugin) -> None:
+        deadline = asyncio.timeout(plugin.deadline_seconds)
+        try:
+            async with deadline:
+                is_news = await plugin.refresh()
+        except Exception as cause:
+            log_fault(POINT, name, _late(plugin, cause) if deadline.expired() else cause)
+            return
+        if is_news:
+            self._wake(refreshed(name))
+
+
+def _late(plugin: BackgroundPlugin, cause: Exception) -> TimeoutError:
+    """With the frames in which the refresh was cancelled."""
+    late = TimeoutError(LATE.format(plugin.deadline_seconds))
+    return late.with_traceback((cause.__cause__ or cause).__traceback__)
