@@ -56,6 +56,9 @@ class AcceptingWriter:
     async def delete_pod(self, pod: api.Pod) -> bool:
         raise RuntimeError(f"the benchmark's pods preempt nobody, but {api.key(pod)} was to be deleted")
 
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        """Nobody reads events here."""
+
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         raise RuntimeError(f"the benchmark's pods preempt nobody, but {api.key(victim)} was preempted")
 

@@ -192,6 +192,9 @@ class PatientWriter:
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         """Nobody reads events here."""
 
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        """Nobody reads events here."""
+
     async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
         return self._cluster.store.update(volume)
 

@@ -69,6 +69,21 @@ def test_the_three_events_of_a_scheduler_read_as_upstreams_do() -> None:
     run(scenario())
 
 
+def test_what_a_plugin_reports_is_an_event_of_the_pods_scheduler() -> None:
+    async def scenario() -> None:
+        server = ApiServer()
+        pod = server.store.create(make_pod("web").scheduler("night").obj())
+        async with dispatching(server) as dispatcher:
+            dispatcher.report_event(pod, "QuotaExceeded", "the team has 3 pods of 3", is_warning=True)
+            await dispatcher.drain()
+        (event,) = events(server)
+        assert (event.type, event.reason, event.note) == ("Warning", "QuotaExceeded", "the team has 3 pods of 3")
+        assert (event.regarding.uid, event.reporting_controller) == (pod.metadata.uid, "night")
+        assert event.action, "the API server wants one"
+
+    run(scenario())
+
+
 def test_equal_events_become_a_series() -> None:
     async def scenario() -> None:
         server = ApiServer()

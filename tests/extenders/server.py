@@ -120,6 +120,9 @@ class Writer:
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         """Nobody reads events here."""
 
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        """Nobody reads events here."""
+
     def report_failure(self, failure: Failure) -> None:
         self.failures.append(failure)
         nominated = None if failure.nomination is None else failure.nomination.node

@@ -75,6 +75,9 @@ class FakePods:
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         self.story.append(f"event on {victim.metadata.name}: {message}")
 
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        self.story.append(f"{reason} on {pod.metadata.name}: {note}")
+
 
 class FakePostFilterHandle(FakeHandle):
     """Implements `framework.PostFilterHandle`; what is spawned runs when `finish` is called."""

@@ -7,6 +7,7 @@ Implements `framework.handle.PodAccess`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Final
 
 from steersman import api
 from steersman.framework.handle import PodInPreBind, WaitingPod
@@ -14,6 +15,9 @@ from steersman.framework.ports import ApiWriter
 from steersman.queue import SchedulingQueue
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
 from steersman.runtime.waiting_pods import WaitingPods
+
+#: As long as the API server takes it.
+LONGEST_REASON: Final = 128
 
 
 class SchedulerPods:
@@ -64,3 +68,10 @@ class SchedulerPods:
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         self._writer.report_preempted(victim, preemptor, message)
+
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        if not reason.isidentifier() or len(reason) > LONGEST_REASON:
+            raise ValueError(f"report_event: reason is {reason!r}, expected a word such as QuotaExceeded")
+        if not note:
+            raise ValueError(f"report_event: the note of {reason} is empty")
+        self._writer.report_event(pod, reason, note, is_warning=is_warning)

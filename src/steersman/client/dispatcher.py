@@ -190,6 +190,16 @@ class Dispatcher:
             note=message,
         )
 
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        self._events.record(
+            pod,
+            controller=_scheduler_of(pod),
+            type=WARNING if is_warning else NORMAL,
+            reason=reason,
+            action="Scheduling",
+            note=note,
+        )
+
     # -- inside ------------------------------------------------------------------------------------------------------
 
     async def _update_status(self, update: StatusUpdate) -> bool:

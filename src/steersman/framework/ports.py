@@ -65,6 +65,10 @@ class PodWriter(Protocol):
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         """An event on the victim: type Normal, reason Preempted, action Preempting."""
 
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        """An event on the pod, of type Normal or Warning, by its scheduler: `reason` is a word such as `QuotaExceeded`, `note`
+        a sentence for people. Equal ones are counted; where too many wait to be written, some are dropped."""
+
 
 class VolumeWriter(Protocol):
     """Writes claims and volumes. Each call returns the object as the API server stored it; a refusal raises."""

@@ -34,6 +34,9 @@ class ReadOnlyWriter:
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         _refuse(f"report {api.key(victim)}")
 
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        """An explanation tells nobody else."""
+
     async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
         _refuse(f"update {volume.metadata.name}")
 

@@ -187,6 +187,9 @@ class StoreWriter(EmbeddedWriter):
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
         self._write(victim, _scheduler_of(preemptor), NORMAL, "Preempted", "Preempting", message)
 
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        self._write(pod, _scheduler_of(pod), WARNING if is_warning else NORMAL, reason, "Scheduling", note)
+
     def settle(self) -> None:
         """Stores the counts of series that have ended; to be called every `SETTLE_SECONDS`."""
         for event in self._series.settle(self._clock.monotonic()):

@@ -33,6 +33,8 @@ class EventLog:
     def __init__(self) -> None:
         #: Count, first and last time by pod key, reason, and message or (when scheduled) node.
         self._seen: dict[tuple[str, str, str], tuple[int, float, float]] = {}
+        #: The types of those that plugins wrote.
+        self._types: dict[tuple[str, str, str], str] = {}
 
     def failed(self, pod: str, message: str, now: float) -> None:
         self._note((pod, FAILED_SCHEDULING, message), now)
@@ -43,6 +45,11 @@ class EventLog:
     def preempted(self, pod: str, message: str, now: float) -> None:
         self._note((pod, PREEMPTED, message), now)
 
+    def reported(self, pod: str, reason: str, message: str, is_warning: bool, now: float) -> None:
+        """By a plugin, in its own words."""
+        self._types[pod, reason, message] = WARNING if is_warning else NORMAL
+        self._note((pod, reason, message), now)
+
     def _note(self, what: tuple[str, str, str], now: float) -> None:
         count, first, _ = self._seen.get(what, (0, now, now))
         self._seen[what] = (count + 1, first, now)
@@ -52,6 +59,8 @@ class EventLog:
 
     def __iter__(self) -> Iterator[Event]:
         for (pod, reason, detail), (count, first, last) in self._seen.items():
-            message = f"Successfully assigned {pod} to {detail}" if reason == SCHEDULED else detail
-            kind = WARNING if reason == FAILED_SCHEDULING else NORMAL
+            told = self._types.get((pod, reason, detail))
+            is_assignment = told is None and reason == SCHEDULED
+            message = f"Successfully assigned {pod} to {detail}" if is_assignment else detail
+            kind = told or (WARNING if reason == FAILED_SCHEDULING else NORMAL)
             yield Event(pod, kind, reason, message, count, first, last)

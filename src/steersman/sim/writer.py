@@ -118,6 +118,9 @@ class EmbeddedWriter:
         self.preemptions[key] = Preemption(key, victim.spec.node_name, api.key(preemptor), now)
         self.events.preempted(key, message, now)
 
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        self.events.reported(api.key(pod), reason, note, is_warning, self.now())
+
     def report_failure(self, failure: Failure) -> None:
         key, now = api.key(failure.pod), self.now()
         uid = failure.pod.metadata.uid
