@@ -8,6 +8,7 @@ import logging
 
 import pytest
 
+from steersman.errors import InputError
 from steersman.framework import BackgroundPlugin, FilterPlugin, NodeInfo, PodInfo
 from steersman.framework.events import ClusterEvent
 from steersman.runtime.background import Background
@@ -30,6 +31,8 @@ class Weather(FilterPlugin, BackgroundPlugin):
         self.weather = next(self._forecast)
         if self.weather == "fog":
             raise KeyError("nothing to be seen")
+        if self.weather == "mist":
+            raise InputError("is not to be seen", object="horizon")
         if self.weather == "calm":
             await asyncio.sleep(60)
         return self.weather == "sun"
@@ -78,6 +81,11 @@ def test_a_refresh_that_fails_or_does_not_end_is_logged_with_its_place(
     assert record.getMessage() == 'plugin "Weather" raised at refresh'
     assert told in caplog.text
     assert "test_background.py" in caplog.text
+
+
+def test_an_error_for_users_is_one_line(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    harness(monkeypatch, "mist").run()
+    assert 'plugin "Weather" cannot refresh: horizon: is not to be seen' in caplog.messages
 
 
 def test_plugins_are_refreshed_again_and_again_at_their_own_pace(monkeypatch: pytest.MonkeyPatch) -> None:

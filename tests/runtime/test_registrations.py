@@ -17,9 +17,12 @@ from steersman.framework import (
     NodeInfo,
     PodInfo,
 )
+from steersman.framework.watching import WATCHED_KINDS
 from steersman.runtime import PluginError
-from steersman.runtime.registrations import registrations
+from steersman.runtime.registrations import events_by_resource, registrations
 from steersman.testing import Harness, make_namespace, make_node, make_pod
+
+EVENTS = events_by_resource(WATCHED_KINDS)
 
 
 class Registers(EnqueueExtensions):
@@ -34,7 +37,7 @@ class Registers(EnqueueExtensions):
 
 def refusal(resource: str, action: ActionType = ActionType.ALL) -> str:
     with pytest.raises(PluginError) as refused:
-        registrations("Registers", Registers(ClusterEvent(resource, action)))
+        registrations("Registers", Registers(ClusterEvent(resource, action)), EVENTS)
     return str(refused.value)
 
 
@@ -70,7 +73,7 @@ def test_an_action_that_never_happens_to_a_kind_is_refused() -> None:
     ],
 )
 def test_what_happens_can_be_registered_for(resource: str, action: ActionType) -> None:
-    assert len(registrations("Registers", Registers(ClusterEvent(resource, action)))) == 1
+    assert len(registrations("Registers", Registers(ClusterEvent(resource, action)), EVENTS)) == 1
 
 
 def test_what_is_no_registration_is_shown() -> None:
@@ -79,7 +82,7 @@ def test_what_is_no_registration_is_shown() -> None:
             return [ClusterEvent("Node", ActionType.ADD)]  # type: ignore[list-item]
 
     with pytest.raises(PluginError, match=r'plugin "Wrong": events_to_register\(\) answered ClusterEvent\(.*expected'):
-        registrations("Wrong", Wrong())
+        registrations("Wrong", Wrong(), EVENTS)
 
 
 def test_a_plugin_that_raises_is_named_with_the_place() -> None:
@@ -88,7 +91,7 @@ def test_a_plugin_that_raises_is_named_with_the_place() -> None:
             raise KeyError("Rate")
 
     with pytest.raises(PluginError) as refused:
-        registrations("Broken", Broken())
+        registrations("Broken", Broken(), EVENTS)
     text = str(refused.value)
     assert text.startswith("plugin \"Broken\": events_to_register() raised KeyError: 'Rate' (")
     assert "test_registrations.py, line " in text

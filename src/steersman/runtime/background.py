@@ -8,16 +8,21 @@ or does not end, costs nobody but its plugin: it is logged with the plugin's own
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
+from steersman.errors import SteersmanError
 from steersman.framework.events import ClusterEvent, refreshed
 from steersman.framework.plugin import BackgroundPlugin
 from steersman.runtime.faults import log_fault
 from steersman.runtime.profile import Profile
 
+logger = logging.getLogger(__name__)
+
 POINT: Final = "refresh"
+#: An error that says all there is to say.
+REFUSED: Final = 'plugin "%s" cannot refresh: %s'
 LATE: Final = "refresh() did not end within {:g} seconds"
 #: A plugin that wants to be asked more often than this is asked this often.
 SHORTEST_PERIOD: Final = 0.1
@@ -46,6 +51,8 @@ class Background:
 
     def refresh_now(self) -> None:
         """From code that does not wait, in real time; also where an event loop runs already."""
+        from concurrent.futures import ThreadPoolExecutor  # takes a while to import, and `steersman run` does not need it
+
         if self._plugins:
             with ThreadPoolExecutor(1) as thread:
                 thread.submit(asyncio.run, self.refresh()).result()
@@ -66,6 +73,9 @@ class Background:
         try:
             async with deadline:
                 is_news = await plugin.refresh()
+        except SteersmanError as cause:
+            logger.error(REFUSED, name, cause)
+            return
         except Exception as cause:
             log_fault(POINT, name, _late(plugin, cause) if deadline.expired() else cause)
             return

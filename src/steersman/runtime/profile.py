@@ -32,7 +32,7 @@ from steersman.runtime.methods import (
     score_method,
     status_method,
 )
-from steersman.runtime.registrations import registrations, registrations_of_kinds
+from steersman.runtime.registrations import events_by_resource, registrations, registrations_of_kinds
 
 DEFAULT_BINDER = "DefaultBinder"
 _REJECTING_POINTS = ("preEnqueue", "preFilter", "filter", "postFilter", "reserve", "permit")
@@ -185,12 +185,13 @@ class _Wiring:
         """Of the plugins that can reject a pod; one that does not say what would help is interested in everything."""
         rejecting = {ref.name for point in _REJECTING_POINTS for ref, _ in self.at(point)}
         rows: list[HintRow] = []
-        watched = with_custom(declared_kinds({name: type(plugin) for name, plugin in self._instances.items()}))
+        declared = declared_kinds({name: type(plugin) for name, plugin in self._instances.items()})
+        events = events_by_resource(with_custom(declared))
         for name, plugin in self._instances.items():
             if isinstance(plugin, points.BackgroundPlugin):
                 rows.append((name, ClusterEventWithHint(refreshed(name))))
             if isinstance(plugin, points.EnqueueExtensions):
-                rows += hint_rows(name, registrations(name, plugin, watched))
+                rows += hint_rows(name, registrations(name, plugin, events))
             elif name in rejecting:
                 rows += (*hint_rows(name, None), *hint_rows(name, registrations_of_kinds(plugin)))
         return rows

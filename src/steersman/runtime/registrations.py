@@ -6,29 +6,38 @@ Such a pod would wait until the queue tries it again without a reason, after fiv
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from difflib import get_close_matches
-from typing import Final
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, TypeAlias
 
 from steersman import api
 from steersman.framework.events import ACTION_NAMES, ActionType, ClusterEvent, ClusterEventWithHint, EventResource
 from steersman.framework.plugin import EnqueueExtensions
-from steersman.framework.watching import WATCHED_KINDS, event_resource, events_of
+from steersman.framework.watching import event_resource, events_of
 from steersman.runtime.faults import PluginError, told
 
 METHOD: Final = 'plugin "{}": events_to_register()'
 
+EventsByResource: TypeAlias = Mapping[str, Collection[ClusterEvent]]
 
-def registrations(
-    name: str, plugin: EnqueueExtensions, watched: Iterable[type[api.Object]] = WATCHED_KINDS
-) -> tuple[ClusterEventWithHint, ...]:
-    """Of one plugin. PluginError, which names it, if it cannot say them or one of them is about nothing that is watched."""
+
+def events_by_resource(watched: Iterable[type[api.Object]]) -> EventsByResource:
+    """Everything that may happen to objects of the watched kinds, by the resource of a registration that covers it."""
+    events: dict[str, list[ClusterEvent]] = {EventResource.POD: []}
+    for event in events_of(watched):
+        events.setdefault(event.resource, []).append(event)
+    events[EventResource.POD] += events.get(EventResource.ASSIGNED_POD, ())
+    events[EventResource.POD] += events.get(EventResource.UNSCHEDULABLE_POD, ())
+    events[EventResource.WILDCARD] = [event for some in list(events.values()) for event in some]
+    return events
+
+
+def registrations(name: str, plugin: EnqueueExtensions, events: EventsByResource) -> tuple[ClusterEventWithHint, ...]:
+    """Of one plugin. PluginError, which names it, if it cannot say them or one of them is about none of the events."""
     method = METHOD.format(name)
     try:
         registered = tuple(plugin.events_to_register())
     except Exception as cause:
         raise PluginError(f"{method} raised {told(cause)}") from cause
-    events = tuple(events_of(watched))
     for row in registered:
         if not isinstance(row, ClusterEventWithHint):
             raise PluginError(f"{method} answered {row!r}, expected ClusterEventWithHint(ClusterEvent(…), hint)")
@@ -42,32 +51,23 @@ def registrations_of_kinds(plugin: object) -> tuple[ClusterEventWithHint, ...]:
     return tuple(ClusterEventWithHint(ClusterEvent(event_resource(kind), ActionType.ALL)) for kind in kinds)
 
 
-def _check(method: str, registered: ClusterEvent, events: Iterable[ClusterEvent]) -> None:
-    if any(registered.matches(event) for event in events):
-        return
-    known = dict.fromkeys([EventResource.POD, *(event.resource for event in events), EventResource.WILDCARD])
-    if registered.resource not in known:
-        raise PluginError(
-            f'{method}: there are no events of "{registered.resource}"{_instead(registered.resource, known)}'
-        )
-    asked = " | ".join(action.name or "" for action in registered.action) or "NONE"
-    raise PluginError(
-        f'{method}: {asked} never happens to "{registered.resource}"; '
-        f"its actions are {_actions(registered.resource, events)}"
-    )
+def _check(method: str, registered: ClusterEvent, events: EventsByResource) -> None:
+    resource = registered.resource
+    happening = events.get(resource)
+    if happening is None:
+        raise PluginError(f'{method}: there are no events of "{resource}"{_instead(resource, events)}')
+    if not any(registered.matches(event) for event in happening):
+        asked = " | ".join(action.name or "" for action in registered.action) or "NONE"
+        actions = dict.fromkeys(event.action.name or ACTION_NAMES[event.action] for event in happening)
+        raise PluginError(f'{method}: {asked} never happens to "{resource}"; its actions are {", ".join(actions)}')
 
 
 def _instead(resource: str, known: Collection[str]) -> str:
     """What may have been meant: `v1/Namespace` is not how a core kind is written."""
+    from difflib import get_close_matches  # takes a while to import, and only mistakes need it
+
     kind = resource.rpartition("/")[2]
     same = [name for name in known if name.rpartition("/")[2] == kind] or get_close_matches(resource, known, 1)
     if same:
         return f'; did you mean "{same[0]}"?'
     return f"; there are those of {', '.join(known)}, and of kinds that a plugin declares in `kinds`"
-
-
-def _actions(resource: str, events: Iterable[ClusterEvent]) -> str:
-    covering = ClusterEvent(resource, ActionType.ALL)
-    return ", ".join(
-        dict.fromkeys(event.action.name or ACTION_NAMES[event.action] for event in events if covering.matches(event))
-    )

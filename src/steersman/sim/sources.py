@@ -18,6 +18,7 @@ from steersman.api import codec, manifests, timestamps, validation
 from steersman.api.documents import Place
 from steersman.embedded import in_creation_order
 from steersman.errors import InputError
+from steersman.framework.watching import is_custom
 
 Source: TypeAlias = "str | PathLike[str] | api.Object | dict[str, Any] | Iterable[Source]"
 """A file or directory, an object, an object as JSON has it, or several of these."""
@@ -51,6 +52,7 @@ def gather(
     sources: Iterable[Source], stdin: BinaryIO | None = None, custom: Collection[type[api.Object]] = ()
 ) -> Gathered:
     """All objects, also of `custom` kinds, in the order in which they are to be stored. Raises `InputError`."""
+    custom = [kind for kind in custom if is_custom(kind)]
     given: list[Given] = []
     skipped: Counter[str] = Counter()
     for are_paths, some in groupby(_flat(sources, custom), key=lambda source: isinstance(source, str)):
