@@ -51,7 +51,8 @@ class Background:
 
     def refresh_now(self) -> None:
         """From code that does not wait, in real time; also where an event loop runs already."""
-        from concurrent.futures import ThreadPoolExecutor  # takes a while to import, and `steersman run` does not need it
+        # Takes a while to import, and `steersman run` does not need it.
+        from concurrent.futures import ThreadPoolExecutor
 
         if self._plugins:
             with ThreadPoolExecutor(1) as thread:
