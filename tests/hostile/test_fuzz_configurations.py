@@ -114,4 +114,4 @@ def test_a_difference_in_secrets_is_told_without_them() -> None:
     extender = "extenders: [{urlPrefix: http://h, filterVerb: f, weight: 1, tlsConfig: {keyData: %s}}]\n"
     before, after = (config.load_unvalidated(YAML_HEADER + extender % key) for key in ("YWJj", "ZGVm"))
     [change] = config.diff(before, after)
-    assert str(change) == f"extenders[http://h].tlsConfig.keyData: '{HIDDEN_DATA}' -> '{HIDDEN_DATA}'"
+    assert str(change) == f"extenders[http://h].tlsConfig.keyData: {HIDDEN_DATA} -> {HIDDEN_DATA}"
