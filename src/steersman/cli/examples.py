@@ -26,7 +26,7 @@ def complete_example(_: click.Context, __: click.Parameter, incomplete: str) -> 
     return [name for name in _found() if name.startswith(incomplete)]
 
 
-@click.group(invoke_without_command=True)
+@click.group(invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")
 @click.pass_context
 def examples(context: click.Context) -> None:
     """List the examples that come with Steersman, and copy them."""
