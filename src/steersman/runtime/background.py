@@ -51,12 +51,13 @@ class Background:
 
     def refresh_now(self) -> None:
         """From code that does not wait, in real time; also where an event loop runs already."""
-        # Takes a while to import, and `steersman run` does not need it.
+        if not self._plugins:
+            return
+        # Takes a while to import, and few simulations need it.
         from concurrent.futures import ThreadPoolExecutor
 
-        if self._plugins:
-            with ThreadPoolExecutor(1) as thread:
-                thread.submit(asyncio.run, self.refresh()).result()
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, self.refresh()).result()
 
     async def run(self, sleep: Callable[[float], Awaitable[object]]) -> None:
         """Every plugin at its own pace, until it is cancelled."""
