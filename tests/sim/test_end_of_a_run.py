@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.sim.clusters import a_pod, nodes, pods
 
 from steersman.embedded import RUN_SECONDS
-from steersman.framework import FilterPlugin, NodeInfo, PodInfo
+from steersman.framework import FilterPlugin, NodeInfo, PermitHandle, PodInfo
 from steersman.sim import Simulation
 
 
@@ -77,3 +77,23 @@ def test_gated_pods_do_not_keep_the_clock_from_moving() -> None:
 def test_a_cluster_without_nodes_is_no_reason_to_fail() -> None:
     result = Simulation.load(pods(1)).run()
     assert result.pending["default/pod-0"].message == "no nodes available to schedule pods"
+
+
+class ActivatesEachOther(FilterPlugin):
+    """Rejects every pod, and has it tried again at once."""
+
+    name = "ActivatesEachOther"
+
+    def __init__(self, args: object, handle: PermitHandle) -> None:
+        self._pods = handle.pods
+
+    def filter(self, pod: PodInfo, node: NodeInfo) -> str:
+        self._pods.activate([pod.pod])
+        return "never"
+
+
+def test_a_simulation_that_stands_still_ends_with_what_it_has() -> None:
+    """Activation goes past backoff: without an end, no time would ever pass."""
+    result = Simulation.load(nodes("n1"), pods(1), plugins=[ActivatesEachOther]).run(until=60)
+    assert "pod default/pod-0 was tried 1001 times at one moment" in result.stopped
+    assert result.summary.seconds == 0.0

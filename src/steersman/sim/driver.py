@@ -27,7 +27,10 @@ from steersman.sim.writer import EmbeddedWriter
 MOST_ERRORS: Final = 3
 """A pod that fails with errors is tried so often before the simulation may end without it."""
 MOST_ATTEMPTS: Final = 1000
-"""Without a deadline, a pod that is tried more often ends the simulation: pods keep waking each other."""
+"""A pod that is tried more often without a deadline, or at one moment, ends the simulation: pods keep waking each other."""
+STANDS_STILL: Final = (
+    "the simulation stands still: pod {} was tried {} times at one moment; does a plugin activate it whenever it is rejected?"
+)
 MOST_TOGETHER: Final = 64
 """So many replicas are placed at a time, at most."""
 
@@ -107,15 +110,20 @@ class Driver:
         return decisions
 
     def _decide_all(self, deadline: float | None, on_decision: OnDecision | None) -> None:
-        failures = self.writer.failures
+        """Everything that can be decided at this moment."""
+        failures, before = self.writer.failures, dict[str, int]()
         while decisions := self._decide_some():
             for decision in decisions:
                 if on_decision is not None:
                     on_decision(decision)
-                if deadline is None and failures:
-                    attempts = failures.get(decision.pod.uid)
-                    if attempts is not None and attempts.count > MOST_ATTEMPTS:
-                        raise SimulationError(_restless(decision.pod.key, attempts.count))
+                attempts = failures.get(decision.pod.uid) if failures else None
+                if attempts is None:
+                    continue
+                if deadline is None and attempts.count > MOST_ATTEMPTS:
+                    raise SimulationError(_restless(decision.pod.key, attempts.count))
+                at_once = attempts.count - before.setdefault(decision.pod.uid, attempts.count)
+                if at_once > MOST_ATTEMPTS:
+                    raise SimulationError(STANDS_STILL.format(decision.pod.key, at_once))
 
     def _is_over(self, deadline: float | None) -> bool:
         if deadline is not None:
