@@ -13,13 +13,15 @@ from steersman.testing.control_plane import JsonObject, KubeClient, condition
 _MASKED: Final = ("uid", "resourceVersion")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _TIMES: Final = ("lastProbeTime", "lastTransitionTime")
+NOBODY: Final = "somebody-else"
+"""A scheduler that does not run: a test binds its pods itself, and there is no event."""
 
 
 @dataclass(frozen=True)
 class Picture:
     """Plain data, so that two pictures compare with `==` and a failing test shows the difference."""
 
-    #: By name: node, nominated node, conditions, whether it is being deleted.
+    #: By name: node, scheduler, gates, nominated node, conditions, whether it is being deleted.
     pods: dict[str, JsonObject]
     #: Sorted; repetitions of an event are one event, however often it was repeated.
     events: list[JsonObject]
@@ -44,8 +46,21 @@ class Picture:
         return [event for event in self.events if event["regarding"].get("name") == pod]
 
     def decided(self) -> bool:
-        """Every pod has a node, a node that it waits for, or a reason why not."""
-        return all(pod["node"] or pod["nominated"] or pod["conditions"] for pod in self.pods.values())
+        """Every pod has a node, a node that it waits for, or a reason why not; and what a scheduler bound has its event. Else a
+        slow machine would show a picture that is not finished."""
+        return all(self._is_decided(name) for name in self.pods)
+
+    def _is_decided(self, name: str) -> bool:
+        pod, found = self.pods[name], self.scheduled(name)
+        if pod["node"]:
+            by_scheduler = found.get("status") == "True" and pod["scheduler"] != NOBODY
+            return not by_scheduler or self._has_binding_event(name)
+        if found.get("reason") == "SchedulingGated" and not pod["gates"]:
+            return False
+        return bool(pod["nominated"] or pod["conditions"])
+
+    def _has_binding_event(self, name: str) -> bool:
+        return any(event["reason"] == "Scheduled" and _regarded(event) == name for event in self.events)
 
 
 def picture(admin: KubeClient) -> Picture:
@@ -65,9 +80,16 @@ def _name(obj: JsonObject) -> str:
     return str(meta["name"]) if namespace == "default" else f"{namespace}/{meta['name']}"
 
 
+def _regarded(event: JsonObject) -> str:
+    """The name of the pod that an event is about, as in `Picture.pods`."""
+    return _name({"metadata": event["regarding"]})
+
+
 def _pod(pod: JsonObject) -> JsonObject:
     return {
         "node": pod["spec"].get("nodeName", ""),
+        "scheduler": pod["spec"]["schedulerName"],
+        "gates": [gate["name"] for gate in pod["spec"].get("schedulingGates", ())],
         "nominated": pod["status"].get("nominatedNodeName", ""),
         "conditions": [_without(found, _TIMES) for found in pod["status"].get("conditions", ())],
         "deleted": "deletionTimestamp" in pod["metadata"],
