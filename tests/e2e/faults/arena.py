@@ -77,7 +77,12 @@ class Arena:
 
     def all_bound(self, steersman: SchedulerProcess, follower: PodFollower, pods: int) -> None:
         """Waits for that, and judges."""
-        wait_until(lambda: all(map(bound_to, self._pods(pods))), SETTLE_SECONDS, what="a node for every pod")
+
+        def are_bound() -> bool:
+            found = self.plane.admin.list("Pod")
+            return len(found) == pods and all(map(bound_to, found))
+
+        wait_until(are_bound, SETTLE_SECONDS, what="a node for every pod")
         self.judge(steersman, follower, pods)
 
     def _knows_the_truth(self, steersman: SchedulerProcess) -> bool:
