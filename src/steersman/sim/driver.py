@@ -28,9 +28,7 @@ MOST_ERRORS: Final = 3
 """A pod that fails with errors is tried so often before the simulation may end without it."""
 MOST_ATTEMPTS: Final = 1000
 """A pod that is tried more often without a deadline, or at one moment, ends the simulation: pods keep waking each other."""
-STANDS_STILL: Final = (
-    "the simulation stands still: pod {} was tried {} times at one moment; does a plugin activate it whenever it is rejected?"
-)
+STANDS_STILL: Final = "time stands still: pod {} was tried {} times at one moment; does a plugin activate it each time?"
 MOST_TOGETHER: Final = 64
 """So many replicas are placed at a time, at most."""
 
