@@ -12,6 +12,7 @@ from steersman.errors import InputError
 from steersman.framework import BackgroundPlugin, FilterPlugin, NodeInfo, PodInfo
 from steersman.framework.events import ClusterEvent
 from steersman.runtime.background import Background
+from steersman.runtime.faults import PluginError
 from steersman.runtime.profile import Profile
 from steersman.testing import Harness, make_node, make_pod
 
@@ -109,12 +110,12 @@ def test_plugins_are_refreshed_again_and_again_at_their_own_pace(monkeypatch: py
     assert pauses == [60.0] * 5
 
 
-def test_a_plugin_without_the_method_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_plugin_without_the_method_is_refused() -> None:
     class Idle(FilterPlugin, BackgroundPlugin):
         name = "Idle"
 
         def filter(self, pod: PodInfo, node: NodeInfo) -> bool:
             return True
 
-    Harness(plugins=[Idle]).run()
-    assert "Idle has no method refresh()" in caplog.text
+    with pytest.raises(PluginError, match=r'plugin "Idle": method refresh\(\) is missing'):
+        Harness(plugins=[Idle])

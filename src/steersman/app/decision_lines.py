@@ -86,7 +86,8 @@ class DecisionLines(AttemptObserver):
 
 
 class AttemptLines(AttemptObserver):
-    """What every attempt looks at. Only for verbosities at which that is wanted: it makes evaluations work everything out."""
+    """Lines about the nodes and scores that every attempt looks at. Only for verbosities at which that is wanted: it makes
+    evaluations work everything out."""
 
     def __init__(self, log: Log | Silence, nodes: NodeTable) -> None:
         self._nodes = nodes

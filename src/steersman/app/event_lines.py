@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the API server tells as lines of the log, with kube-scheduler's texts: additions and deletions of nodes and pods from
-verbosity 3, updates from 4. Stands before the sink of the informers where such lines are wanted.
+"""Changes that the API server tells of, as lines of the log, with kube-scheduler's texts: additions and deletions of nodes and
+pods from verbosity 3, updates from 4. Stands before the sink of the informers where such lines are wanted.
 """
 
 from __future__ import annotations

@@ -202,7 +202,7 @@ class Program:
         return True
 
     async def _refresh_plugins(self) -> None:
-        """What plugins know from outside, from now on; on a standby too."""
+        """Refreshes what plugins know from outside, from now on; on a standby too."""
         await self._scheduler.background.refresh()
         self._refreshed.set()
         await self._scheduler.background.run(self._timing.sleep)

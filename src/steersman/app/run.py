@@ -20,6 +20,7 @@ from steersman.app.program import Controlling, Outside, Program
 from steersman.app.settings import Effective, RunOptions, effective
 from steersman.app.tasks import Bindings
 from steersman.app.transports import ControlConnections, control_transports, transports
+from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.client import (
     ClusterChoice,
     Connection,
@@ -35,7 +36,6 @@ from steersman.errors import InputError, SteersmanError
 from steersman.host import keep_freed_memory
 from steersman.internal_errors import InternalErrors
 from steersman.observe import ClientMetrics, Log, Metrics, set_up
-from steersman.observe.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.observe.logs import SILENCE, Silence
 from steersman.redaction import hide_passwords
 
@@ -132,7 +132,7 @@ async def _run(
 
 
 def _what_starts(settings: Effective, options: RunOptions, own: Connection) -> dict[str, str]:
-    """What an operator wants to know first of a process that does not do what he expects."""
+    """Parts of the first line of the log, which an operator reads when a process does not do what he expects."""
     changed = settings.gates.changed()
     gates = {"featureGates": ",".join(f"{name}={str(on).lower()}" for name, on in changed.items())} if changed else {}
     return {

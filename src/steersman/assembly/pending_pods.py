@@ -42,7 +42,7 @@ class PendingInfos:
         return info if info is not None and info.pod is pod else self._shapes.info(pod)
 
     def bare(self, pod: api.Pod) -> PodInfo:
-        """Of a pod that may be broken: nothing but its metadata, its scheduler and its priority."""
+        """The info of a pod that may be broken, with nothing but its metadata, its scheduler and its priority."""
         spec = api.PodSpec(scheduler_name=pod.spec.scheduler_name, priority=pod.spec.priority)
         return self._shapes.info(api.Pod(metadata=pod.metadata, spec=spec))
 

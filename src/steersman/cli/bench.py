@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from steersman.cli.output import say, say_error
+from steersman.cli.parameters import config_option
 from steersman.cli.platforms import require_unix
 from steersman.cli.terminal import terminal_width
 
@@ -42,14 +43,7 @@ NO: Final = 1
     metavar="A,-B",
     help="Only workloads with label A and without label B, for example performance,-short.",
 )
-@click.option(
-    "--config",
-    "config_file",
-    default="",
-    type=click.Path(),
-    metavar="FILE",
-    help="A KubeSchedulerConfiguration (v1) for all.",
-)
+@config_option("A KubeSchedulerConfiguration (v1) for all.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
 @click.option(
     "--kubeconfig",

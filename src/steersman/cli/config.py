@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from steersman.cli.output import say
-from steersman.cli.parameters import parse_gates
+from steersman.cli.parameters import parse_gates, plugin_option
 from steersman.printable import printable
 
 if TYPE_CHECKING:
@@ -21,14 +21,7 @@ DIFFERENT: Final = 1
 _gates_option = click.option(
     "--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."
 )
-_plugin_option = click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    type=click.Path(),
-    metavar="FILE",
-    help="A Python file with plugins that FILE may name.",
-)
+_plugin_option = plugin_option("A Python file with plugins that FILE may name.")
 
 
 @click.group()
@@ -148,7 +141,7 @@ def _effective(
     file: str | None,
     strict: bool = False,
 ) -> tuple[EffectiveProfile, ...]:
-    """What runs. If `strict`, a disabled plugin must exist as well, which kube-scheduler does not mind."""
+    """The profiles that run. If `strict`, a disabled plugin must exist as well, which kube-scheduler does not mind."""
     from steersman.assembly.registry import register, with_enabled
     from steersman.config import DEFAULT_GATES, build, check_disabled
     from steersman.runtime.capabilities import capabilities_of

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import click
 
-from steersman.cli.parameters import CommandT, with_options
+from steersman.cli.parameters import CommandT, config_option, plugin_option, with_options
 from steersman.cli.progress import working
 
 if TYPE_CHECKING:
@@ -28,22 +28,8 @@ def cluster_options(command: CommandT) -> CommandT:
             ),
             click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig."),
             click.option("--master", default="", metavar="URL", help="Address of the API server."),
-            click.option(
-                "--config",
-                "config_file",
-                default="",
-                type=click.Path(),
-                metavar="FILE",
-                help="The scheduler's configuration.",
-            ),
-            click.option(
-                "--plugin",
-                "plugins",
-                multiple=True,
-                type=click.Path(),
-                metavar="FILE",
-                help="A Python file with plugins.",
-            ),
+            config_option("The scheduler's configuration."),
+            plugin_option("A Python file with plugins."),
             click.option(
                 "--feature-gates", default="", metavar="A=true,B=false", help="The scheduler's feature gates."
             ),

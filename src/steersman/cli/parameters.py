@@ -24,6 +24,16 @@ def with_options(command: CommandT, options: Sequence[Callable[[CommandT], Comma
     return command
 
 
+def config_option(text: str) -> Callable[[CommandT], CommandT]:
+    """`--config FILE`; "" where nothing is said."""
+    return click.option("--config", "config_file", default="", type=click.Path(), metavar="FILE", help=text)
+
+
+def plugin_option(text: str) -> Callable[[CommandT], CommandT]:
+    """`--plugin FILE`, as often as one likes."""
+    return click.option("--plugin", "plugins", multiple=True, type=click.Path(), metavar="FILE", help=text)
+
+
 def switch(name: str, text: str) -> Any:
     """As Go's flags: `--name`, `--name=true` and `--name=false`; None where nothing is said."""
     return click.option(name, type=bool, is_flag=False, flag_value="true", metavar="[true|false]", help=text)

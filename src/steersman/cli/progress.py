@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What terminals show of work that takes its time: a bar, or what is being done, and in the end how long it took."""
+"""Progress of work that takes its time, as terminals show it: a bar, or what is being done, and in the end how long it took."""
 
 from __future__ import annotations
 

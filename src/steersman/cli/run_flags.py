@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from steersman.cli.parameters import CommandT, Given, parse_duration, parse_seconds, switch, with_options
+from steersman.cli.parameters import (
+    CommandT,
+    Given,
+    config_option,
+    parse_duration,
+    parse_seconds,
+    plugin_option,
+    switch,
+    with_options,
+)
 
 if TYPE_CHECKING:
     from steersman.app import ClientFlags, DebuggingFlags, ElectionFlags
@@ -81,14 +90,7 @@ def _duration(name: str, text: str) -> Any:
 
 
 _CONFIGURATION = (
-    click.option(
-        "--config",
-        "config_file",
-        default="",
-        type=click.Path(),
-        metavar="FILE",
-        help="A KubeSchedulerConfiguration (v1).",
-    ),
+    config_option("A KubeSchedulerConfiguration (v1)."),
     click.option(
         "--write-config-to",
         default="",
@@ -97,14 +99,7 @@ _CONFIGURATION = (
         help="Write the configuration in force, and exit.",
     ),
     click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates, as kube-scheduler's."),
-    click.option(
-        "--plugin",
-        "plugins",
-        multiple=True,
-        type=click.Path(),
-        metavar="FILE",
-        help="A Python file with plugins. Repeatable.",
-    ),
+    plugin_option("A Python file with plugins. Repeatable."),
     switch("--profiling", "Show what every task does at /debug/tasks."),
     switch("--contention-profiling", "Has no effect: one thread schedules, and nothing contends."),
 )

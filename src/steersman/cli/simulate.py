@@ -12,7 +12,7 @@ import click
 from steersman.cli.examples import complete_example, manifests_of
 from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
-from steersman.cli.parameters import parse_gates, parse_seconds
+from steersman.cli.parameters import parse_gates, parse_seconds, plugin_option
 from steersman.cli.progress import progress_bar, working
 from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
@@ -44,14 +44,7 @@ STOPPED: Final = 4
     help="The manifests of one of `steersman examples`, before those of -f.",
 )
 @click.option("--config", "config_file", type=click.Path(), metavar="FILE", help="A KubeSchedulerConfiguration (v1).")
-@click.option(
-    "--plugin",
-    "plugins",
-    multiple=True,
-    type=click.Path(),
-    metavar="FILE",
-    help="A Python file with plugins. May be repeated.",
-)
+@plugin_option("A Python file with plugins. May be repeated.")
 @click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
 @click.option(

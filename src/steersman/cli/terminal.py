@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a terminal can do that a pipe cannot: it has a width and colours, and somebody sits before it.
+"""A terminal, unlike a pipe, has a width and colours, and somebody sits before it.
 
 `STEERSMAN_WIDTH` sets the width, for pipes too. `NO_COLOR` (https://no-color.org) and `TERM=dumb` turn colours off.
 """

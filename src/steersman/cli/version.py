@@ -7,9 +7,9 @@ import click
 
 
 def version_line() -> str:
-    from importlib.metadata import version as installed
+    from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 
-    return f"steersman {installed('steersman')} (kube-scheduler v1.36)"
+    return f"steersman {steersman_version()} (kube-scheduler {KUBE_SCHEDULER_VERSION})"
 
 
 @click.command()

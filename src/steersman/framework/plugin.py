@@ -230,9 +230,8 @@ class BackgroundPlugin(Plugin):
     period_seconds: float = 60.0
     deadline_seconds: float = 10.0
 
-    async def refresh(self) -> bool | None:
-        """True: pods that this plugin rejected are worth another attempt."""
-        raise NotImplementedError(f"{type(self).__name__} has no method refresh()")
+    #: True: pods that this plugin rejected are worth another attempt.
+    refresh: Callable[[], Awaitable[bool | None]]
 
 
 class PreFilterPlugin(Plugin):

@@ -13,11 +13,11 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, ProcessCollector
 
+from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.client import SetAside
 from steersman.config import GATES, FeatureGates
 from steersman.config.feature_gates import GateStage
 from steersman.internal_errors import InternalErrors
-from steersman.observe.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.observe.children import CountedUp
 from steersman.observe.declaring import MetricSet
 

@@ -189,6 +189,7 @@ class _Wiring:
         events = events_by_resource(with_custom(declared))
         for name, plugin in self._instances.items():
             if isinstance(plugin, points.BackgroundPlugin):
+                find(plugin, name, "refresh", 0)
                 rows.append((name, ClusterEventWithHint(refreshed(name))))
             if isinstance(plugin, points.EnqueueExtensions):
                 rows += hint_rows(name, registrations(name, plugin, events))

@@ -13,6 +13,7 @@ import msgspec
 
 from steersman import api
 from steersman.assembly import Scheduler
+from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.clock import Clock
 from steersman.config import public_document
 from steersman.explain import Explanation
@@ -30,7 +31,6 @@ from steersman.observe import (
     pod_resources,
     queue_text,
 )
-from steersman.observe.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.serving.endpoints import Ask, Decisions, Endpoints, ProcessFacts, ask_here
 from steersman.serving.health import Check, Health
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What runs here: Steersman's version, and the kube-scheduler whose decisions it makes. For the first line of the log,
-`kubernetes_build_info` and `/statusz`."""
+"""Versions: Steersman's own, and that of the kube-scheduler whose decisions it makes. Shown by `--version`, the first line of
+the log, `kubernetes_build_info` and `/statusz`."""
 
 from __future__ import annotations
 
