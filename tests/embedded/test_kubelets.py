@@ -23,7 +23,7 @@ class FakeTimers:
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._count = 0
 
-    def call_at(self, time: float, callback: Callable[[], None]) -> None:
+    def call_at(self, time: float, callback: Callable[[], None], *, is_background: bool = False) -> None:
         self._count += 1
         heapq.heappush(self._due, (time, self._count, callback))
 

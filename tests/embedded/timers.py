@@ -22,7 +22,7 @@ class FakeTimers:
     def __len__(self) -> int:
         return len(self._due)
 
-    def call_at(self, time: float, callback: Callable[[], None]) -> None:
+    def call_at(self, time: float, callback: Callable[[], None], *, is_background: bool = False) -> None:
         self._count += 1
         heapq.heappush(self._due, (time, self._count, callback))
 

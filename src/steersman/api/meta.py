@@ -41,6 +41,7 @@ class OwnerReference(Struct, frozen=True):
     name: str = ""
     uid: str = ""
     controller: bool | None = None
+    block_owner_deletion: bool | None = None
 
 
 class ObjectMeta(Struct, frozen=True):

@@ -13,6 +13,7 @@ Simulations and tests run the scheduler on it. Writers call `Store`, `Pods` and 
 """
 
 from steersman.embedded.admission import KubeAdmission, in_creation_order
+from steersman.embedded.documents import Document
 from steersman.embedded.ephemeral_claims import EphemeralClaims
 from steersman.embedded.errors import (
     AlreadyExists,
@@ -27,22 +28,29 @@ from steersman.embedded.errors import (
 )
 from steersman.embedded.eviction import evict
 from steersman.embedded.feed import feed
-from steersman.embedded.history import EventType
-from steersman.embedded.kubelet import RUN_SECONDS, Kubelets, Timers
+from steersman.embedded.history import ADDED, BOOKMARK, DELETED, MODIFIED, Commit, EventType
+from steersman.embedded.kubelet import RUN_SECONDS, Kubelets
 from steersman.embedded.pods import Pods
 from steersman.embedded.resource_claims import ResourceClaimController
 from steersman.embedded.store import Admission, ClusterView, Store
 from steersman.embedded.subscriptions import Listener, Subscription
+from steersman.embedded.timers import Timers
 from steersman.embedded.volumes import VolumeController
 from steersman.embedded.watch import Watch, WatchEvent
 
 __all__ = [
+    "ADDED",
+    "BOOKMARK",
+    "DELETED",
+    "MODIFIED",
     "RUN_SECONDS",
     "Admission",
     "AlreadyExists",
     "ApiError",
     "ClusterView",
+    "Commit",
     "Conflict",
+    "Document",
     "EphemeralClaims",
     "EventType",
     "Expired",

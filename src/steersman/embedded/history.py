@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import enum
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -35,13 +35,19 @@ BOOKMARK: Final = EventType.BOOKMARK
 
 # Part of no reference cycle, like the objects it holds.
 class Commit(msgspec.Struct, frozen=True, gc=False):
-    """One write: `old` is None for an addition, `new` for a deletion, whose `old` has the version of the deletion."""
+    """One write: `old` is None for an addition, `new` for a deletion, whose `old` has the version of the deletion.
+
+    `document` is the whole JSON of `new`, of a deletion that of `old`; `old_document` what was stored before. Both are None in
+    a store that keeps no documents.
+    """
 
     version: int
     kind: type[Object]
     type: EventType
     old: Object | None
     new: Object | None
+    document: dict[str, Any] | None = None
+    old_document: dict[str, Any] | None = None
 
 
 class History:

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated kubelets: pods that are bound to a node run there, finish, and go when they are deleted.
 
-Listens to the store and writes back to it. Time passes elsewhere: the driver of virtual (or real) time implements
-`Timers`, is told what to call when, and moves the clock.
+Listens to the store and writes back to it. Time passes elsewhere (`timers`).
 
 A pod with the annotation `steersman.dev/run-seconds: "30"` succeeds thirty seconds after its start; others run for ever.
 """
@@ -12,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
@@ -20,6 +19,7 @@ from steersman.api import Condition, Node, Object, Pod, PodStatus, key, timestam
 from steersman.embedded.history import DELETED, EventType
 from steersman.embedded.pods import FINISHED_PHASES, with_condition
 from steersman.embedded.store import Store
+from steersman.embedded.timers import Timers
 from steersman.errors import InputError
 
 RUN_SECONDS: Final = "steersman.dev/run-seconds"
@@ -32,12 +32,6 @@ STARTED_CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "Contai
 _NOT_READY: Final = ("ContainersReady", "Ready")
 
 _replace = msgspec.structs.replace
-
-
-class Timers(Protocol):
-    """Calls back later; `time` is on the scale of `Clock.monotonic`, and may have passed already."""
-
-    def call_at(self, time: float, callback: Callable[[], None]) -> object: ...
 
 
 class Kubelets:

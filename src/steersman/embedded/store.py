@@ -6,6 +6,9 @@ Manifests, the simulated kubelets and the scheduler's bindings write here; the s
 listeners (`subscriptions`) when the call returns. What an API server adds to an object before it stores it is the
 business of `admission`, subresources of pods that of `pods`.
 
+A store that `keeps_documents` also holds the whole JSON of every object (`documents`), for clients that read more of it than
+the scheduler does. In others, which simulations use, the structs are all there is.
+
 Differences to a real API server, on purpose: uid, creation time, generation and status of a created object are kept where
 given, so that dumps of real clusters load as they are, and a deletion does not wait for finalizers, because the controllers
 that would remove them do not run here.
@@ -23,6 +26,7 @@ from steersman import api
 from steersman.api import Namespace, Object, ObjectMeta, key, timestamps
 from steersman.api.selectors import Selector
 from steersman.clock import Clock
+from steersman.embedded.documents import Document, carried, document_of
 from steersman.embedded.errors import AlreadyExists, Conflict, Invalid, NotFound
 from steersman.embedded.history import ADDED, DELETED, MODIFIED, Commit, EventType, History
 from steersman.embedded.naming import assigned_uid, generated_name
@@ -80,8 +84,17 @@ class Admission(Protocol):
 class Store:
     """See the module's text. With `admission`, missing namespaces are created along with the first object in them."""
 
-    def __init__(self, clock: Clock, *, admission: Admission | None = None, history: int = HISTORY_LENGTH) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        *,
+        admission: Admission | None = None,
+        history: int = HISTORY_LENGTH,
+        keeps_documents: bool = False,
+    ) -> None:
         self.clock = clock
+        #: By kind and key, the same as `_objects`; None if no documents are kept.
+        self._documents: dict[type[Object], dict[str, Document]] | None = {} if keeps_documents else None
         self._admission = admission
         self._objects: dict[type[Object], dict[str, Object]] = {}
         self._version = FIRST_VERSION
@@ -111,6 +124,13 @@ class Store:
     def objects(self, kind: type[T]) -> Mapping[str, T]:
         """A live view of all objects of a kind by key, in the order of their creation."""
         return MappingProxyType(cast("dict[str, T]", self._of_kind(kind)))
+
+    def document(self, kind: type[Object], key: str) -> Document:
+        """The object with every field, to be treated as frozen; raises `NotFound`. Made of the struct where none are kept."""
+        obj = self.get(kind, key)
+        if self._documents is None:
+            return document_of(obj)
+        return self._documents[kind][key]
 
     def list(
         self, kind: type[T], namespace: str | None = None, selector: Selector | None = None
@@ -144,6 +164,14 @@ class Store:
             self._history.since(version)
         return Watch(self._history, kinds, version, initial, Filter(namespace, selector), bookmarks)
 
+    def commits_since(self, version: int) -> Sequence[Commit]:
+        """The writes to all kinds after a version; raises `Expired` for one before the history."""
+        return self._history.since(version)
+
+    async def next_commit(self) -> None:
+        """Returns after the next write."""
+        await self._history.next_change()
+
     def subscribe(self, listener: Listener, kinds: Iterable[type[Object]]) -> Subscription:
         """Calls the listener for every object there is, as added, kind after kind, then for every write."""
         kinds = tuple(kinds)
@@ -159,8 +187,11 @@ class Store:
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
-    def create(self, obj: T) -> T:
-        """Stores a new object, completed with name, namespace, uid, version and time; raises `AlreadyExists`."""
+    def create(self, obj: T, document: Document | None = None) -> T:
+        """Stores a new object, completed with name, namespace, uid, version and time; raises `AlreadyExists`.
+
+        `document`, here and below, is the whole JSON of which `obj` is the struct; what is completed is so in both.
+        """
         name, namespace = self._name_of(obj)
         kind = type(obj)
         place = f"{namespace}/{name}" if kind.NAMESPACED else name
@@ -175,25 +206,30 @@ class Store:
                 as_of_now = _replace(stored.metadata, uid=obj.metadata.uid)
                 stored = self._stamped(_replace(stored, metadata=as_of_now), name, namespace)
         objects[place] = stored
-        self._record(kind, ADDED, None, stored)
+        whole = self._kept_document(place, obj, stored, document)
+        self._record(kind, ADDED, None, stored, whole)
         return stored
 
-    def update(self, obj: T) -> T:
-        """Writes everything but the status. With a resource version, only onto that version; raises `Conflict`."""
+    def update(self, obj: T, document: Document | None = None) -> T:
+        """Writes everything but the status. With a resource version, only onto that version; raises `Conflict`.
+
+        A `document` is to hold the status that is stored already.
+        """
         old = self._current(obj)
         if hasattr(old, "status"):
             obj = _replace(obj, status=old.status)
-        return self._written(old, self._admitted(old, obj))
+        return self._written(old, self._admitted(old, obj), obj, document)
 
-    def update_status(self, obj: T) -> T:
-        """Writes the status and nothing else."""
+    def update_status(self, obj: T, document: Document | None = None) -> T:
+        """Writes the status and nothing else; a `document` is to hold everything else as it is stored."""
         old = self._current(obj)
-        return self._written(old, _replace(old, status=getattr(obj, "status", None)))
+        new = _replace(old, status=getattr(obj, "status", None))
+        return self._written(old, new, new, document)
 
-    def replace(self, obj: T) -> T:
+    def replace(self, obj: T, document: Document | None = None) -> T:
         """Writes spec and status at once, which no client of an API server could; for those who play all parts."""
         old = self._current(obj)
-        return self._written(old, self._admitted(old, obj))
+        return self._written(old, self._admitted(old, obj), obj, document)
 
     def delete(self, kind: type[T], key: str, uid: str = "") -> T:
         """Removes the object at once and gives it back as it was last; raises `Conflict` when it has another uid."""
@@ -202,14 +238,21 @@ class Store:
         metadata = _replace(old.metadata, resource_version=str(self._version + 1))
         gone = _replace(old, metadata=metadata)
         del self._objects[kind][key]
-        self._record(kind, DELETED, gone, None)
+        last = None if self._documents is None else self._documents[kind].pop(key)
+        self._record(kind, DELETED, gone, None, None if last is None else carried(last, old, gone), last)
         return gone
 
-    def rewrite(self, old: T, new: T) -> T:
-        """The write under all updates: `new`, as it is, takes the place of the stored `old`, as the next version."""
+    def rewrite(self, old: T, new: T, document: Document | None = None) -> T:
+        """The write under all updates: `new`, as it is, takes the place of the stored `old`, as the next version.
+
+        Without a `document` the stored one is changed as `new` differs from `old`.
+        """
         metadata = _replace(new.metadata, resource_version=str(self._version + 1))
-        stored = self._objects[type(old)][key(old)] = _replace(new, metadata=metadata)
-        self._record(type(old), MODIFIED, old, stored)
+        place = key(old)
+        stored = self._objects[type(old)][place] = _replace(new, metadata=metadata)
+        before = None if self._documents is None else self._documents[type(old)][place]
+        whole = self._kept_document(place, old if document is None else new, stored, document or before)
+        self._record(type(old), MODIFIED, old, stored, whole, before)
         return stored
 
     # -- inside ------------------------------------------------------------------------------------------------------
@@ -223,9 +266,25 @@ class Store:
     def _current_objects(self, kinds: Iterable[type[Object]]) -> _Objects:
         return [obj for kind in kinds for obj in self._of_kind(kind).values()]
 
-    def _record(self, kind: type[Object], what: EventType, old: Object | None, new: Object | None) -> None:
+    def _kept_document(self, place: str, seen: Object, stored: Object, document: Document | None) -> Document | None:
+        """Keeps the document of which `seen` is the struct, completed as `stored` is; None if none are kept."""
+        if self._documents is None:
+            return None
+        whole = document_of(stored) if document is None else carried(document, seen, stored)
+        self._documents.setdefault(type(stored), {})[place] = whole
+        return whole
+
+    def _record(
+        self,
+        kind: type[Object],
+        what: EventType,
+        old: Object | None,
+        new: Object | None,
+        document: Document | None = None,
+        old_document: Document | None = None,
+    ) -> None:
         self._version += 1
-        commit = Commit(self._version, kind, what, old, new)
+        commit = Commit(self._version, kind, what, old, new, document, old_document)
         self._history.append(commit)
         self._subscriptions.publish(commit)
 
@@ -266,8 +325,11 @@ class Store:
     def _admitted(self, old: T, new: T) -> T:
         return new if self._admission is None else self._admission(new, old, self)
 
-    def _written(self, old: T, new: T) -> T:
-        """Stores `new` unless it says nothing new; what only the server may set stays as it is."""
+    def _written(self, old: T, new: T, seen: T, document: Document | None) -> T:
+        """Stores `new` unless it says nothing new; what only the server may set stays as it is.
+
+        `document` is that of `seen`, which became `new` by admission.
+        """
         kept = old.metadata
         metadata = _replace(
             new.metadata,
@@ -281,11 +343,17 @@ class Store:
             deletion_grace_period_seconds=kept.deletion_grace_period_seconds,
         )
         new = _replace(new, metadata=metadata)
-        if new == old:
+        stored: Document = {}
+        if document is not None and self._documents is not None:
+            stored, document = self._documents[type(old)][key(old)], carried(document, seen, new)
+        else:
+            document = None
+        if new == old and (document is None or document == stored):
             return old
-        if kept.generation and _spec(new) != _spec(old):
-            new = _replace(new, metadata=_replace(new.metadata, generation=kept.generation + 1))
-        return self.rewrite(old, new)
+        if kept.generation and (_spec(new) != _spec(old) or (document or {}).get("spec") != stored.get("spec")):
+            counted = _replace(new, metadata=_replace(new.metadata, generation=kept.generation + 1))
+            new, document = counted, None if document is None else carried(document, new, counted)
+        return self.rewrite(old, new, document)
 
     def _parsed(self, version: str, kind: type[Object]) -> int:
         if not version.isdecimal() or len(version) > _LONGEST_VERSION:

@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Controllers of the embedded cluster: what kube-controller-manager does, on the store, in virtual or real time."""
+
+from steersman.controllers.controller import Cluster, Controller, EventRecorder, ignore_event
+
+__all__ = ["Cluster", "Controller", "EventRecorder", "ignore_event"]

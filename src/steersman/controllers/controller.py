@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base of all controllers: a queue of keys that want to be looked at, and what happens to one that fails.
+
+A controller subscribes to the kinds that concern it and enqueues the keys of its own objects; `reconcile` then makes the
+cluster what the object asks for. Changes of one moment lead to one call. It reads the store as it is and writes at once, so
+that nothing it knows can be out of date. A key that fails is tried again after a while, as client-go's queues do it, and
+holds up no other.
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+from steersman.api import Object, OwnerReference
+from steersman.embedded import ApiError, Store, Timers
+from steersman.internal_errors import InternalErrors
+
+FIRST_RETRY_SECONDS: Final = 0.005
+LONGEST_RETRY_SECONDS: Final = 1000.0
+
+logger = logging.getLogger(__name__)
+
+
+class EventRecorder(Protocol):
+    """Notes what a controller did to an object: a `Normal` event, or a `Warning`."""
+
+    def __call__(self, obj: Object, reason: str, message: str, *, is_warning: bool = False) -> None: ...
+
+
+def ignore_event(obj: Object, reason: str, message: str, *, is_warning: bool = False) -> None:
+    """The recorder of clusters without events."""
+
+
+class Cluster(NamedTuple):
+    """All that controllers work with."""
+
+    store: Store
+    timers: Timers
+    record: EventRecorder = ignore_event
+    #: Where programming errors are counted; None lets them through, as simulations do.
+    faults: InternalErrors | None = None
+
+
+class Controller(ABC):
+    """Reconciles objects by key. Derive from it, subscribe in `__init__`, implement `reconcile`."""
+
+    #: As in the names of upstream's controllers: "deployment".
+    NAME: str
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.store = cluster.store
+        self._waiting: dict[str, None] = {}
+        self._failures: Counter[str] = Counter()
+        self._is_due = False
+
+    @abstractmethod
+    def reconcile(self, key: str) -> None:
+        """Makes the cluster what the object asks for, as far as it can now; the object may be gone. May be called at any
+        time and does nothing when nothing is to be done. An `ApiError` that it raises leads to another try."""
+
+    def enqueue(self, key: str) -> None:
+        """Has the key reconciled at the present moment, after what happens now."""
+        self._waiting[key] = None
+        if not self._is_due:
+            self._is_due = True
+            self.cluster.timers.call_at(self.store.clock.monotonic(), self._reconcile_all)
+
+    def enqueue_after(self, key: str, seconds: float, *, is_background: bool = False) -> None:
+        """The same later; see `Timers.call_at` for `is_background`."""
+        self.call_after(seconds, lambda: self.enqueue(key), is_background=is_background)
+
+    def call_after(self, seconds: float, callback: Callable[[], None], *, is_background: bool = False) -> None:
+        """Calls back when so many seconds have passed."""
+        time = self.store.clock.monotonic() + max(0.0, seconds)
+        self.cluster.timers.call_at(time, callback, is_background=is_background)
+
+    def _reconcile_all(self) -> None:
+        self._is_due = False
+        waiting, self._waiting = self._waiting, {}
+        for name in waiting:
+            self._reconcile_one(name)
+
+    def _reconcile_one(self, name: str) -> None:
+        try:
+            self.reconcile(name)
+        except ApiError as refusal:
+            logger.debug("%s controller: %s: %s", self.NAME, name, refusal.message)
+            self._retry(name)
+        except Exception as error:
+            if self.cluster.faults is None:
+                raise
+            self.cluster.faults.survived(f"{self.NAME} controller", name, error)
+            self._retry(name)
+        else:
+            self._failures.pop(name, None)
+
+    def _retry(self, name: str) -> None:
+        """Whoever caused the refusal may never go away, so that nobody is to wait for the next try."""
+        seconds = FIRST_RETRY_SECONDS * 2.0 ** min(self._failures[name], 30)
+        self._failures[name] += 1
+        self.enqueue_after(name, min(seconds, LONGEST_RETRY_SECONDS), is_background=True)
+
+
+def owned_key(obj: Object, kind: type[Object]) -> str | None:
+    """The key of the controller of `kind` to which the object belongs, by its owner reference; None if to none."""
+    owner = controller_of(obj)
+    if owner is None or owner.kind != kind.KIND or group(owner.api_version) != group(kind.API_VERSION):
+        return None
+    return f"{obj.metadata.namespace}/{owner.name}"
+
+
+def controller_of(obj: Object) -> OwnerReference | None:
+    """The one owner that manages the object, None without."""
+    return next((owner for owner in obj.metadata.owner_references if owner.controller), None)
+
+
+def controller_reference(owner: Object) -> OwnerReference:
+    """What an object says that `owner` manages."""
+    return OwnerReference(
+        api_version=owner.API_VERSION,
+        kind=owner.KIND,
+        name=owner.metadata.name,
+        uid=owner.metadata.uid,
+        controller=True,
+        block_owner_deletion=True,
+    )
+
+
+def group(api_version: str) -> str:
+    """`apps` of `apps/v1`, "" of `v1`."""
+    return api_version.rpartition("/")[0]
