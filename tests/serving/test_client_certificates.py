@@ -9,11 +9,11 @@ from pathlib import Path
 import aiohttp
 import pytest
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
-from multidict import CIMultiDict, CIMultiDictProxy
 from tests.serving.reviews import Reviews
 from tests.serving.running import Received, get_with_certificate
 
 from steersman.serving import Access, CertificateUsers, ClientAuthorities, ProxyHeaders, User
+from steersman.serving.http import HeaderFields
 from steersman.testing.control_plane import Authority, Identity
 
 USERS, PROXIES, STRANGERS = Authority("users"), Authority("proxies"), Authority("strangers")
@@ -89,7 +89,7 @@ def test_a_users_certificate_is_no_authority(tmp_path: Path) -> None:
     forger._key = load_pem_private_key(alice.key, None)  # type: ignore[assignment]
     forged = forger.user("root")
     ders = [ssl.PEM_cert_to_DER_cert(one.certificate.decode()) for one in (forged, alice)]
-    headers = CIMultiDictProxy(CIMultiDict[str]())
+    headers = HeaderFields()
     assert CertificateUsers(authorities()).identify(ders[0], headers, ders[1:]) is None
 
 

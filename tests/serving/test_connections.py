@@ -18,7 +18,7 @@ from tests.serving.running import endpoints
 
 from steersman.clock import ManualClock
 from steersman.serving import AccessControl, ConnectionLimits, Endpoints, Listen, SchedulingLoopBusy, Server
-from steersman.serving import server as server_module
+from steersman.serving import http as http_module
 from steersman.serving.listener import Listener
 
 SECONDS = 20.0
@@ -241,7 +241,7 @@ def test_who_does_not_read_makes_room_for_a_newcomer(run: Run) -> None:
 def test_an_answer_that_is_not_read_is_given_up(
     run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(server_module, "WRITE_SECONDS", 0.1)
+    monkeypatch.setattr(http_module, "WRITE_SECONDS", 0.1)
 
     async def scenario() -> None:
         page = LongPage()

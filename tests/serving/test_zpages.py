@@ -7,9 +7,9 @@ import json
 
 import pytest
 import yaml
-from aiohttp import web
 
 from steersman.serving.endpoints import ProcessFacts
+from steersman.serving.http import TEXT, Answer
 from steersman.serving.zpages import NOT_ACCEPTABLE, ZPage, answer, flagz, statusz
 
 FLAGS = flagz({"v": "2", "config": "/etc/sched.yaml"})
@@ -18,7 +18,7 @@ STATUS = statusz(FACTS, ["/metrics", "/metrics/slis", "/debug/cache", "/healthz/
 NAMED = "g=config.k8s.io;v=v1beta1;as=Flagz"
 
 
-def text(response: web.Response) -> str:
+def text(response: Answer) -> str:
     assert isinstance(response.body, bytes)
     return response.body.decode()
 
@@ -27,7 +27,7 @@ def text(response: web.Response) -> str:
 def test_people_get_text(accept: str) -> None:
     response = answer(FLAGS, accept)
     header, warning, *lines = text(response).strip().splitlines()
-    assert (response.content_type, header) == ("text/plain", "steersman flagz")
+    assert (response.content_type, header) == (TEXT, "steersman flagz")
     assert warning.startswith("Warning: This endpoint is not meant to be machine parseable")
     assert lines == ["config=/etc/sched.yaml", "v=2"]
 
@@ -41,7 +41,7 @@ def test_programs_get_the_document_that_they_name() -> None:
         "flags": {"config": "/etc/sched.yaml", "v": "2"},
     }
     as_yaml = answer(FLAGS, f"application/yaml;{NAMED}")
-    assert as_yaml.content_type == "application/yaml"
+    assert as_yaml.content_type == "application/yaml; charset=utf-8"
     assert yaml.safe_load(text(as_yaml)) == json.loads(text(response))
 
 
@@ -63,7 +63,7 @@ def test_what_cannot_be_had_is_not_acceptable(accept: str) -> None:
 
 def test_the_preferred_form_wins() -> None:
     response = answer(FLAGS, f"text/plain;q=0.2, application/yaml;{NAMED};q=0.9, application/json;{NAMED};q=0.5")
-    assert response.content_type == "application/yaml"
+    assert response.content_type == "application/yaml; charset=utf-8"
 
 
 def test_statusz_tells_how_long_the_process_has_been_up_and_what_it_serves() -> None:

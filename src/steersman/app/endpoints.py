@@ -12,7 +12,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeVar
 
 from steersman import api
 from steersman.app.authorities import Authorities
@@ -33,14 +33,12 @@ from steersman.serving import (
     Endpoints,
     Listen,
     Listers,
+    Server,
     ServerTls,
     TlsOptions,
     bound_sockets,
     self_signed,
 )
-
-if TYPE_CHECKING:
-    from steersman.serving import Server
 
 logger = logging.getLogger(__name__)
 
@@ -82,9 +80,6 @@ async def served(
     with ExitStack() as opened:
         sockets = [opened.enter_context(listening) for listening in bound_sockets(listen)]
         prepared()
-        # aiohttp, imported while the scheduling loop waits for its lists.
-        from steersman.serving import Server
-
         async with Server(listen, endpoints, access, users, sockets=sockets) as server, asyncio.TaskGroup() as group:
             logger.info("serving on %s:%d", options.address, server.port)
             keeping = [

@@ -5,12 +5,7 @@
 may hold. Health is open to all; everything else asks `AccessControl`, which asks the API server through `AccessReviews`
 (`ApiReviews`). `ServerTls` keeps the certificate fresh, `CertificateUsers` knows clients by theirs. What belongs to the
 scheduling loop is asked for (`Ask`).
-
-`Server` is imported when it is first used: aiohttp takes a third of the time that a start needs for imports, and the
-scheduling loop need not wait for that.
 """
-
-from typing import TYPE_CHECKING
 
 from steersman.serving.access import Access, AccessControl, AccessOptions, AccessReviews, User
 from steersman.serving.api_reviews import ApiReviews
@@ -20,10 +15,8 @@ from steersman.serving.endpoints import Ask, Decisions, Endpoints, SchedulingLoo
 from steersman.serving.health import HANDLERS_NOT_SYNCED, PING, SHUTTING_DOWN, Check, Health
 from steersman.serving.listener import DEFAULT_PORT, Listen, bound_sockets
 from steersman.serving.scheduler_endpoints import Listers, beliefs_beside, scheduler_endpoints
+from steersman.serving.server import Server
 from steersman.serving.server_tls import Certificate, ServerTls, TlsOptions, self_signed
-
-if TYPE_CHECKING:
-    from steersman.serving.server import Server
 
 __all__ = [
     "DEFAULT_PORT",
@@ -58,11 +51,3 @@ __all__ = [
     "scheduler_endpoints",
     "self_signed",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name == "Server":
-        from steersman.serving.server import Server
-
-        return Server
-    raise AttributeError(f"module 'steersman.serving' has no attribute {name!r}")

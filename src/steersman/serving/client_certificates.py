@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 import msgspec
-from multidict import CIMultiDictProxy
 
 from steersman.errors import InputError
 from steersman.serving.access import User
+from steersman.serving.http import HeaderFields
 
 if TYPE_CHECKING:
     from cryptography import x509
@@ -27,8 +27,6 @@ CREDENTIAL: Final = "authentication.kubernetes.io/credential-id"
 _MOST_KNOWN: Final = 256
 _MOST_INTERMEDIATES: Final = 8
 """Chains are shorter; a client may send as many certificates as it likes."""
-
-Headers = CIMultiDictProxy[str]
 
 
 class ProxyHeaders(msgspec.Struct, frozen=True):
@@ -69,7 +67,7 @@ class CertificateUsers:
         self.authorities, self._users, self._proxies = authorities, users, proxies
         self._known: dict[bytes, _Shown] = {}
 
-    def identify(self, certificate: bytes, headers: Headers, others: Sequence[bytes] = ()) -> User | None:
+    def identify(self, certificate: bytes, headers: HeaderFields, others: Sequence[bytes] = ()) -> User | None:
         """`certificate` is DER, and so are `others` that came with it. None: it says nothing about who asks."""
         shown = self._shown(certificate, others)
         proxy = self.authorities.proxy
@@ -109,7 +107,7 @@ class _Shown(msgspec.Struct, frozen=True):
     of_proxy: bool
 
 
-def user_in(headers: Headers, proxy: ProxyHeaders) -> User | None:
+def user_in(headers: HeaderFields, proxy: ProxyHeaders) -> User | None:
     name = next((value for header in proxy.username if (value := headers.get(header, ""))), "")
     if not name:
         return None
@@ -118,7 +116,7 @@ def user_in(headers: Headers, proxy: ProxyHeaders) -> User | None:
     return User(name, uid, (*groups, AUTHENTICATED), tuple(sorted(_extra(headers, proxy).items())))
 
 
-def _extra(headers: Headers, proxy: ProxyHeaders) -> Mapping[str, tuple[str, ...]]:
+def _extra(headers: HeaderFields, proxy: ProxyHeaders) -> Mapping[str, tuple[str, ...]]:
     extra: dict[str, tuple[str, ...]] = {}
     for prefix in proxy.extra_prefixes:
         for header, value in headers.items():

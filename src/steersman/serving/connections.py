@@ -4,7 +4,8 @@
     accepted ─► handshake ─► head of a request ─► answer ─► head of the next ─► …
                   10 s            10 s               120 s      90 s until it begins
 
-`Gate` stands between a connection and aiohttp: it hands over whole heads, one at a time, and cuts whoever takes too long.
+`Gate` stands between a connection and its `HttpConnection`: it hands over whole heads, one at a time, and cuts whoever takes
+too long.
 `ConnectionTable` bounds their number, in all and for each address. When there are too many, those go first that have been
 waiting for their client the longest, so that a probe always gets through.
 """
@@ -16,12 +17,11 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from enum import Enum, auto
 from socket import SHUT_RDWR, socket
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import msgspec
 
-if TYPE_CHECKING:
-    from aiohttp.web_protocol import RequestHandler
+from steersman.serving.http import HttpConnection
 
 _HEAD_END: Final = b"\r\n\r\n"
 _TOO_LONG: Final = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
@@ -52,13 +52,13 @@ class Phase(Enum):
 
 
 class Gate(asyncio.Protocol):
-    """One connection. `handler` is aiohttp's; it never sees more than one request at a time, and no body."""
+    """One connection. `http` never sees more than one request at a time, and no body."""
 
-    def __init__(self, table: ConnectionTable, peer: str, channel: socket, handler: RequestHandler) -> None:
+    def __init__(self, table: ConnectionTable, peer: str, channel: socket, http: HttpConnection) -> None:
         self._table = table
         self.peer = peer
         self._channel = channel
-        self.handler = handler
+        self.http = http
         self._transport: asyncio.Transport | None = None
         self._buffer = bytearray()
         self._is_paused = False
@@ -112,7 +112,7 @@ class Gate(asyncio.Protocol):
             self.abort()  # another one got its place while it was shaking hands
             return
         self._enter(Phase.HEAD)
-        self.handler.connection_made(transport)
+        self.http.connection_made(self._transport)
 
     def data_received(self, data: bytes) -> None:
         if self not in self._table:
@@ -126,20 +126,17 @@ class Gate(asyncio.Protocol):
             self._is_paused = True
             self._transport.pause_reading()
 
-    def eof_received(self) -> None:
-        self.handler.eof_received()
-
     def connection_lost(self, exc: Exception | None) -> None:
         self.forget()
-        self.handler.connection_lost(exc)
+        self.http.connection_lost()
 
     def pause_writing(self) -> None:
         self._is_deaf = True
-        self.handler.pause_writing()
+        self.http.pause_writing()
 
     def resume_writing(self) -> None:
         self._is_deaf = False
-        self.handler.resume_writing()
+        self.http.resume_writing()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -149,7 +146,7 @@ class Gate(asyncio.Protocol):
             head = bytes(self._buffer[: end + len(_HEAD_END)])
             del self._buffer[: len(head)]
             self._enter(Phase.ANSWER)
-            self.handler.data_received(head)
+            self.http.head_received(head, self.peer)
         elif len(self._buffer) >= self._table.limits.head_bytes:
             self._refuse()
 
@@ -171,17 +168,17 @@ class Gate(asyncio.Protocol):
 class ConnectionTable:
     """All connections of a server."""
 
-    def __init__(self, limits: ConnectionLimits, make_handler: Callable[[], RequestHandler]) -> None:
+    def __init__(self, limits: ConnectionLimits, connect: Callable[[], HttpConnection]) -> None:
         self.limits = limits
-        self._make_handler = make_handler
+        self._connect = connect
         self._seconds = {
             Phase.HANDSHAKE: limits.handshake,
             Phase.HEAD: limits.head,
             Phase.IDLE: limits.idle,
             Phase.ANSWER: limits.answer,
         }
-        #: By aiohttp's handler; who has been in the same phase the longest comes first.
-        self._gates: OrderedDict[RequestHandler, Gate] = OrderedDict()
+        #: By connection; who has been in the same phase the longest comes first.
+        self._gates: OrderedDict[HttpConnection, Gate] = OrderedDict()
         self._of_address: Counter[str] = Counter()
 
     def __len__(self) -> int:
@@ -193,7 +190,7 @@ class ConnectionTable:
         return sum(not gate.waits_for_client for gate in self._gates.values())
 
     def __contains__(self, gate: Gate) -> bool:
-        return gate.handler in self._gates
+        return gate.http in self._gates
 
     def admit(self, channel: socket, peer: str) -> Gate | None:
         """The gate of a new connection; None: there are too many, and every one of them is being answered."""
@@ -201,8 +198,8 @@ class ConnectionTable:
             return None
         if len(self._gates) >= self.limits.connections and not self.cut_oldest():
             return None
-        gate = Gate(self, peer, channel, self._make_handler())
-        self._gates[gate.handler] = gate
+        gate = Gate(self, peer, channel, self._connect())
+        self._gates[gate.http] = gate
         self._of_address[peer] += 1
         gate.begin()
         return gate
@@ -218,8 +215,20 @@ class ConnectionTable:
         found.forget()
         return True
 
-    def gate_of(self, handler: object) -> Gate | None:
-        return self._gates.get(cast("RequestHandler", handler))
+    def answered(self, connection: HttpConnection) -> None:
+        """An answer has been written, and the client may ask for more."""
+        gate = self._gates.get(connection)
+        if gate is not None:
+            gate.answered()
+
+    async def finish(self, seconds: float) -> None:
+        """Waits for answers that are under way, so long at most; connections without one are closed."""
+        under_way = [gate.http for gate in self._gates.values() if gate.http.is_answering]
+        for gate in self._gates.values():
+            if not gate.http.is_answering:
+                gate.http.close()
+        if under_way:
+            await asyncio.wait([asyncio.ensure_future(http.finished()) for http in under_way], timeout=seconds)
 
     def cut_all(self) -> None:
         for gate in list(self._gates.values()):
@@ -231,10 +240,10 @@ class ConnectionTable:
         return self._seconds[phase]
 
     def moved(self, gate: Gate) -> None:
-        self._gates.move_to_end(gate.handler)
+        self._gates.move_to_end(gate.http)
 
     def remove(self, gate: Gate) -> None:
-        if self._gates.pop(gate.handler, None) is not None:
+        if self._gates.pop(gate.http, None) is not None:
             self._of_address[gate.peer] -= 1
             if not self._of_address[gate.peer]:
                 del self._of_address[gate.peer]

@@ -9,13 +9,12 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final
 
-from aiohttp import web
-
 from steersman.observe import CONTENT_TYPE
 from steersman.printable import printable, printable_lines
 from steersman.serving import zpages
 from steersman.serving.endpoints import Endpoints
 from steersman.serving.health import Health, HealthAnswer
+from steersman.serving.http import NOT_FOUND, Answer, Request, Route, json_answer, text_answer
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +24,7 @@ _LIMIT: Final = re.compile("[0-9]{1,9}")
 BAD_LIMIT: Final = "limit must be a number from 1 to {}\n"
 
 
-def routes(endpoints: Endpoints) -> list[web.RouteDef]:
+def routes(endpoints: Endpoints) -> list[Route]:
     served = _common_routes(endpoints)
     if endpoints.flags is not None:
         served.append(_page_route("/flagz", partial(zpages.flagz, endpoints.flags)))
@@ -35,7 +34,7 @@ def routes(endpoints: Endpoints) -> list[web.RouteDef]:
     return served
 
 
-def _common_routes(endpoints: Endpoints) -> list[web.RouteDef]:
+def _common_routes(endpoints: Endpoints) -> list[Route]:
     handlers = Handlers(endpoints)
     return [
         *(
@@ -43,15 +42,15 @@ def _common_routes(endpoints: Endpoints) -> list[web.RouteDef]:
             for health in (endpoints.healthz, endpoints.livez, endpoints.readyz)
             for route in _health_routes(health)
         ),
-        web.get("/metrics", handlers.metrics),
-        web.get("/metrics/resources", handlers.resources),
-        web.get("/metrics/slis", handlers.health),
-        web.get("/configz", handlers.configz),
-        web.get("/debug/cache", handlers.cache),
-        web.get("/debug/queue", handlers.queue),
+        Route("/metrics", handlers.metrics),
+        Route("/metrics/resources", handlers.resources),
+        Route("/metrics/slis", handlers.health),
+        Route("/configz", handlers.configz),
+        Route("/debug/cache", handlers.cache),
+        Route("/debug/queue", handlers.queue),
         *_task_routes(endpoints.tasks),
-        web.get("/debug/decisions", handlers.recent_decisions),
-        web.get("/debug/decisions/{namespace}/{name}", handlers.decisions_on_a_pod),
+        Route("/debug/decisions", handlers.recent_decisions),
+        Route("/debug/decisions/{namespace}/{name}", handlers.decisions_on_a_pod),
     ]
 
 
@@ -61,77 +60,77 @@ class Handlers:
     def __init__(self, endpoints: Endpoints) -> None:
         self._endpoints = endpoints
 
-    async def metrics(self, request: web.Request) -> web.Response:
-        return web.Response(body=await self._endpoints.metrics(), headers={"Content-Type": CONTENT_TYPE})
+    async def metrics(self, request: Request) -> Answer:
+        return Answer(body=await self._endpoints.metrics(), content_type=CONTENT_TYPE)
 
-    async def resources(self, request: web.Request) -> web.Response:
-        return web.Response(body=await self._endpoints.resources(), headers={"Content-Type": CONTENT_TYPE})
+    async def resources(self, request: Request) -> Answer:
+        return Answer(body=await self._endpoints.resources(), content_type=CONTENT_TYPE)
 
-    async def health(self, request: web.Request) -> web.Response:
-        return web.Response(body=self._endpoints.health(), headers={"Content-Type": CONTENT_TYPE})
+    async def health(self, request: Request) -> Answer:
+        return Answer(body=self._endpoints.health(), content_type=CONTENT_TYPE)
 
-    async def configz(self, request: web.Request) -> web.Response:
-        return web.json_response({"componentconfig": self._endpoints.configuration()})
+    async def configz(self, request: Request) -> Answer:
+        return json_answer({"componentconfig": self._endpoints.configuration()})
 
-    async def cache(self, request: web.Request) -> web.Response:
-        return web.Response(text=printable_lines(await self._endpoints.cache()))
+    async def cache(self, request: Request) -> Answer:
+        return text_answer(printable_lines(await self._endpoints.cache()))
 
-    async def queue(self, request: web.Request) -> web.Response:
-        return web.Response(text=printable_lines(await self._endpoints.queue()))
+    async def queue(self, request: Request) -> Answer:
+        return text_answer(printable_lines(await self._endpoints.queue()))
 
-    async def recent_decisions(self, request: web.Request) -> web.Response:
+    async def recent_decisions(self, request: Request) -> Answer:
         """`?limit=`: how many, latest first."""
-        given = request.query.get("limit", str(_RECENT))
+        given = request.value("limit", str(_RECENT))
         if not _LIMIT.fullmatch(given) or not 1 <= int(given) <= _LONGEST_LIST:
-            return web.Response(status=400, text=BAD_LIMIT.format(_LONGEST_LIST))
+            return text_answer(BAD_LIMIT.format(_LONGEST_LIST), 400)
         recent = await self._endpoints.decisions.recent(int(given))
-        return web.json_response({"decisions": [record.to_dict() for record in recent]})
+        return json_answer({"decisions": [record.to_dict() for record in recent]})
 
-    async def decisions_on_a_pod(self, request: web.Request) -> web.Response:
+    async def decisions_on_a_pod(self, request: Request) -> Answer:
         """`?explain` adds what every node and plugin say of the pod now; `?explain=table` gives that as text."""
-        decisions, pod = self._endpoints.decisions, "{namespace}/{name}".format(**request.match_info)
-        explanation = await decisions.explain(pod) if "explain" in request.query else None
-        if explanation is not None and request.query["explain"] == "table":
-            return web.Response(text=printable_lines(f"{explanation.table()}\n"))
+        decisions, pod = self._endpoints.decisions, "{namespace}/{name}".format(**request.parts)
+        explanation = await decisions.explain(pod) if request.has("explain") else None
+        if explanation is not None and request.value("explain") == "table":
+            return text_answer(printable_lines(f"{explanation.table()}\n"))
         records = await decisions.of(pod)
         if not records and explanation is None:
-            return web.Response(status=404, text=f"nothing is known of pod {printable(pod)}\n")
+            return text_answer(f"nothing is known of pod {printable(pod)}\n", 404)
         body: dict[str, Any] = {"decisions": [record.to_dict() for record in records]}
         if explanation is not None:
             body["explanation"] = explanation.to_dict()
-        return web.json_response(body)
+        return json_answer(body)
 
 
-def _page_route(path: str, page: Callable[[], zpages.ZPage]) -> web.RouteDef:
-    async def show(request: web.Request) -> web.Response:
-        return zpages.answer(page(), request.headers.get("Accept", ""))
+def _page_route(path: str, page: Callable[[], zpages.ZPage]) -> Route:
+    async def show(request: Request) -> Answer:
+        return zpages.answer(page(), request.headers.get("Accept"))
 
-    return web.get(path, show)
+    return Route(path, show)
 
 
-def _task_routes(tasks: Callable[[], Awaitable[str]] | None) -> list[web.RouteDef]:
+def _task_routes(tasks: Callable[[], Awaitable[str]] | None) -> list[Route]:
     if tasks is None:
         return []
 
-    async def show(request: web.Request) -> web.Response:
-        return web.Response(text=printable_lines(await tasks()))
+    async def show(request: Request) -> Answer:
+        return text_answer(printable_lines(await tasks()))
 
-    return [web.get("/debug/tasks", show)]
+    return [Route("/debug/tasks", show)]
 
 
-def _health_routes(health: Health) -> list[web.RouteDef]:
-    async def summary(request: web.Request) -> web.Response:
-        answer = health.summary("verbose" in request.query, request.query.getall("exclude", []))
+def _health_routes(health: Health) -> list[Route]:
+    async def summary(request: Request) -> Answer:
+        answer = health.summary(request.has("verbose"), request.values("exclude"))
         for failure in answer.failures:
             logger.info("%s check failed: %s", health.name, failure)
         return _text(answer)
 
-    async def single(request: web.Request) -> web.Response:
-        answer = health.single(request.match_info["check"])
-        return web.Response(status=404, text="404 page not found\n") if answer is None else _text(answer)
+    async def single(request: Request) -> Answer:
+        answer = health.single(request.parts["check"])
+        return text_answer(NOT_FOUND, 404) if answer is None else _text(answer)
 
-    return [web.get(f"/{health.name}", summary), web.get(f"/{health.name}/{{check}}", single)]
+    return [Route(f"/{health.name}", summary), Route(f"/{health.name}/{{check}}", single)]
 
 
-def _text(answer: HealthAnswer) -> web.Response:
-    return web.Response(status=answer.status, text=printable_lines(answer.text))
+def _text(answer: HealthAnswer) -> Answer:
+    return text_answer(printable_lines(answer.text), answer.status)

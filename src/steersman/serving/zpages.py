@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 import yaml
-from aiohttp import web
 
 from steersman.serving.endpoints import ProcessFacts
+from steersman.serving.http import Answer, json_answer, text_answer
 
 COMPONENT: Final = "steersman"
 GROUP: Final = "config.k8s.io"
@@ -86,19 +86,19 @@ class _Form(msgspec.Struct, frozen=True):
     version: str = ""
 
 
-def answer(page: ZPage, accept: str) -> web.Response:
+def answer(page: ZPage, accept: str) -> Answer:
     """The page in the form that the client prefers; 406 when it takes none."""
     form = _Form(_TEXT) if not accept.strip() else next(_acceptable(page.kind, accept), None)
     if form is None:
-        return web.json_response(_refusal(), status=406)
+        return json_answer(_refusal(), 406)
     if not form.version:
-        return web.Response(text=page.text)
+        return text_answer(page.text)
     document = page.document(form.version)
     headers = {"Warning": OUTDATED.format(page.kind.lower())} if form.version == DEPRECATED else {}
     if form.media_type == _JSON:
-        return web.json_response(document, headers=headers)
+        return json_answer(document, headers=headers)
     text = yaml.safe_dump(document, sort_keys=False)
-    return web.Response(text=text, content_type=_YAML, headers=headers)
+    return Answer(200, text.encode(), f"{_YAML}; charset=utf-8", headers)
 
 
 def _acceptable(kind: str, accept: str) -> Iterator[_Form]:
