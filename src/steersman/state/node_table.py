@@ -191,11 +191,11 @@ class NodeTable:
             return True
         if self.pod_count.cell[row] > self.allowed_pods.cell[row]:
             return False
-        offered = self.offered.by_row[row]
-        return all(
-            not amount or self.amounts_requested.amount(resource, row) <= offered.get(resource, 0)
-            for resource, amount in wanted.items()
-        )
+        offered, requested = self.offered.by_row[row], self.amounts_requested
+        for resource, amount in wanted.items():
+            if amount and requested.amount(resource, row) > offered.get(resource, 0):
+                return False
+        return True
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
