@@ -6,12 +6,23 @@ Raised by the store and everything on top of it. Messages are worded as a kube-a
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import ClassVar, Final
+
+import msgspec
 
 from steersman.api import Object
 from steersman.errors import SteersmanError
 
 MODIFIED_SINCE: Final = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+class StatusCause(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An entry of `details.causes` of a Status: what is wrong with which field."""
+
+    reason: str
+    message: str
+    field: str = ""
 
 
 class ApiError(SteersmanError):
@@ -20,9 +31,43 @@ class ApiError(SteersmanError):
     code: ClassVar[int] = 500
     reason: ClassVar[str] = "InternalError"
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, causes: Iterable[StatusCause] = ()) -> None:
         super().__init__(message)
         self.message = message
+        #: One for each field that is wrong. kubectl shows these instead of the message where there are any.
+        self.causes = tuple(causes)
+
+
+class BadRequest(ApiError):
+    """The request cannot be understood."""
+
+    code = 400
+    reason = "BadRequest"
+
+
+class RequestEntityTooLarge(ApiError):
+    """The request asks for more than the server does at once."""
+
+    code = 413
+    reason = "RequestEntityTooLarge"
+
+
+class UnsupportedMediaType(ApiError):
+    """The body is of a type that is not accepted here."""
+
+    code = 415
+    reason = "UnsupportedMediaType"
+
+    def __init__(self, accepted: Iterable[str]) -> None:
+        types = ", ".join(accepted)
+        super().__init__(f"the body of the request was in an unknown format - accepted media types include: {types}")
+
+
+class Unprocessable(ApiError):
+    """The request is understood and cannot be carried out; unlike `Invalid` it names no object."""
+
+    code = 422
+    reason = "Invalid"
 
 
 class NotFound(ApiError):
@@ -78,8 +123,8 @@ class Invalid(ApiError):
     code = 422
     reason = "Invalid"
 
-    def __init__(self, kind: type[Object], name: str, why: str) -> None:
-        super().__init__(f'{kind.KIND} "{bare_name(name)}" is invalid: {why}')
+    def __init__(self, kind: type[Object], name: str, why: str, causes: Iterable[StatusCause] = ()) -> None:
+        super().__init__(f'{kind.KIND} "{bare_name(name)}" is invalid: {why}', causes)
 
 
 class Forbidden(ApiError):
