@@ -1,6 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Build etcd, kube-apiserver and kube-scheduler from their published Go modules, once, into the cache directory.
+# Build programs of a real cluster from their published Go modules, each once, into the cache directory.
+# build.sh [PROGRAM…]   etcd, kube-apiserver, kube-scheduler, kube-controller-manager, kubectl, helm or e2e.test;
+#                       the first three when none is named
 # Prints the directory of the binaries as its last line. KUBEBUILDER_ASSETS, when set, is taken as it is.
 set -eu
 version=v1.36.4
@@ -11,24 +13,56 @@ if [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
     exit 0
 fi
 assets=${STEERSMAN_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/steersman}/control-plane/$version
-if [ ! -f "$assets/.built" ]; then
-    mkdir -p "$assets"
-    echo "building etcd, kube-apiserver and kube-scheduler $version into $assets (about ten minutes on two cores)" >&2
-    cd "$here"
-    # A registry may answer 429 for a while; what has been downloaded stays in Go's module cache.
+stamp=k8s.io/component-base/version
+flags="-s -w -X $stamp.gitVersion=$version -X $stamp.gitMajor=1 -X $stamp.gitMinor=36"
+
+package_of() {
+    case $1 in
+    etcd) echo go.etcd.io/etcd/server/v3 ;;
+    kube-apiserver | kube-scheduler | kube-controller-manager | kubectl) echo "k8s.io/kubernetes/cmd/$1" ;;
+    helm) echo helm.sh/helm/v3/cmd/helm ;;
+    e2e.test) echo k8s.io/kubernetes/test/e2e ;;
+    *)
+        echo "$1: there is no such program; known are etcd, kube-apiserver, kube-scheduler, kube-controller-manager," \
+            "kubectl, helm and e2e.test" >&2
+        exit 1
+        ;;
+    esac
+}
+
+# A registry may answer 429 for a while; what has been downloaded stays in Go's module cache.
+download() {
     tries=0
-    until go mod download; do
+    until go list -deps $2 "$1" >/dev/null; do
         tries=$((tries + 1))
-        [ "$tries" -lt 5 ] || { echo "the Go modules could not be downloaded" >&2; exit 1; }
+        [ "$tries" -lt 5 ] || { echo "the Go modules of $1 could not be downloaded" >&2; exit 1; }
         sleep $((tries * 15))
     done
-    package=k8s.io/component-base/version
-    stamps="-X $package.gitVersion=$version -X $package.gitMajor=1 -X $package.gitMinor=36"
-    for component in go.etcd.io/etcd/server/v3:etcd \
-        k8s.io/kubernetes/cmd/kube-apiserver:kube-apiserver k8s.io/kubernetes/cmd/kube-scheduler:kube-scheduler; do
-        CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags "-s -w $stamps" \
-            -o "$assets/${component##*:}" "${component%:*}"
+}
+
+# Under another name until it is whole: what was interrupted is built again.
+build() {
+    package=$(package_of "$1")
+    began=$(date +%s)
+    if [ "$1" = helm ]; then cd "$here/helm"; else cd "$here"; fi
+    if [ "$1" = e2e.test ]; then command="go test -c" tests=-test; else command="go build" tests=; fi
+    download "$package" "$tests"
+    CGO_ENABLED=0 $command -buildvcs=false -trimpath -ldflags "$flags" -o "$assets/.$1.$$" "$package"
+    mv "$assets/.$1.$$" "$assets/$1"
+    echo "built $1 in $(($(date +%s) - began)) s" >&2
+}
+
+[ $# -gt 0 ] || set -- etcd kube-apiserver kube-scheduler
+missing=
+for program in "$@"; do
+    package_of "$program" >/dev/null
+    [ -x "$assets/$program" ] || missing="$missing $program"
+done
+if [ -n "$missing" ]; then
+    mkdir -p "$assets"
+    echo "building$missing into $assets; see docs/end-to-end.md for how long it takes" >&2
+    for program in $missing; do
+        build "$program"
     done
-    touch "$assets/.built"
 fi
 echo "$assets"

@@ -1,19 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The end-to-end tests against a real etcd and kube-apiserver: builds them when needed, and says so when it cannot. With CI=true
+# The end-to-end tests against real programs of a cluster: builds them when needed, and says so when it cannot. With CI=true
 # that is a failure: a gate that skips what it cannot run lets everything through.
-# test.sh PYTHON [FILE…]
+# test.sh PYTHON [FILE…]   PROGRAMS="etcd …" names other programs than those of `make e2e`
 set -eu
 python=$1
 shift
 here=$(cd "$(dirname "$0")" && pwd)
+programs=${PROGRAMS:-etcd kube-apiserver kube-scheduler kube-controller-manager kubectl helm}
 
-if assets=$("$python" -m steersman.testing.control_plane 2>/dev/null); then
+# Names of programs have no blanks: $programs is several words on purpose.
+if assets=$("$python" -m steersman.testing.control_plane $programs 2>/dev/null); then
     :
 elif [ -n "${KUBEBUILDER_ASSETS:-}" ]; then
-    "$python" -m steersman.testing.control_plane
+    "$python" -m steersman.testing.control_plane $programs
 elif command -v go >/dev/null 2>&1; then
-    assets=$(sh "$here/build.sh")
+    assets=$(sh "$here/build.sh" $programs)
 elif [ "${CI:-}" = true ]; then
     echo "e2e: failed: Go is not installed, so etcd and kube-apiserver cannot be built; install Go or set KUBEBUILDER_ASSETS" >&2
     exit 1

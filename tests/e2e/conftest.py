@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.cleaning import empty
 
-from steersman.testing.control_plane import Binaries, ControlPlane, KubeClient
+from steersman.testing.control_plane import Binaries, ClientCommand, ControlPlane, KubeClient, kubectl_command
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -44,6 +44,12 @@ def plane(shared_plane: ControlPlane) -> Iterator[ControlPlane]:
 @pytest.fixture
 def admin(plane: ControlPlane) -> KubeClient:
     return plane.admin
+
+
+@pytest.fixture
+def kubectl(plane: ControlPlane) -> ClientCommand:
+    """kubectl as the administrator of the shared control plane: `kubectl("get", "pods")` is what it prints."""
+    return kubectl_command(plane.binaries, plane.kubeconfig())
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
@@ -59,3 +60,15 @@ def test_ci_runs_every_tier_and_ends_with_the_tests() -> None:
         "make test",
     ]
     assert lines[-1] == "make test"
+
+
+def test_a_program_that_cannot_be_built_is_refused_with_those_that_can(tmp_path: Path) -> None:
+    environment = {**os.environ, "STEERSMAN_CACHE": str(tmp_path)}
+    environment.pop("KUBEBUILDER_ASSETS", None)
+    script = ROOT / "scripts" / "control_plane" / "build.sh"
+    done = subprocess.run(
+        ["sh", str(script), "etcd", "kubelet"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert "kubelet: there is no such program; known are etcd, kube-apiserver" in done.stderr
+    assert not list(tmp_path.iterdir())

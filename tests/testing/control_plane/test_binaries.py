@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from steersman.testing.control_plane import KUBERNETES_VERSION, Binaries, BinariesMissingError
+from steersman.testing.control_plane.__main__ import main
 
 PROGRAMS = ("etcd", "kube-apiserver", "kube-scheduler")
 
@@ -55,3 +56,25 @@ def test_a_missing_program_is_named_and_how_to_get_it(monkeypatch: pytest.Monkey
 
     with pytest.raises(BinariesMissingError, match=r"kube-apiserver: there is no such program; `make e2e` builds"):
         Binaries.find()
+
+
+def test_a_program_beside_them_is_looked_for_when_it_is_asked_for(tmp_path: Path) -> None:
+    found = Binaries.in_folder(install(tmp_path / "assets", (*PROGRAMS, "kubectl")))
+
+    assert found.program("kubectl") == tmp_path / "assets" / "kubectl"
+    with pytest.raises(BinariesMissingError, match=r"kube-controller-manager: there is no such program; `make e2e`"):
+        found.program("kube-controller-manager")
+    with pytest.raises(BinariesMissingError, match=r"e2e.test: there is no such program; `make upstream-e2e` builds"):
+        found.program("e2e.test")
+
+
+def test_the_command_names_what_is_missing_of_the_programs_it_is_given(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = install(tmp_path / "assets", (*PROGRAMS, "kubectl"))
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(folder))
+
+    assert main(["kubectl"]) == 0
+    assert capsys.readouterr().out == f"{folder}\n"
+    assert main(["kubectl", "helm"]) == 1
+    assert f"{folder / 'helm'}: there is no such program" in capsys.readouterr().err

@@ -7,13 +7,16 @@
         plane.admin.wait_until(lambda: bound_to(plane.admin.get("Pod", "web")) == "n1")
 
 Everything is synchronous: tests read from top to bottom. The schedulers under test, `Steersman` and upstream's
-`KubeScheduler`, are processes too. `make e2e` builds the binaries once; see `Binaries.find`.
+`KubeScheduler`, and upstream's controllers, `KubeControllerManager`, are processes too; `kubectl_command` and `helm_command`
+run the real clients. `make e2e` builds the binaries once; see `Binaries.find`.
 """
 
 from steersman.testing.control_plane.binaries import KUBERNETES_VERSION, Binaries, BinariesMissingError
 from steersman.testing.control_plane.client import KubeClient
 from steersman.testing.control_plane.client_errors import ApiError
+from steersman.testing.control_plane.commands import ClientCommand, CommandError, helm_command, kubectl_command
 from steersman.testing.control_plane.component import Component, ComponentError
+from steersman.testing.control_plane.controller_manager import KubeControllerManager
 from steersman.testing.control_plane.credentials import Authority, Identity
 from steersman.testing.control_plane.manifests import JsonObject, bound_to, condition, manifest
 from steersman.testing.control_plane.plane import ControlPlane
@@ -26,17 +29,22 @@ __all__ = [
     "Authority",
     "Binaries",
     "BinariesMissingError",
+    "ClientCommand",
+    "CommandError",
     "Component",
     "ComponentError",
     "ControlPlane",
     "Identity",
     "JsonObject",
     "KubeClient",
+    "KubeControllerManager",
     "KubeScheduler",
     "SchedulerProcess",
     "Steersman",
     "bound_to",
     "condition",
+    "helm_command",
+    "kubectl_command",
     "manifest",
     "wait_until",
 ]

@@ -30,9 +30,9 @@ _CONNECT_SECONDS: Final = 1.0
 class ControlPlane:
     """A control plane with data of its own, from `with` to the end of the block.
 
-    No controller runs, so what controllers do must be done by the test or left out: the admission plugin ServiceAccount is
-    off, since nobody would make the accounts. A new node carries the taint not-ready until somebody takes it away, as
-    `KubeClient.create_nodes` does.
+    No controller runs unless the test starts a `KubeControllerManager`, so what controllers do must be done by the test or
+    left out: the admission plugin ServiceAccount is off, since nobody would make the accounts. A new node carries the taint
+    not-ready until somebody takes it away, as `KubeClient.create_nodes` does.
     """
 
     def __init__(
@@ -50,6 +50,9 @@ class ControlPlane:
         self._authority = Authority()
         self.ca_file = directory / "ca.crt"
         self.ca_file.write_bytes(self._authority.certificate)
+        #: Signs the tokens of service accounts; kube-controller-manager is given the same.
+        self.service_account_key = directory / "service-accounts.key"
+        self.service_account_key.write_bytes(pem(new_key()))
         self._kubeconfigs: dict[tuple[str, tuple[str, ...]], Path] = {}
         etcd_port, peer_port, api_port = free_ports(3)
         self.url = f"https://{LOOPBACK}:{api_port}"
@@ -117,8 +120,7 @@ class ControlPlane:
 
     def _api_server(self, etcd_port: int, port: int, flags: Sequence[str]) -> Component:
         certificate, key = self._authority.server(LOOPBACK, "localhost").write(self.directory, "apiserver")
-        accounts = self.directory / "service-accounts.key"
-        accounts.write_bytes(pem(new_key()))
+        accounts = self.service_account_key
         command = [
             str(self.binaries.kube_apiserver),
             f"--etcd-servers=http://{LOOPBACK}:{etcd_port}",
