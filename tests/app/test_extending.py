@@ -161,3 +161,51 @@ def test_a_plugin_is_refreshed_before_the_first_pod_and_later_and_wakes_pods(tmp
             assert await program.stopped() == 0
 
     run(scenario())
+
+
+READING = """
+from steersman import api
+from steersman.framework import BackgroundPlugin, FilterPlugin
+
+Tariff = api.custom_kind("example.com/v1", "Tariff", "tariffs", namespaced=False)
+
+
+class Tariffs(FilterPlugin, BackgroundPlugin):
+    name = "Tariffs"
+    reads = (Tariff,)
+    period_seconds = 0.1
+
+    def __init__(self, args, handle):
+        self.client = handle.client
+        self.known = []
+
+    async def refresh(self):
+        self.known = await self.client.list(Tariff, label_selector="open=yes")
+        return bool(self.known)
+
+    def filter(self, pod, node):
+        return bool(self.known) or "no tariff"
+"""
+
+
+def test_a_plugin_reads_the_cluster_by_itself_without_watching(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = tmp_path / "tariffs.py"
+    file.write_text(READING)
+    tariffs = api.custom_kind("example.com/v1", "Tariff", "tariffs", namespaced=False)
+    caplog.set_level(logging.INFO)
+
+    async def scenario() -> None:
+        server = cluster(kinds=(*SERVED_KINDS, tariffs))
+        server.store.create(make_pod("web").obj())
+        async with running_program(server, plugin_files=(str(file),)) as program:
+            await until(lambda: stored(server, "web").status.conditions)
+            assert "3 no tariff" in stored(server, "web").status.conditions[0].message
+            server.store.create(tariffs(metadata=api.ObjectMeta(name="day", labels={"open": "yes"})))
+            await until(lambda: stored(server, "web").spec.node_name)
+            assert await program.stopped() == 0
+        assert server.asked("GET /apis/example.com/v1/tariffs") > 1
+
+    run(scenario())
+    assert "plugins need these rights: get tariffs.example.com, list tariffs.example.com" in caplog.messages

@@ -21,7 +21,7 @@ from tests.client.api_patches import patched
 from tests.client.serving import serve
 
 from steersman import api
-from steersman.api import codec
+from steersman.api import codec, selector_text
 from steersman.client.events import Event
 from steersman.client.lease import Lease
 from steersman.clock import RealClock
@@ -31,7 +31,6 @@ from steersman.errors import InputError
 Kind = type[api.Object]
 
 SERVED_KINDS: Final[tuple[Kind, ...]] = (*api.KINDS.values(), Event, Lease)
-FINISHED: Final = ("Succeeded", "Failed")
 
 
 class ApiServer:
@@ -183,9 +182,12 @@ def _key(request: web.Request, kind: Kind) -> str:
 
 
 def _selected(obj: api.Object, request: web.Request) -> bool:
-    """By the one field selector that is understood: pods that have not ended."""
-    is_finished = isinstance(obj, api.Pod) and obj.status.phase in FINISHED
-    return not (is_finished and "status.phase!=" in request.query.get("fieldSelector", ""))
+    """By the selectors of the query; any field will do."""
+    labels = selector_text.label_selector(request.query.get("labelSelector", ""))
+    fields = selector_text.field_selector(request.query.get("fieldSelector", ""))
+    if not labels.matches(obj.metadata.labels):
+        return False
+    return not fields or all(field.matches(codec.to_dict(obj)) for field in fields)
 
 
 def _line(event: WatchEvent, request: web.Request) -> bytes:

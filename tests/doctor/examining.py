@@ -24,11 +24,13 @@ def examined(
     subject: str = "",
     fault: str = "",
     kinds: tuple[type[api.Object], ...] = WATCHED_KINDS,
+    read_kinds: tuple[type[api.Object], ...] = (),
 ) -> Report:
     async def scenario() -> Report:
         async with server.serving() as address, http_transport(Connection(address)) as transport:
             chosen = configuration or config.default_configuration()
-            return await examine(Target(transport, chosen, clock or RealClock(), subject, kinds), address, fault)
+            target = Target(transport, chosen, clock or RealClock(), subject, kinds, read_kinds)
+            return await examine(target, address, fault)
 
     return run(scenario())
 

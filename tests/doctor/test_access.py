@@ -72,3 +72,15 @@ def test_rights_for_what_plugins_look_at_are_asked_about_too() -> None:
     report = examined(server, kinds=with_custom([RATES]))
     (finding,) = of(report, "access", Level.FAIL)
     assert finding.message.endswith("missing: watch rates.example.com (for following what plugins look at)")
+
+
+def test_a_missing_right_to_what_plugins_read_is_a_warning_because_a_role_may_grant_it_somewhere() -> None:
+    server = ApiServer(kinds=(*SERVED_KINDS, RATES))
+    server.discovery.refused = {"get rates", "list rates"}
+    report = examined(server, read_kinds=(RATES,))
+    assert not of(report, "access", Level.FAIL)
+    (finding,) = of(report, "access", Level.WARN)
+    assert finding.message.endswith(
+        "missing: get rates.example.com, list rates.example.com (for what plugins read by themselves)"
+    )
+    assert "a Role in the namespaces where the plugin reads is enough" in finding.advice

@@ -51,3 +51,9 @@ def test_a_kind_of_a_plugin_may_be_missing_and_its_definition_is_asked_for() -> 
     (finding,) = of(examined(ApiServer(), kinds=with_custom([rates])), "versions", Level.WARN)
     assert finding.message == "rates of example.com/v1 are not served"
     assert "CustomResourceDefinition" in finding.advice
+
+
+def test_a_kind_that_a_plugin_reads_by_itself_may_be_missing_too() -> None:
+    rates = api.custom_kind("example.com/v1", "Rate", "rates")
+    (finding,) = of(examined(ApiServer(), read_kinds=(rates,)), "versions", Level.WARN)
+    assert finding.message == "rates of example.com/v1 are not served"

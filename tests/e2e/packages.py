@@ -37,10 +37,10 @@ def guarded_plane(new_plane: Callable[..., ControlPlane], *nodes: NodeBuilder) -
     return plane
 
 
-def started(plane: ControlPlane, config: Path) -> Steersman:
+def started(plane: ControlPlane, config: Path, *flags: str) -> Steersman:
     """With a token of the service account, and the configuration of a package."""
     document = json.loads(plane.kubeconfig().read_text())
     document["users"] = [{"name": "user", "user": {"token": plane.admin.token("steersman", "kube-system")}}]
     kubeconfig = plane.directory / "service-account.kubeconfig"
     kubeconfig.write_text(json.dumps(document))
-    return Steersman(plane, config=config, kubeconfig=kubeconfig, flags=["-v=2"])
+    return Steersman(plane, config=config, kubeconfig=kubeconfig, flags=["-v=2", *flags])

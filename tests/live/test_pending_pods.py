@@ -109,3 +109,25 @@ def test_a_plugin_sees_the_objects_of_the_kinds_that_it_declares(tmp_path: Path)
     server.store.create(make_pod("web").obj())
     answer = explained(server, "web", options=RunOptions(plugin_files=(str(plugin),)))
     assert "2 there are 1 groups" in answer.explanation.message
+
+
+def test_a_plugin_reads_the_cluster_by_itself(tmp_path: Path) -> None:
+    plugin = tmp_path / "counting.py"
+    plugin.write_text(
+        "from steersman import api\n"
+        "from steersman.framework import BackgroundPlugin, FilterPlugin\n\n"
+        "class Counting(FilterPlugin, BackgroundPlugin):\n"
+        "    name = 'Counting'\n"
+        "    reads = (api.Deployment,)\n\n"
+        "    def __init__(self, args, handle):\n"
+        "        self.client = handle.client\n\n"
+        "    async def refresh(self):\n"
+        "        self.known = await self.client.list(api.Deployment)\n\n"
+        "    def filter(self, pod, node):\n"
+        "        return f'there are {len(self.known)} deployments'\n"
+    )
+    server = cluster()
+    server.store.create(api.Deployment(metadata=api.ObjectMeta(name="d", namespace="default")))
+    server.store.create(make_pod("web").obj())
+    answer = explained(server, "web", options=RunOptions(plugin_files=(str(plugin),)))
+    assert "2 there are 1 deployments" in answer.explanation.message

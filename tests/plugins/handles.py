@@ -12,6 +12,7 @@ from steersman.framework.handle import Gates, Nodes, Objects
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import Binder
+from steersman.framework.reading import ApiReader, NoReader
 from steersman.framework.status import Status
 
 K = TypeVar("K")
@@ -116,6 +117,7 @@ class FakeHandle:
         self.clock: Clock = ManualClock()
         self.gates: Gates = FakeGates(gates or {})
         self.binder: Binder = binder or RecordingBinder()
+        self.client: ApiReader = NoReader()
         self._nominated = nominated or {}
 
     def nominated_pods(self, node_name: str) -> Sequence[PodInfo]:

@@ -9,7 +9,7 @@ from steersman import api
 from steersman.framework import ScorePlugin
 from steersman.framework.watching import WATCHED_KINDS, with_custom
 from steersman.runtime import PluginError
-from steersman.runtime.declared_kinds import declared_kinds
+from steersman.runtime.declared_kinds import declared_kinds, declared_reads
 
 RATE = api.custom_kind("example.com/v1", "Rate", "rates")
 
@@ -20,8 +20,8 @@ class Rate(api.Object, frozen=True):
     spec: dict[str, int] = {}
 
 
-def plugin(*kinds: object) -> type:
-    return type("Looks", (ScorePlugin,), {"name": "Looks", "kinds": kinds})
+def plugin(*kinds: object, reads: tuple[object, ...] = ()) -> type:
+    return type("Looks", (ScorePlugin,), {"name": "Looks", "kinds": kinds, "reads": reads})
 
 
 def refusal(*kinds: object) -> str:
@@ -65,3 +65,22 @@ def test_a_class_that_cannot_be_decoded_is_refused() -> None:
         spec: "Missing" = None  # type: ignore[name-defined]  # noqa: F821, UP037
 
     assert refusal(Odd).startswith('plugin "Looks": kinds: objects of Odd cannot be read: NameError')
+
+
+def test_what_is_read_is_not_watched_and_may_be_of_the_core_group() -> None:
+    maps = api.custom_kind("v1", "ConfigMap", "configmaps")
+    plugins = {"A": plugin(RATE, reads=(maps, api.Node)), "B": plugin(reads=(maps,))}
+    assert declared_reads(plugins) == (maps, api.Node)
+    assert declared_kinds(plugins) == (RATE,)
+
+
+def test_a_kind_has_one_class_whether_it_is_watched_or_read() -> None:
+    other = type("Other", (Rate,), {"API_VERSION": "example.com/v1"})
+    with pytest.raises(PluginError, match=r'plugins "A" and "B" declare Rate of example.com/v1 by different classes'):
+        declared_reads({"A": plugin(RATE), "B": plugin(reads=(other,))})
+
+
+def test_a_second_class_for_a_kind_that_ships_is_refused() -> None:
+    pods = api.custom_kind("v1", "Pod", "pods")
+    with pytest.raises(PluginError, match=r"reads: Pod of v1 ships with Steersman; name steersman\.api\.Pod"):
+        declared_reads({"A": plugin(reads=(pods,))})

@@ -33,6 +33,7 @@ from steersman.app.tasks import Bindings, ended_before
 from steersman.app.transports import ControlTransports, Transports
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.client import (
+    ApiServerReader,
     Dispatcher,
     ElectionSettings,
     EventRecorder,
@@ -44,9 +45,9 @@ from steersman.client import (
     Timing,
     WriteFence,
 )
-from steersman.client.rights import following
+from steersman.client.rights import plugin_rights
 from steersman.framework.extender import Extender
-from steersman.framework.watching import EventSink, is_custom
+from steersman.framework.watching import EventSink
 from steersman.host import SchedulingLoop, freeze_heap, give_back_free_memory, unfreeze_heap
 from steersman.internal_errors import InternalErrors
 from steersman.observe import (
@@ -131,7 +132,7 @@ class Program:
         metrics.show_gates(settings.gates)
         self._dispatcher = self._make_dispatcher(outside.channels)
         self._measuring = Measuring(metrics, timing.clock)
-        self._scheduler = self._make_scheduler(settings, outside.extenders)
+        self._scheduler = self._make_scheduler(settings, outside)
         self._informers = self._make_informers(outside, log)
         self._listers = endpoints.listers_of(self._informers)
         self._decisions = DecisionLog(self._scheduler)
@@ -347,19 +348,20 @@ class Program:
         events = EventRecorder(channels.events, timing, socket.gethostname(), internal_errors=errors)
         return Dispatcher(channels.cluster, events, timing, internal_errors=errors)
 
-    def _make_scheduler(self, settings: Effective, extenders: Sequence[Extender]) -> Scheduler:
+    def _make_scheduler(self, settings: Effective, outside: Outside) -> Scheduler:
         options = SchedulerOptions(
             settings.configuration,
             settings.gates,
             settings.registry,
-            extenders,
+            outside.extenders,
             settings.max_in_unschedulable,
             internal_errors=self._internal_errors,
             postpones=True,
             instruments=self._measuring,
         )
         rng = SeededRng(secrets.randbits(64))
-        return Scheduler(self._timing.clock, rng, self._dispatcher, self._bindings.spawn, options)
+        reader = ApiServerReader(outside.channels.cluster, self._timing)
+        return Scheduler(self._timing.clock, rng, self._dispatcher, self._bindings.spawn, options, reader)
 
     def _log_decisions(self, log: Log | Silence) -> None:
         nodes = self._scheduler.cache.nodes
@@ -373,9 +375,9 @@ class Program:
         sink: EventSink = TimedIngest(self._scheduler, self._metrics)
         if isinstance(log.v(LEAST_VERBOSITY), Log):
             sink = EventLines(sink, HandledEvents(self._scheduler), log)
-        rights = [str(right) for right in following(filter(is_custom, self._scheduler.watched_kinds))]
+        rights = plugin_rights(self._scheduler.watched_kinds, self._scheduler.read_kinds)
         if rights:
-            logger.info("plugins need these rights: %s", ", ".join(rights))
+            logger.info("plugins need these rights: %s", ", ".join(map(str, rights)))
         return Informers(
             outside.channels.cluster,
             sink,

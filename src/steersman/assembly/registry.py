@@ -19,11 +19,11 @@ from steersman.api import Object
 from steersman.config import ExtensionPoint, FeatureGates, PluginEntry, Profile, SchedulerConfiguration, build
 from steersman.errors import InputError
 from steersman.framework.plugin import Plugin as PluginBase
-from steersman.framework.watching import with_custom
+from steersman.framework.watching import WATCHED_KINDS, with_custom
 from steersman.plugins.registry import IN_TREE
 from steersman.preemption import DefaultPreemption
 from steersman.runtime.capabilities import capabilities_of
-from steersman.runtime.profiles import kinds_of_configuration
+from steersman.runtime.profiles import kinds_of_configuration, reads_of_configuration
 from steersman.runtime.registry import Registry
 
 PluginSource: TypeAlias = "str | PathLike[str] | type[PluginBase]"
@@ -53,12 +53,22 @@ def register(sources: Iterable[PluginSource]) -> tuple[Registry, list[str]]:
     return registry, names
 
 
-def kinds_to_watch(
+class SchedulerKinds(msgspec.Struct, frozen=True):
+    """The kinds that a scheduler looks at."""
+
+    #: With those that plugins declare.
+    watched: tuple[type[Object], ...] = WATCHED_KINDS
+    #: What plugins read by themselves (`Plugin.reads`), watched or not.
+    read: tuple[type[Object], ...] = ()
+
+
+def kinds_of_scheduler(
     configuration: SchedulerConfiguration, gates: FeatureGates, registry: Registry
-) -> tuple[type[Object], ...]:
-    """All kinds that such a scheduler will watch, with those that its plugins declare. PluginError for one that is unusable."""
+) -> SchedulerKinds:
+    """Of a scheduler that has not been made. PluginError for a kind that is unusable."""
     effective = build(configuration, capabilities_of(registry), gates).profiles
-    return with_custom(kinds_of_configuration(effective, registry))
+    watched = with_custom(kinds_of_configuration(effective, registry))
+    return SchedulerKinds(watched, reads_of_configuration(effective, registry))
 
 
 def with_enabled(configuration: SchedulerConfiguration, names: Iterable[str]) -> SchedulerConfiguration:

@@ -33,6 +33,7 @@ from steersman.framework.events import ASSIGNED_POD_ADD
 from steersman.framework.extender import EXTENDER_PLUGIN, Extender
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.framework.ports import CLEARED, REASON_ERROR, REASON_UNSCHEDULABLE, ApiWriter, Failure, Spawn
+from steersman.framework.reading import ApiReader, NoReader
 from steersman.framework.status import error
 from steersman.framework.watching import with_custom
 from steersman.ingest import Ingest
@@ -52,7 +53,7 @@ from steersman.runtime.capabilities import capabilities_of
 from steersman.runtime.handle import ProfileHandle, TableNodes
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
 from steersman.runtime.profile import Profile
-from steersman.runtime.profiles import build_profiles, kinds_of_profiles
+from steersman.runtime.profiles import build_profiles, kinds_of_profiles, reads_of_profiles
 from steersman.runtime.registry import Registry
 from steersman.runtime.waiting_pods import WaitingPods
 from steersman.state.cache import Cache
@@ -94,13 +95,21 @@ class Scheduler:
     """See the module's text."""
 
     def __init__(
-        self, clock: Clock, rng: Rng, writer: ApiWriter, spawn: Spawn, options: SchedulerOptions | None = None
+        self,
+        clock: Clock,
+        rng: Rng,
+        writer: ApiWriter,
+        spawn: Spawn,
+        options: SchedulerOptions | None = None,
+        reader: ApiReader | None = None,
     ) -> None:
+        """`reader` is what plugins read with; without one, they are told that there is no cluster to read."""
         options = options or SchedulerOptions()
         self.options = options
         self.clock = clock
         self._rng = rng
         self._writer = writer
+        self._reader = reader or NoReader()
         self._spawn = spawn
         self.objects = ObjectStore()
         self.cache = Cache(self.objects)
@@ -115,6 +124,8 @@ class Scheduler:
         self.profiles = self._build_profiles()
         #: What the host has to tell `ingest` of.
         self.watched_kinds = with_custom(kinds_of_profiles(self.profiles.values()))
+        #: What plugins read by themselves, watched or not.
+        self.read_kinds = reads_of_profiles(self.profiles.values())
         self.queue = self._pod_access.queue = self._build_queue()
         self._nominated = NominatedPods(self.queue, self.cache.shapes, self.cache.nodes)
         self.ingest = Ingest(
@@ -267,6 +278,11 @@ class Scheduler:
         """Nominated pods by node."""
         return self._nominated.all()
 
+    @property
+    def known_kinds(self) -> tuple[type[api.Object], ...]:
+        """What is watched, and what plugins read: manifests of these are loaded."""
+        return (*self.watched_kinds, *self.read_kinds)
+
     # -- failures ----------------------------------------------------------------------------------------------------
 
     def _attempt_failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
@@ -389,6 +405,7 @@ class Scheduler:
             clock=self.clock,
             gates=self.options.gates,
             binder=self._writer,
+            client=self._reader,
             nominated=lambda node: self._nominated.on(node),
             rng=self._rng,
             pods=self._pod_access,

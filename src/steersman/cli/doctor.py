@@ -11,7 +11,7 @@ from steersman.cli.connecting import asked, cluster_options
 from steersman.cli.output import say, say_json
 
 if TYPE_CHECKING:
-    from steersman.api import Object
+    from steersman.assembly.registry import SchedulerKinds
     from steersman.client import ChosenCluster, Transport
     from steersman.config import SchedulerConfiguration
     from steersman.doctor import Report
@@ -46,7 +46,7 @@ def doctor(
     configuration, kinds, fault = _configuration(config_file, plugins, feature_gates)
 
     async def question(transport: Transport, cluster: ChosenCluster) -> Report:
-        target = Target(transport, configuration, RealClock(), subject, kinds)
+        target = Target(transport, configuration, RealClock(), subject, kinds.watched, kinds.read)
         return await examine(target, cluster.connection.server, fault)
 
     chosen = kubeconfig or configuration.client_connection.kubeconfig
@@ -57,15 +57,19 @@ def doctor(
 
 def _configuration(
     file: str, plugins: tuple[str, ...], gates: str
-) -> tuple[SchedulerConfiguration, tuple[type[Object], ...], str]:
-    """With the kinds that are watched, and why it cannot be used; then it is the default one."""
+) -> tuple[SchedulerConfiguration, SchedulerKinds, str]:
+    """With the kinds that the scheduler looks at, and why it cannot be used; then it is the default one."""
     from steersman.app import RunOptions, effective
-    from steersman.assembly.registry import kinds_to_watch
+    from steersman.assembly.registry import kinds_of_scheduler
     from steersman.errors import SteersmanError
 
     try:
         given = effective(RunOptions(config_file=file, plugin_files=plugins, feature_gates=gates))
-        return given.configuration, kinds_to_watch(given.configuration, given.gates, given.registry), ""
+        return given.configuration, kinds_of_scheduler(given.configuration, given.gates, given.registry), ""
     except SteersmanError as fault:
         default = effective(RunOptions())
-        return default.configuration, kinds_to_watch(default.configuration, default.gates, default.registry), str(fault)
+        return (
+            default.configuration,
+            kinds_of_scheduler(default.configuration, default.gates, default.registry),
+            str(fault),
+        )

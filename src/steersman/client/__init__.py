@@ -4,6 +4,7 @@
 connect(ClusterChoice(kubeconfig=…), os.environ) ─► Connection ─► http_transport ─► RateLimited
 Informers(transport, scheduler.ingest, timing).run()       what the cluster has, kept up to date
 Dispatcher(transport, events, timing).run()                what the scheduler writes (`assembly.ApiWriter`)
+ApiServerReader(transport, timing)                         what plugins read by themselves (`framework.ApiReader`)
 LeaderElection(HttpLease(…), settings, timing).run(lead)   one leader at a time
 http_extenders(configuration, RawObjects(…))               the scheduler knows them as `framework.extender.Extender`
 """
@@ -22,6 +23,7 @@ from steersman.client.lease import ElectionSettings, HttpLease, LeaderElection, 
 from steersman.client.list_watch import ListWatch
 from steersman.client.pacing import RateLimited, RetryPolicy, Timing, TokenBucket
 from steersman.client.raw_objects import RawObjects
+from steersman.client.reading import ApiServerReader
 from steersman.client.reflector import Reflector, may_be_absent
 from steersman.client.rights import Right, cluster_rights, lease_rights
 from steersman.client.set_aside import SetAside, SetAsideObject
@@ -29,6 +31,7 @@ from steersman.client.transport import HttpTransport, Response, Transport, http_
 
 __all__ = [
     "ApiError",
+    "ApiServerReader",
     "ChosenCluster",
     "ClientError",
     "ClusterChoice",

@@ -7,7 +7,7 @@ An object that cannot be read comes out as `Unreadable`: the others of the list,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from typing import Final, Generic, TypeVar
 
@@ -21,7 +21,7 @@ from steersman.client.foreign_input import error_from_status
 from steersman.client.pacing import Timing
 from steersman.client.raw_objects import RawObjects
 from steersman.client.set_aside import Unreadable
-from steersman.client.transport import Transport
+from steersman.client.transport import Query, Response, Transport
 from steersman.errors import InputError
 
 T = TypeVar("T", bound=api.Object)
@@ -55,6 +55,30 @@ class ListPage(msgspec.Struct):
 
     metadata: ListMeta = msgspec.field(default_factory=ListMeta)
     items: list[msgspec.Raw] | None = None
+
+
+async def pages(
+    ask: Callable[[str, Query], Awaitable[Response]], path: str, query: Query
+) -> AsyncGenerator[ListPage, None]:
+    """The pages of a list, as many as the `limit` of the query makes of it. ConnectionFailed for one that cannot be read, and
+    for a list that does not come to its end; to be closed (`aclosing`) by whoever stops before."""
+    empty_pages = 0
+    while True:
+        page = _page((await ask(path, query)).body, path)
+        yield page
+        if not page.metadata.next_page:
+            return
+        empty_pages += not page.items
+        if empty_pages > MOST_EMPTY_PAGES:
+            raise ConnectionFailed(f"GET {path}: {NO_END}", may_have_arrived=True)
+        query = {**query, "continue": page.metadata.next_page}
+
+
+def _page(body: bytes, path: str) -> ListPage:
+    try:
+        return codec.decode(body, ListPage)
+    except InputError as cause:
+        raise ConnectionFailed(f"GET {path}: the list cannot be read: {cause}", may_have_arrived=True) from cause
 
 
 class _Line(msgspec.Struct):
@@ -122,26 +146,16 @@ class ListWatch(Generic[T]):
         listing: Listing[T] = Listing()
         if self._raw_objects is not None:
             self._raw_objects.forget_all(self.kind)
-        query = {**self._selection, "limit": str(page)} if page else dict(self._selection)
-        empty_pages = 0
-        while True:
-            answer = await self._transport.request("GET", self._path, query, timeout=LIST_SECONDS)
-            known = len(listing.objects) + len(listing.unreadable)
-            metadata = await self._add_page(listing, answer.body)
-            if not metadata.next_page:
-                return listing
-            empty_pages += known == len(listing.objects) + len(listing.unreadable)
-            if empty_pages > MOST_EMPTY_PAGES:
-                raise ConnectionFailed(f"GET {self._path}: {NO_END}", may_have_arrived=True)
-            query["continue"] = metadata.next_page
+        query = {**self._selection, "limit": str(page)} if page else self._selection
+        async with aclosing(pages(self._ask, self._path, query)) as listed:
+            async for found in listed:
+                await self._add_page(listing, found)
+        return listing
 
-    async def _add_page(self, listing: Listing[T], body: bytes) -> ListMeta:
-        try:
-            page = codec.decode(body, ListPage)
-        except InputError as cause:
-            raise ConnectionFailed(
-                f"GET {self._path}: the list cannot be read: {cause}", may_have_arrived=True
-            ) from cause
+    async def _ask(self, path: str, query: Query) -> Response:
+        return await self._transport.request("GET", path, query, timeout=LIST_SECONDS)
+
+    async def _add_page(self, listing: Listing[T], page: ListPage) -> None:
         for raw in page.items or ():
             found = self._object(raw)
             if not isinstance(found, Unreadable):
@@ -151,7 +165,6 @@ class ListWatch(Generic[T]):
             if len(listing.unreadable) % UNREADABLE_AT_ONCE == 0:
                 await asyncio.sleep(0)
         listing.resource_version = page.metadata.resource_version or ""
-        return page.metadata
 
     def _change(self, line: bytes) -> WatchedChange[T]:
         try:

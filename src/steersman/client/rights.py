@@ -58,6 +58,8 @@ REVIEWS: Final = (
     Right("create", "authorization.k8s.io", "subjectaccessreviews", "knowing who may see metrics"),
 )
 
+PLUGIN_READS: Final = "what plugins read by themselves"
+"""The purpose of rights that may also be granted in some namespaces only."""
 LOOKUP: Final = Right(
     "get",
     "",
@@ -69,9 +71,17 @@ LOOKUP: Final = Right(
 """The only one that it can do without."""
 
 
-def cluster_rights(kinds: Iterable[type[api.Object]] = WATCHED_KINDS) -> tuple[Right, ...]:
-    """Everything that `steersman run` needs besides its lease and the `LOOKUP`, to follow these kinds."""
-    return (*following(kinds), *WRITING, *REVIEWS)
+def cluster_rights(
+    kinds: Iterable[type[api.Object]] = WATCHED_KINDS, read: Iterable[type[api.Object]] = ()
+) -> tuple[Right, ...]:
+    """Everything that `steersman run` needs besides its lease and the `LOOKUP`, to follow these kinds and to let plugins read
+    those."""
+    return (*following(kinds), *WRITING, *REVIEWS, *reading(read))
+
+
+def plugin_rights(watched: Iterable[type[api.Object]], read: Iterable[type[api.Object]]) -> tuple[Right, ...]:
+    """What plugins need besides what every scheduler needs."""
+    return (*following(filter(is_custom, watched)), *reading(read))
 
 
 def lease_rights(namespace: str, name: str) -> tuple[Right, ...]:
@@ -90,3 +100,11 @@ def following(kinds: Iterable[type[api.Object]]) -> Iterator[Right]:
         purpose = "following what plugins look at" if is_custom(kind) else "following the cluster"
         for verb in ("list", "watch"):
             yield Right(verb, group, kind.PLURAL, purpose)
+
+
+def reading(kinds: Iterable[type[api.Object]]) -> Iterator[Right]:
+    """To get and list these kinds, in all namespaces: which of it a plugin does, and where, nobody knows."""
+    for kind in kinds:
+        group = kind.API_VERSION.rpartition("/")[0]
+        for verb in ("get", "list"):
+            yield Right(verb, group, kind.PLURAL, PLUGIN_READS)

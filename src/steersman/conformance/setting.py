@@ -15,6 +15,7 @@ from steersman.clock import Clock
 from steersman.cycle.schedule_one import SchedulingCycle
 from steersman.framework.handle import PodInPreBind, WaitingPod
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.reading import NoReader
 from steersman.framework.status import Status
 from steersman.preemption import DefaultPreemption, FullSearch
 from steersman.rng import Rng
@@ -175,6 +176,7 @@ class Setting:
             clock=self._clock,
             gates=config.DEFAULT_GATES,
             binder=NoBinder(),
+            client=NoReader(),
             nominated=lambda node: self._nominations.on(node),
             rng=self._rng,
             pods=self.api,

@@ -11,7 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from steersman.client import ApiError, Right, cluster_rights, lease_rights
-from steersman.client.rights import LOOKUP
+from steersman.client.rights import LOOKUP, PLUGIN_READS
 from steersman.doctor.finding import Finding, fail, ok, warn
 from steersman.doctor.target import Target
 
@@ -19,6 +19,8 @@ CHECK: Final = "access"
 ADVICE: Final = (
     "grant it: deploy/manifests/rbac.yaml has all rights, and no others; those of plugins come with the plugins"
 )
+#: Where a plugin reads, and whether it lists or gets, its declaration does not say.
+SOMEWHERE: Final = "no ClusterRole grants it; a Role in the namespaces where the plugin reads is enough"
 AT_ONCE: Final = 8
 _API: Final = "/apis/authorization.k8s.io/v1"
 _ACCOUNT: Final = "system:serviceaccount:"
@@ -31,10 +33,12 @@ async def check_access(target: Target) -> list[Finding]:
     granted = f"{len(rights) - len(refused)} of {len(rights)} rights are granted{_to(target)}"
     if not refused:
         return [ok(CHECK, granted)]
-    missing = [right for right in refused if right != LOOKUP]
+    missing = [right for right in refused if right != LOOKUP and right.purpose != PLUGIN_READS]
     findings = [fail(CHECK, f"{granted}; missing: {text}", ADVICE) for text in _by_purpose(missing)]
     if LOOKUP in refused:
         findings.append(warn(CHECK, f"{granted}; missing: {LOOKUP} (for {LOOKUP.purpose})", ADVICE))
+    unread = [right for right in refused if right.purpose == PLUGIN_READS]
+    findings += (warn(CHECK, f"{granted}; missing: {text}", SOMEWHERE) for text in _by_purpose(unread))
     return findings
 
 
@@ -52,7 +56,7 @@ def _to(target: Target) -> str:
 def _rights(target: Target) -> Sequence[Right]:
     election = target.configuration.leader_election
     lease = lease_rights(election.resource_namespace, election.resource_name) if election.leader_elect else ()
-    return (*cluster_rights(target.kinds), *lease, LOOKUP)
+    return (*cluster_rights(target.kinds, target.read_kinds), *lease, LOOKUP)
 
 
 def _by_purpose(refused: list[Right]) -> Iterator[str]:

@@ -33,6 +33,8 @@ class Target(msgspec.Struct, frozen=True):
     subject: str = ""
     #: What the scheduler would follow: plugins may declare kinds.
     kinds: tuple[type[api.Object], ...] = WATCHED_KINDS
+    #: What plugins would read by themselves.
+    read_kinds: tuple[type[api.Object], ...] = ()
 
     @property
     def scheduler_names(self) -> list[str]:

@@ -43,7 +43,7 @@ async def _server(target: Target) -> Finding:
 
 
 async def _kinds(target: Target) -> list[Finding]:
-    kinds: tuple[type[api.Object], ...] = (*target.kinds, *_WRITTEN)
+    kinds = tuple(dict.fromkeys((*target.kinds, *target.read_kinds, *_WRITTEN)))
     versions = dict.fromkeys(kind.API_VERSION for kind in kinds)
     served = {version: await _resources(target, version) for version in versions}
     missing = [kind for kind in kinds if kind.PLURAL not in served[kind.API_VERSION]]

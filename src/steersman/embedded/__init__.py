@@ -9,7 +9,8 @@
     store.create(pod)
     Pods(store).bind("default", "web-0", pod.metadata.uid, "n1")
 
-Simulations and tests run the scheduler on it. Writers call `Store`, `Pods` and `evict`; readers list, `watch` or `subscribe`.
+Simulations and tests run the scheduler on it. Writers call `Store`, `Pods` and `evict`; readers list, `watch` or `subscribe`,
+plugins ask a `StoreReader`.
 """
 
 from steersman.embedded.admission import KubeAdmission, in_creation_order
@@ -31,6 +32,7 @@ from steersman.embedded.feed import feed
 from steersman.embedded.history import ADDED, BOOKMARK, DELETED, MODIFIED, Commit, EventType
 from steersman.embedded.kubelet import RUN_SECONDS, Kubelets
 from steersman.embedded.pods import Pods
+from steersman.embedded.reading import StoreReader
 from steersman.embedded.resource_claims import ResourceClaimController
 from steersman.embedded.store import Admission, ClusterView, Store
 from steersman.embedded.subscriptions import Listener, Subscription
@@ -63,6 +65,7 @@ __all__ = [
     "Pods",
     "ResourceClaimController",
     "Store",
+    "StoreReader",
     "Subscription",
     "Timeout",
     "Timers",

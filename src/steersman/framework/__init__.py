@@ -62,6 +62,7 @@ from steersman.framework.plugin import (
 )
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.pods_to_activate import pods_to_activate
+from steersman.framework.reading import ApiReader, ApiReadError
 from steersman.framework.status import SKIP, Code, Status, unresolvable, unschedulable
 
 __all__ = [
@@ -69,6 +70,8 @@ __all__ = [
     "MIN_NODE_SCORE",
     "SKIP",
     "ActionType",
+    "ApiReadError",
+    "ApiReader",
     "BackgroundPlugin",
     "BindPlugin",
     "ClusterEvent",

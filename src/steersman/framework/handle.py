@@ -16,6 +16,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import Binder, PodWriter, ResourceClaimWriter, VolumeWriter
+from steersman.framework.reading import ApiReader
 from steersman.framework.status import Status
 from steersman.rng import Rng
 
@@ -80,6 +81,10 @@ class Handle(Protocol):
     def gates(self) -> Gates: ...
     @property
     def binder(self) -> Binder: ...
+
+    @property
+    def client(self) -> ApiReader:
+        """Reads what is not watched; in coroutines only, see `ApiReader`."""
 
     def nominated_pods(self, node_name: str) -> Sequence[PodInfo]:
         """Pods that wait for that node to become free, for example after a preemption."""
@@ -171,8 +176,8 @@ class PostFilterHandle(Handle, Spawner, Protocol):
     def pods(self) -> PodAccess: ...
 
 
-class PermitHandle(Handle, Protocol):
-    """What Permit plugins get besides: they settle the fate of pods that wait for them."""
+class PermitHandle(Handle, Spawner, Protocol):
+    """What Permit plugins get besides: they settle the fate of pods that wait for them, also in work beside the cycle."""
 
     @property
     def pods(self) -> PodAccess: ...

@@ -172,6 +172,9 @@ class Plugin:
     #: Custom resources, as a rule: `steersman.api.custom`. They are watched, `handle.objects` lists them, and a plugin that
     #: registers for their events is told of them.
     kinds: ClassVar[tuple[type[api.Object], ...]] = ()
+    #: Kinds that the plugin reads through `handle.client`, and that nobody watches for it: simulations load them, and `doctor`
+    #: checks the rights to them.
+    reads: ClassVar[tuple[type[api.Object], ...]] = ()
 
 
 @runtime_checkable

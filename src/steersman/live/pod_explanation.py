@@ -15,8 +15,8 @@ import msgspec
 
 from steersman import api
 from steersman.app import Effective
-from steersman.assembly.registry import kinds_to_watch
-from steersman.client import Timing, Transport
+from steersman.assembly.registry import kinds_of_scheduler
+from steersman.client import ApiServerReader, Timing, Transport
 from steersman.cycle.decision import Decision, Unschedulable
 from steersman.explain import Explanation, Outcome, decided, explain, wakers, without_cycle
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
@@ -39,13 +39,13 @@ async def explain_pod(
 ) -> LiveExplanation:
     """An explanation of the pod as the API server shows it now. LiveError when that cannot be."""
     timing = Timing()
-    kinds = kinds_to_watch(settings.configuration, settings.gates, settings.registry)
-    cluster = await read(transport, timing, server, kinds)
+    kinds = kinds_of_scheduler(settings.configuration, settings.gates, settings.registry)
+    cluster = await read(transport, timing, server, kinds.watched)
     pod = cluster.pods.get(f"{namespace}/{name}")
     if pod is None:
         ended = await read_pod(transport, server, namespace, name)
         raise _not_there(cluster, namespace, name) if ended is None else _ended(ended)
-    scheduler = LiveScheduler(settings, cluster, pod, timing.clock)
+    scheduler = LiveScheduler(settings, cluster, pod, timing.clock, ApiServerReader(transport, timing))
     await scheduler.refresh()
     return _explained(scheduler, settings, cluster, pod)
 

@@ -17,6 +17,7 @@ from steersman.engine.evaluation import Evaluation
 from steersman.explain import detail_preemptions
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
+from steersman.framework.reading import ApiReader
 from steersman.framework.status import Status
 from steersman.live.cluster_reader import ReadCluster
 from steersman.live.read_only_writer import ReadOnlyWriter, not_started
@@ -30,10 +31,12 @@ _ALL_NODES = 100
 class LiveScheduler:
     """`pod` has no node here, whatever the cluster says of it: its place is free for it again."""
 
-    def __init__(self, settings: Effective, cluster: ReadCluster, pod: api.Pod, clock: Clock) -> None:
+    def __init__(
+        self, settings: Effective, cluster: ReadCluster, pod: api.Pod, clock: Clock, reader: ApiReader
+    ) -> None:
         options = SchedulerOptions(_looking_at_all_nodes(settings.configuration), settings.gates, settings.registry)
         self._rng = SeededRng(0)
-        self._scheduler = Scheduler(clock, self._rng, ReadOnlyWriter(), not_started, options)
+        self._scheduler = Scheduler(clock, self._rng, ReadOnlyWriter(), not_started, options, reader)
         detail_preemptions(self._scheduler.profiles.values())
         self.profile = self._profile_for(pod)
         unplaced = _unplaced(pod, self.profile.name)

@@ -22,6 +22,7 @@ from steersman.api import codec
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.client import (
     ApiError,
+    ApiServerReader,
     Connection,
     Dispatcher,
     EventRecorder,
@@ -56,7 +57,8 @@ async def api_server_host(options: SchedulerOptions, seed: int, connection: Conn
         tasks = HostTasks(group)
         dispatcher = Dispatcher(objects, EventRecorder(events, timing, socket.gethostname()), timing)
         measured = msgspec.structs.replace(options, instruments=Measuring(metrics, timing.clock))
-        scheduler = Scheduler(timing.clock, SeededRng(seed), dispatcher, tasks.spawn, measured)
+        reader = ApiServerReader(objects, timing)
+        scheduler = Scheduler(timing.clock, SeededRng(seed), dispatcher, tasks.spawn, measured, reader)
         watcher = PodWatcher(scheduler.ingest, scheduler.pods)
         informers = Informers(objects, watcher, timing)
         cluster = ApiServerCluster(own, watcher)

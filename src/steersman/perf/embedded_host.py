@@ -25,7 +25,16 @@ from steersman.assembly import Failure, Scheduler, SchedulerOptions
 from steersman.client import Timing
 from steersman.client.events import Event, EventSeriesBook
 from steersman.clock import Clock, RealClock
-from steersman.embedded import EventType, KubeAdmission, NotFound, Pods, ResourceClaimController, Store, feed
+from steersman.embedded import (
+    EventType,
+    KubeAdmission,
+    NotFound,
+    Pods,
+    ResourceClaimController,
+    Store,
+    StoreReader,
+    feed,
+)
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.host import SchedulingLoop, keep_freed_memory
 from steersman.observe import Measuring
@@ -55,7 +64,9 @@ async def embedded_host(options: SchedulerOptions, seed: int) -> AsyncIterator[H
     async with asyncio.TaskGroup() as group:
         tasks = HostTasks(group)
         measured = msgspec.structs.replace(options, instruments=Measuring(metrics, clock))
-        scheduler = Scheduler(clock, SeededRng(seed), writer, tasks.spawn, measured)
+        reader = StoreReader(store)
+        scheduler = Scheduler(clock, SeededRng(seed), writer, tasks.spawn, measured, reader)
+        reader.serve(scheduler.known_kinds)
         feed(store, scheduler.ingest, scheduler.watched_kinds)
         store.subscribe(_ClaimBinder(store).on_volume, (api.PersistentVolume,))
         ResourceClaimController(store)

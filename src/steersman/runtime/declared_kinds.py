@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The kinds that plugins declare besides those that are watched anyway: collected from their classes, and checked once.
 
-A class says them (`Plugin.kinds`), not an instance: `doctor` and the readers of manifests ask before any plugin is made.
+A class says them (`Plugin.kinds`, `Plugin.reads`), not an instance: `doctor` and the readers of manifests ask before any plugin
+is made.
 """
 
 from __future__ import annotations
@@ -21,28 +22,42 @@ HINT: Final = "derive from steersman.api.Object, or ask steersman.api.custom_kin
 
 
 def declared_kinds(plugins: Mapping[str, type]) -> tuple[type[api.Object], ...]:
-    """Of plugin classes by name: each kind once. PluginError for one that cannot be used."""
+    """The kinds to watch, of plugin classes by name: each kind once. PluginError for one that cannot be used."""
+    return tuple(kind for kind in _declared(plugins, "kinds", "reads") if is_custom(kind))
+
+
+def declared_reads(plugins: Mapping[str, type]) -> tuple[type[api.Object], ...]:
+    """The kinds that plugins read by themselves, each once; some may be watched as well."""
+    return _declared(plugins, "reads", "kinds")
+
+
+def _declared(plugins: Mapping[str, type], wanted: str, other: str) -> tuple[type[api.Object], ...]:
+    """What the plugins name in one of the two attributes. One kind has one class, whatever it is wanted for."""
     declared: dict[str, tuple[str, type[api.Object]]] = {}
+    found: dict[type[api.Object], None] = {}
     for name, plugin in plugins.items():
-        for kind in _kinds_of(name, plugin):
-            other, known = declared.setdefault(event_resource(kind), (name, kind))
-            if known is not kind:
-                raise PluginError(
-                    f'plugins "{other}" and "{name}" declare {_text(kind)} by different classes; share one'
-                )
-    return tuple(kind for _, kind in declared.values())
+        for attribute in (wanted, other):
+            for kind in _kinds_of(name, plugin, attribute):
+                first, known = declared.setdefault(event_resource(kind), (name, kind))
+                if known is not kind:
+                    raise PluginError(
+                        f'plugins "{first}" and "{name}" declare {_text(kind)} by different classes; share one'
+                    )
+                if attribute == wanted:
+                    found[kind] = None
+    return tuple(found)
 
 
-def _kinds_of(name: str, plugin: type) -> tuple[type[api.Object], ...]:
-    kinds = plugin.kinds if issubclass(plugin, Plugin) else ()
+def _kinds_of(name: str, plugin: type, attribute: str) -> tuple[type[api.Object], ...]:
+    kinds = getattr(plugin, attribute) if issubclass(plugin, Plugin) else ()
     if not isinstance(kinds, tuple | list):
-        raise PluginError(f'plugin "{name}": kinds is {kinds!r}, expected a tuple of classes')
+        raise PluginError(f'plugin "{name}": {attribute} is {kinds!r}, expected a tuple of classes')
     for kind in kinds:
-        _check(f'plugin "{name}": kinds', kind)
-    return tuple(kind for kind in kinds if is_custom(kind))
+        _check(f'plugin "{name}": {attribute}', kind, needs_group=attribute == "kinds")
+    return tuple(kinds)
 
 
-def _check(where: str, kind: object) -> None:
+def _check(where: str, kind: object, needs_group: bool) -> None:
     if not isinstance(kind, type) or not issubclass(kind, api.Object):
         raise PluginError(f"{where}: {kind!r} is not the class of a kind; {HINT}")
     for attribute in ("API_VERSION", "KIND", "PLURAL"):
@@ -50,8 +65,11 @@ def _check(where: str, kind: object) -> None:
             raise PluginError(f"{where}: {kind.__name__} has no {attribute}")
     if not is_custom(kind) or api.KINDS.get(kind.KIND) is kind:
         return
-    if "/" not in kind.API_VERSION:
+    if needs_group and "/" not in kind.API_VERSION:
         raise PluginError(f'{where}: {kind.__name__}.API_VERSION is "{kind.API_VERSION}", expected "group/version"')
+    shipped = api.KINDS.get(kind.KIND)
+    if not needs_group and shipped is not None and shipped.API_VERSION == kind.API_VERSION:
+        raise PluginError(f"{where}: {_text(kind)} ships with Steersman; name steersman.api.{shipped.__name__}")
     try:
         msgspec.json.Decoder(kind)
         check_readable(kind())

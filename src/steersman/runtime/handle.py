@@ -15,6 +15,7 @@ from steersman.framework.handle import Gates, PodAccess, WhatIf
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.ports import Binder, ResourceClaimWriter, VolumeWriter
+from steersman.framework.reading import ApiReader
 from steersman.rng import Rng
 from steersman.state.node_table import NodeTable
 from steersman.state.objects import ObjectStore
@@ -55,6 +56,7 @@ class ProfileHandle(msgspec.Struct, frozen=True):
     clock: Clock
     gates: Gates
     binder: Binder
+    client: ApiReader
     nominated: Callable[[str], Sequence[PodInfo]]
     rng: Rng
     pods: PodAccess

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from steersman import api
 from steersman.config import EffectiveProfile, ExtensionPoint
 from steersman.framework.handle import Handle
-from steersman.runtime.declared_kinds import declared_kinds
+from steersman.runtime.declared_kinds import declared_kinds, declared_reads
 from steersman.runtime.profile import PluginRef, Profile, ProfileSpec, build
 from steersman.runtime.registry import Registry
 
@@ -25,10 +25,24 @@ def kinds_of_profiles(profiles: Iterable[Profile]) -> tuple[type[api.Object], ..
     return declared_kinds({name: type(plugin) for profile in profiles for name, plugin in profile.plugins.items()})
 
 
+def reads_of_profiles(profiles: Iterable[Profile]) -> tuple[type[api.Object], ...]:
+    """The kinds that plugins of these profiles read by themselves."""
+    return declared_reads({name: type(plugin) for profile in profiles for name, plugin in profile.plugins.items()})
+
+
 def kinds_of_configuration(effective: Iterable[EffectiveProfile], registry: Registry) -> tuple[type[api.Object], ...]:
     """The kinds that plugins will declare; none of them is made for it."""
+    return declared_kinds(_classes(effective, registry))
+
+
+def reads_of_configuration(effective: Iterable[EffectiveProfile], registry: Registry) -> tuple[type[api.Object], ...]:
+    """The kinds that plugins will read by themselves; none of them is made for it."""
+    return declared_reads(_classes(effective, registry))
+
+
+def _classes(effective: Iterable[EffectiveProfile], registry: Registry) -> dict[str, type]:
     names = {name for profile in effective for point in profile.plugins.values() for name in point}
-    return declared_kinds({name: registry.class_of(name) for name in sorted(names)})
+    return {name: registry.class_of(name) for name in sorted(names)}
 
 
 def _build(effective: EffectiveProfile, registry: Registry, handle_for: Callable[[str], Handle]) -> Profile:

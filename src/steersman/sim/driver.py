@@ -17,7 +17,15 @@ from typing import Final
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision
-from steersman.embedded import EphemeralClaims, Kubelets, ResourceClaimController, Store, VolumeController, feed
+from steersman.embedded import (
+    EphemeralClaims,
+    Kubelets,
+    ResourceClaimController,
+    Store,
+    StoreReader,
+    VolumeController,
+    feed,
+)
 from steersman.host import UNSCHEDULABLE_SECONDS, frozen_heap, keep_freed_memory
 from steersman.rng import SeededRng
 from steersman.sim.tasks import SimulationError, Tasks
@@ -44,7 +52,9 @@ class Driver:
         self._tasks = Tasks(clock)
         self._timers = TimerHeap()
         self.writer = EmbeddedWriter(store, clock)
-        self.scheduler = Scheduler(clock, SeededRng(seed), self.writer, self._tasks.spawn, options)
+        reader = StoreReader(store)
+        self.scheduler = Scheduler(clock, SeededRng(seed), self.writer, self._tasks.spawn, options, reader)
+        reader.serve(self.scheduler.known_kinds)
         #: How many decisions were made.
         self.decisions = 0
         self._is_refreshed = False

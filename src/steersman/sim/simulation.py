@@ -23,7 +23,7 @@ from weakref import finalize
 from steersman import api
 from steersman import config as configuration
 from steersman.assembly import SchedulerOptions
-from steersman.assembly.registry import PluginSource, kinds_to_watch, register, with_enabled
+from steersman.assembly.registry import PluginSource, kinds_of_scheduler, register, with_enabled
 from steersman.clock import ManualClock
 from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
 from steersman.cycle.decision import Decision
@@ -108,7 +108,8 @@ class Simulation:
         registry, names = register(plugins)
         enabled = with_enabled(_configuration(config, chosen), names)
         options = SchedulerOptions(enabled, chosen, registry)
-        gathered = sources.gather(source, stdin, kinds_to_watch(enabled, chosen, registry))
+        kinds = kinds_of_scheduler(enabled, chosen, registry)
+        gathered = sources.gather(source, stdin, (*kinds.watched, *kinds.read))
         moment = sources.latest_moment([given.object for given in gathered.objects])
         simulation = cls(options, seed, START if moment is None else float(int(moment)))
         simulation._add(gathered)
@@ -128,7 +129,7 @@ class Simulation:
 
     def add(self, *source: Source, stdin: BinaryIO | None = None) -> Self:
         """More objects, as in `load`. Raises `InputError` for one that exists already."""
-        self._add(sources.gather(source, stdin, self._driver.scheduler.watched_kinds))
+        self._add(sources.gather(source, stdin, self._driver.scheduler.known_kinds))
         return self
 
     def delete(self, *what: str | api.Object) -> Self:
@@ -220,7 +221,7 @@ class Simulation:
     def _reference(self, text: str) -> tuple[type[api.Object], str]:
         """`pod/default/web-0` → Pod, default/web-0."""
         kind, _, name = text.partition("/")
-        for cls in (*api.KINDS.values(), *self._driver.scheduler.watched_kinds):
+        for cls in (*api.KINDS.values(), *self._driver.scheduler.known_kinds):
             if kind.lower() in (cls.KIND.lower(), cls.PLURAL):
                 return cls, pod_key(name) if cls.NAMESPACED else name
         raise InputError("is no object", value=text, hint='write "node/n1" or "pod/default/web-0"')

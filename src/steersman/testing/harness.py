@@ -91,7 +91,7 @@ class Harness:
     def add(self, obj: AnyObject) -> None:
         """Creates the object, or all objects of the file; replaces those of that name."""
         given = obj.obj() if isinstance(obj, Builder) else obj
-        for found in gather([given], custom=self.scheduler.watched_kinds).objects:
+        for found in gather([given], custom=self.scheduler.known_kinds).objects:
             is_known = self.cluster.find(type(found.object), _stored_key(found.object)) is not None
             self.cluster.replace(found.object) if is_known else self.cluster.create(found.object)
 
