@@ -47,6 +47,7 @@ NOT_A_VERSION: Final = "resourceVersion: Invalid value"
 
 COUNTED_GENERATIONS: Final[frozenset[type[Object]]] = frozenset(
     {
+        api.CronJob,
         api.DaemonSet,
         api.Deployment,
         api.DeviceClass,
