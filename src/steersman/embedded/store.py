@@ -111,6 +111,11 @@ class Store:
         """The version of the latest write."""
         return str(self._version)
 
+    @property
+    def keeps_documents(self) -> bool:
+        """Whether the whole JSON of objects is kept beside the structs."""
+        return self._documents is not None
+
     def find(self, kind: type[T], key: str) -> T | None:
         """The object, or None."""
         return cast("T | None", self._of_kind(kind).get(key))
