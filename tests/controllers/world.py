@@ -143,7 +143,9 @@ def template(app: str = "web", image: str = "nginx:1", **spec: Any) -> dict[str,
     return {"metadata": {"labels": {"app": app}}, "spec": {"containers": [{"name": "main", "image": image}], **spec}}
 
 
-def workload(kind: str, name: str = "web", app: str = "web", api_version: str = "apps/v1", **spec: Any) -> dict[str, Any]:
+def workload(
+    kind: str, name: str = "web", app: str = "web", api_version: str = "apps/v1", **spec: Any
+) -> dict[str, Any]:
     """The manifest of something with a selector and a template."""
     return {
         "apiVersion": api_version,

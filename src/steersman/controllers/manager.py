@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from typing import Final
 
 from steersman.controllers.controller import Cluster, Controller
+from steersman.controllers.deployments import DeploymentController
 from steersman.controllers.replica_sets import ReplicaSetController, ReplicationManager
 
 CONTROLLERS: Final[dict[str, type[Controller]]] = {
     controller.NAME: controller
     for controller in (
+        DeploymentController,
         ReplicaSetController,
         ReplicationManager,
     )

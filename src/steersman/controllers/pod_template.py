@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from typing import Any, Final, NamedTuple
 
+import msgspec
+
 from steersman.api import Object, ObjectMeta, OwnerReference, Pod, PodSpec, PodTemplateSpec, codec
 from steersman.controllers.controller import controller_reference
 from steersman.embedded import Document, Invalid, Store
@@ -17,6 +19,10 @@ from steersman.errors import InputError
 
 LONGEST_NAME: Final = 253
 _MOST_REMEMBERED: Final = 1024
+_FNV_OFFSET: Final = 2166136261
+_FNV_PRIME: Final = 16777619
+_SAFE: Final = "bcdfghjklmnpqrstvwxz2456789"
+"""No vowels and no digits that look like them, so that no words come out."""
 
 
 class PodTemplate(NamedTuple):
@@ -90,6 +96,25 @@ class PodMaker:
         metadata = codec.to_dict(Pod(metadata=pod.metadata))["metadata"]
         spec = {**(self.template.document.get("spec") or {}), **fields}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def without_empty(value: Any) -> Any:
+    """The value without nulls, empty maps and empty lists inside: to an API server they are the same as absent."""
+    if isinstance(value, dict):
+        kept = {name: without_empty(inner) for name, inner in value.items()}
+        return {name: inner for name, inner in kept.items() if inner is not None and inner != {} and inner != []}
+    if isinstance(value, list):
+        return [without_empty(inner) for inner in value]
+    return value
+
+
+def template_hash(template: dict[str, Any], collisions: int | None) -> str:
+    """A name for the template that differs from that of others, and after a collision from the one it had."""
+    text = msgspec.json.encode(without_empty(template), order="sorted")
+    digest = _FNV_OFFSET
+    for byte in text + (b"" if collisions is None else collisions.to_bytes(8, "little")):
+        digest = (digest ^ byte) * _FNV_PRIME & 0xFFFFFFFF
+    return "".join(_SAFE[ord(digit) % len(_SAFE)] for digit in str(digest))
 
 
 def name_prefix(owner: str) -> str:

@@ -309,7 +309,9 @@ class ReplicaSetController(Controller):
         if has_failed:
             return present
         reason = FAILED_CREATE if missing > 0 else FAILED_DELETE
-        failed = Condition(REPLICA_FAILURE, "True", reason, failure.message, last_transition_time=self.store.timestamp())
+        failed = Condition(
+            REPLICA_FAILURE, "True", reason, failure.message, last_transition_time=self.store.timestamp()
+        )
         return (*present, failed)
 
 
