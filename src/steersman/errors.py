@@ -68,6 +68,12 @@ class InputError(SteersmanError):
                 setattr(placed, part, known)
         return placed
 
+    def beneath(self, path: str) -> Self:
+        """The same error about an object that has what was complained of at `path`."""
+        placed = copy.copy(self)
+        placed.field = f"{path}.{self.field}" if self.field else path
+        return placed
+
     def __str__(self) -> str:
         parts = [*self._place(), self.message]
         text = ": ".join(parts)

@@ -92,6 +92,14 @@ def convert(data: Any, cls: type[T]) -> T:
         raise decode_errors.invalid(error, data) from error
 
 
+def convert_part(data: Any, cls: type[T], path: str) -> T:
+    """The same for what stands at a path of an object, such as a template; errors name fields from the object's root."""
+    try:
+        return convert(data, cls)
+    except InputError as error:
+        raise error.beneath(path) from error
+
+
 def convert_object(data: Any, custom: Iterable[type[Object]] = ()) -> Object:
     """Plain dict → the typed object of the kind that it names."""
     return convert(data, _known_class(convert(data, Header), custom))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from steersman.api.batch import CronJob, Job
 from steersman.api.device import DeviceClass, ResourceSlice
 from steersman.api.meta import Object
 from steersman.api.node import Namespace, Node
@@ -21,9 +22,9 @@ from steersman.api.storage import (
     VolumeAttachment,
 )
 from steersman.api.workload import (
+    ControllerRevision,
     DaemonSet,
     Deployment,
-    Job,
     ReplicaSet,
     ReplicationController,
     Service,
@@ -42,7 +43,9 @@ _CLASSES: Final[tuple[type[Object], ...]] = (
     StatefulSet,
     Deployment,
     DaemonSet,
+    ControllerRevision,
     Job,
+    CronJob,
     StorageClass,
     PersistentVolume,
     PersistentVolumeClaim,

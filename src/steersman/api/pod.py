@@ -100,6 +100,7 @@ class PodSpec(Struct, frozen=True):
 
 class ContainerStatus(Struct, frozen=True):
     name: str = ""
+    restart_count: Int32 = 0
     allocated_resources: ResourceList = {}
     resources: ResourceRequirements | None = None
 

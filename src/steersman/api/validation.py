@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks on objects that came from a user's files instead of an API server, which would have made them.
 
-Only what would otherwise surface later as a crash or a silent absurdity: quantities.
+Only what would otherwise surface later as a crash or a silent absurdity: quantities, and templates that cannot be read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
-from steersman.api import quantity
+from steersman.api import codec, quantity
+from steersman.api.batch import CronJob, Job, JobTemplateSpec
 from steersman.api.meta import Object, Quantity, ResourceList
 from steersman.api.node import Node
-from steersman.api.pod import Container, Pod, PodSpec, ResourceRequirements
+from steersman.api.pod import Container, Pod, PodSpec, PodTemplateSpec, ResourceRequirements
 from steersman.api.storage import PersistentVolume, PersistentVolumeClaim
-from steersman.api.workload import DaemonSet, Deployment, Job, ReplicaSet, ReplicationController, StatefulSet
+from steersman.api.workload import DaemonSet, Deployment, ReplicaSet, ReplicationController, StatefulSet
 from steersman.errors import InputError
 
 NEGATIVE: Final = "must be greater than or equal to 0"
@@ -24,7 +25,7 @@ _WITH_TEMPLATE: Final = (DaemonSet, Deployment, Job, ReplicaSet, ReplicationCont
 
 
 def check_quantities(obj: Object) -> None:
-    """Raise `InputError` for the first quantity that cannot be read or is negative."""
+    """Raise `InputError` for the first quantity that cannot be read or is negative, and for a template with a wrong field."""
     for path, resources in _resource_lists(obj):
         for name, amount in resources.items():
             if not _is_acceptable(amount):
@@ -57,8 +58,23 @@ def _resource_lists(obj: Object) -> Iterator[tuple[str, ResourceList]]:
         yield "spec.capacity", obj.spec.capacity
     elif isinstance(obj, PersistentVolumeClaim):
         yield "spec.resources.requests", obj.spec.resources.requests
-    elif isinstance(obj, _WITH_TEMPLATE) and obj.spec.template is not None:
-        yield from _of_pod(obj.spec.template.spec, "spec.template.spec")
+    elif isinstance(obj, _WITH_TEMPLATE) and obj.spec.template:
+        yield from _of_template(obj.spec.template, "spec.template")
+        if isinstance(obj, StatefulSet):
+            yield from _of_claims(obj.spec.volume_claim_templates, "spec.volumeClaimTemplates")
+    elif isinstance(obj, CronJob):
+        job = codec.convert_part(obj.spec.job_template, JobTemplateSpec, "spec.jobTemplate")
+        yield from _of_template(job.spec.template, "spec.jobTemplate.spec.template")
+
+
+def _of_template(template: dict[str, Any], path: str) -> Iterator[tuple[str, ResourceList]]:
+    yield from _of_pod(codec.convert_part(template, PodTemplateSpec, path).spec, f"{path}.spec")
+
+
+def _of_claims(claims: tuple[dict[str, Any], ...], path: str) -> Iterator[tuple[str, ResourceList]]:
+    for index, template in enumerate(claims):
+        claim = codec.convert_part(template, PersistentVolumeClaim, f"{path}[{index}]")
+        yield f"{path}[{index}].spec.resources.requests", claim.spec.resources.requests
 
 
 def _of_pod(spec: PodSpec, path: str) -> Iterator[tuple[str, ResourceList]]:

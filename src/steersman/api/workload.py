@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What owns or selects pods: services and controllers.
+"""What owns or selects pods: services and the controllers of replicas. Those of pods that end are in `batch`.
 
-Default topology spreading reads the selectors of the first four; the embedded controllers run all of them.
+Default topology spreading reads the selectors of the first four; the embedded controllers run all but services. Templates are
+kept as the JSON that they came as, so that no field of them is lost and a change of any is a change of the template;
+`controllers.pod_template` reads them.
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, TypeAlias
 
-from steersman.api.meta import Int32, Int64, LabelSelector, Object, Struct
-from steersman.api.pod import PodTemplateSpec
-from steersman.api.storage import PersistentVolumeClaim
+from steersman.api.meta import Condition, Int32, Int64, LabelSelector, Object, Struct
+
+IntOrPercent: TypeAlias = Int32 | str
+"""A number, or a share such as "25%"."""
 
 
 class ServiceSpec(Struct, frozen=True):
@@ -27,20 +30,23 @@ class Service(Object, frozen=True):
     spec: ServiceSpec = ServiceSpec()
 
 
-class WorkloadStatus(Struct, frozen=True):
-    """The counters that controllers of replicas keep."""
+class ReplicaSetStatus(Struct, frozen=True):
+    """Also that of a ReplicationController, which does not count terminating pods."""
 
-    observed_generation: Int64 = 0
     replicas: Int32 = 0
+    fully_labeled_replicas: Int32 = 0
     ready_replicas: Int32 = 0
     available_replicas: Int32 = 0
-    updated_replicas: Int32 = 0
+    terminating_replicas: Int32 | None = None
+    observed_generation: Int64 = 0
+    conditions: tuple[Condition, ...] = ()
 
 
 class ReplicationControllerSpec(Struct, frozen=True):
     replicas: Int32 | None = None
+    min_ready_seconds: Int32 = 0
     selector: dict[str, str] = {}
-    template: PodTemplateSpec | None = None
+    template: dict[str, Any] | None = None
 
 
 class ReplicationController(Object, frozen=True):
@@ -49,13 +55,14 @@ class ReplicationController(Object, frozen=True):
     PLURAL: ClassVar[str] = "replicationcontrollers"
 
     spec: ReplicationControllerSpec = ReplicationControllerSpec()
-    status: WorkloadStatus = WorkloadStatus()
+    status: ReplicaSetStatus = ReplicaSetStatus()
 
 
 class ReplicaSetSpec(Struct, frozen=True):
     replicas: Int32 | None = None
+    min_ready_seconds: Int32 = 0
     selector: LabelSelector | None = None
-    template: PodTemplateSpec = PodTemplateSpec()
+    template: dict[str, Any] = {}
 
 
 class ReplicaSet(Object, frozen=True):
@@ -64,16 +71,55 @@ class ReplicaSet(Object, frozen=True):
     PLURAL: ClassVar[str] = "replicasets"
 
     spec: ReplicaSetSpec = ReplicaSetSpec()
-    status: WorkloadStatus = WorkloadStatus()
+    status: ReplicaSetStatus = ReplicaSetStatus()
+
+
+class RollingUpdateStatefulSetStrategy(Struct, frozen=True):
+    partition: Int32 | None = None
+    max_unavailable: IntOrPercent | None = None
+
+
+class StatefulSetUpdateStrategy(Struct, frozen=True):
+    type: str = ""
+    rolling_update: RollingUpdateStatefulSetStrategy | None = None
+
+
+class ClaimRetentionPolicy(Struct, frozen=True):
+    """Whether the claims of a StatefulSet go with it, or with the replica: "Retain" or "Delete"."""
+
+    when_deleted: str = ""
+    when_scaled: str = ""
+
+
+class StatefulSetOrdinals(Struct, frozen=True):
+    start: Int32 = 0
 
 
 class StatefulSetSpec(Struct, frozen=True):
     replicas: Int32 | None = None
     selector: LabelSelector | None = None
-    template: PodTemplateSpec = PodTemplateSpec()
-    volume_claim_templates: tuple[PersistentVolumeClaim, ...] = ()
+    template: dict[str, Any] = {}
+    volume_claim_templates: tuple[dict[str, Any], ...] = ()
     service_name: str = ""
     pod_management_policy: str = ""
+    update_strategy: StatefulSetUpdateStrategy = StatefulSetUpdateStrategy()
+    revision_history_limit: Int32 | None = None
+    min_ready_seconds: Int32 = 0
+    persistent_volume_claim_retention_policy: ClaimRetentionPolicy | None = None
+    ordinals: StatefulSetOrdinals | None = None
+
+
+class StatefulSetStatus(Struct, frozen=True):
+    observed_generation: Int64 = 0
+    replicas: Int32 = 0
+    ready_replicas: Int32 = 0
+    current_replicas: Int32 = 0
+    updated_replicas: Int32 = 0
+    current_revision: str = ""
+    update_revision: str = ""
+    collision_count: Int32 | None = None
+    conditions: tuple[Condition, ...] = ()
+    available_replicas: Int32 = 0
 
 
 class StatefulSet(Object, frozen=True):
@@ -82,14 +128,44 @@ class StatefulSet(Object, frozen=True):
     PLURAL: ClassVar[str] = "statefulsets"
 
     spec: StatefulSetSpec = StatefulSetSpec()
-    status: WorkloadStatus = WorkloadStatus()
+    status: StatefulSetStatus = StatefulSetStatus()
+
+
+class RollingUpdateDeployment(Struct, frozen=True):
+    max_unavailable: IntOrPercent | None = None
+    max_surge: IntOrPercent | None = None
+
+
+class DeploymentStrategy(Struct, frozen=True):
+    type: str = ""
+    rolling_update: RollingUpdateDeployment | None = None
 
 
 class DeploymentSpec(Struct, frozen=True):
     replicas: Int32 | None = None
     selector: LabelSelector | None = None
-    template: PodTemplateSpec = PodTemplateSpec()
+    template: dict[str, Any] = {}
+    strategy: DeploymentStrategy = DeploymentStrategy()
+    min_ready_seconds: Int32 = 0
+    revision_history_limit: Int32 | None = None
     paused: bool = False
+    progress_deadline_seconds: Int32 | None = None
+
+
+class DeploymentCondition(Condition, frozen=True):
+    last_update_time: str | None = None
+
+
+class DeploymentStatus(Struct, frozen=True):
+    observed_generation: Int64 = 0
+    replicas: Int32 = 0
+    updated_replicas: Int32 = 0
+    ready_replicas: Int32 = 0
+    available_replicas: Int32 = 0
+    unavailable_replicas: Int32 = 0
+    terminating_replicas: Int32 | None = None
+    conditions: tuple[DeploymentCondition, ...] = ()
+    collision_count: Int32 | None = None
 
 
 class Deployment(Object, frozen=True):
@@ -98,12 +174,38 @@ class Deployment(Object, frozen=True):
     PLURAL: ClassVar[str] = "deployments"
 
     spec: DeploymentSpec = DeploymentSpec()
-    status: WorkloadStatus = WorkloadStatus()
+    status: DeploymentStatus = DeploymentStatus()
+
+
+class RollingUpdateDaemonSet(Struct, frozen=True):
+    max_unavailable: IntOrPercent | None = None
+    max_surge: IntOrPercent | None = None
+
+
+class DaemonSetUpdateStrategy(Struct, frozen=True):
+    type: str = ""
+    rolling_update: RollingUpdateDaemonSet | None = None
 
 
 class DaemonSetSpec(Struct, frozen=True):
     selector: LabelSelector | None = None
-    template: PodTemplateSpec = PodTemplateSpec()
+    template: dict[str, Any] = {}
+    update_strategy: DaemonSetUpdateStrategy = DaemonSetUpdateStrategy()
+    min_ready_seconds: Int32 = 0
+    revision_history_limit: Int32 | None = None
+
+
+class DaemonSetStatus(Struct, frozen=True):
+    current_number_scheduled: Int32 = 0
+    number_misscheduled: Int32 = 0
+    desired_number_scheduled: Int32 = 0
+    number_ready: Int32 = 0
+    observed_generation: Int64 = 0
+    updated_number_scheduled: Int32 = 0
+    number_available: Int32 = 0
+    number_unavailable: Int32 = 0
+    collision_count: Int32 | None = None
+    conditions: tuple[Condition, ...] = ()
 
 
 class DaemonSet(Object, frozen=True):
@@ -112,27 +214,16 @@ class DaemonSet(Object, frozen=True):
     PLURAL: ClassVar[str] = "daemonsets"
 
     spec: DaemonSetSpec = DaemonSetSpec()
+    status: DaemonSetStatus = DaemonSetStatus()
 
 
-class JobSpec(Struct, frozen=True):
-    parallelism: Int32 | None = None
-    completions: Int32 | None = None
-    completion_mode: str | None = None
-    suspend: bool | None = None
-    selector: LabelSelector | None = None
-    template: PodTemplateSpec = PodTemplateSpec()
+class ControllerRevision(Object, frozen=True):
+    """A template that a StatefulSet or DaemonSet has had."""
 
+    KIND: ClassVar[str] = "ControllerRevision"
+    API_VERSION: ClassVar[str] = "apps/v1"
+    PLURAL: ClassVar[str] = "controllerrevisions"
 
-class JobStatus(Struct, frozen=True):
-    active: Int32 = 0
-    succeeded: Int32 = 0
-    failed: Int32 = 0
-
-
-class Job(Object, frozen=True):
-    KIND: ClassVar[str] = "Job"
-    API_VERSION: ClassVar[str] = "batch/v1"
-    PLURAL: ClassVar[str] = "jobs"
-
-    spec: JobSpec = JobSpec()
-    status: JobStatus = JobStatus()
+    #: The patch that gives the owner this template again.
+    data: dict[str, Any] = {}
+    revision: Int64 = 0

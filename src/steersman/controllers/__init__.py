@@ -2,5 +2,6 @@
 """Controllers of the embedded cluster: what kube-controller-manager does, on the store, in virtual or real time."""
 
 from steersman.controllers.controller import Cluster, Controller, EventRecorder, ignore_event
+from steersman.controllers.manager import CONTROLLERS, start
 
-__all__ = ["Cluster", "Controller", "EventRecorder", "ignore_event"]
+__all__ = ["CONTROLLERS", "Cluster", "Controller", "EventRecorder", "ignore_event", "start"]

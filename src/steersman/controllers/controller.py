@@ -10,6 +10,7 @@ holds up no other.
 from __future__ import annotations
 
 import logging
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
@@ -57,6 +58,8 @@ class Controller(ABC):
         self._waiting: dict[str, None] = {}
         self._failures: Counter[str] = Counter()
         self._is_due = False
+        #: When keys are to be enqueued, by whether that happens in the background.
+        self._later: tuple[dict[str, float], dict[str, float]] = ({}, {})
 
     @abstractmethod
     def reconcile(self, key: str) -> None:
@@ -71,13 +74,27 @@ class Controller(ABC):
             self.cluster.timers.call_at(self.store.clock.monotonic(), self._reconcile_all)
 
     def enqueue_after(self, key: str, seconds: float, *, is_background: bool = False) -> None:
-        """The same later; see `Timers.call_at` for `is_background`."""
-        self.call_after(seconds, lambda: self.enqueue(key), is_background=is_background)
+        """The same later; see `Timers.call_at` for `is_background`.
+
+        Of several calls the earliest counts, as in client-go's queues: `reconcile` then asks for another look if it needs one.
+        """
+        time = self.store.clock.monotonic() + max(0.0, seconds)
+        later = self._later[is_background]
+        if later.get(key, math.inf) <= time:
+            return
+        later[key] = time
+        self.cluster.timers.call_at(time, lambda: self._enqueue_due(key, time, later), is_background=is_background)
 
     def call_after(self, seconds: float, callback: Callable[[], None], *, is_background: bool = False) -> None:
         """Calls back when so many seconds have passed."""
         time = self.store.clock.monotonic() + max(0.0, seconds)
         self.cluster.timers.call_at(time, callback, is_background=is_background)
+
+    def _enqueue_due(self, key: str, time: float, later: dict[str, float]) -> None:
+        """Unless an earlier look was asked for after this one."""
+        if later.get(key) == time:
+            del later[key]
+            self.enqueue(key)
 
     def _reconcile_all(self) -> None:
         self._is_due = False

@@ -11,6 +11,7 @@ from steersman.api import Object
 _ALPHABET: Final = "bcdfghjklmnpqrstvwxz2456789"
 """No vowels and no digits that look like them, so that no words come out."""
 _SUFFIX_LENGTH: Final = 5
+_LONGEST_NAME: Final = 63
 
 
 def assigned_uid(kind: type[Object], name: str, namespace: str, version: int) -> str:
@@ -21,12 +22,12 @@ def assigned_uid(kind: type[Object], name: str, namespace: str, version: int) ->
 
 
 def generated_name(prefix: str, version: int) -> str:
-    """`prefix` with a suffix of five or more characters that stands for `version`."""
+    """`prefix`, cut if the name would get too long, with a suffix of five or more characters that stands for `version`."""
     suffix = ""
     while version or len(suffix) < _SUFFIX_LENGTH:
         version, digit = divmod(version, len(_ALPHABET))
         suffix = _ALPHABET[digit] + suffix
-    return prefix + suffix
+    return prefix[: _LONGEST_NAME - len(suffix)] + suffix
 
 
 @cache

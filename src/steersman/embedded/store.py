@@ -47,6 +47,7 @@ NOT_A_VERSION: Final = "resourceVersion: Invalid value"
 
 COUNTED_GENERATIONS: Final[frozenset[type[Object]]] = frozenset(
     {
+        api.CronJob,
         api.DaemonSet,
         api.Deployment,
         api.DeviceClass,
@@ -109,6 +110,11 @@ class Store:
     def resource_version(self) -> str:
         """The version of the latest write."""
         return str(self._version)
+
+    @property
+    def keeps_documents(self) -> bool:
+        """Whether the whole JSON of objects is kept beside the structs."""
+        return self._documents is not None
 
     def find(self, kind: type[T], key: str) -> T | None:
         """The object, or None."""

@@ -63,7 +63,7 @@ def test_a_controller_has_one_replica_unless_it_says_otherwise() -> None:
 
 
 def test_a_replication_controller_selects_the_pods_of_its_template() -> None:
-    template = api.PodTemplateSpec(metadata=api.ObjectMeta(labels={"app": "web"}))
+    template = {"metadata": {"labels": {"app": "web"}}}
     meta, spec = api.ObjectMeta(name="a"), api.ReplicationControllerSpec(template=template)
     store = admitting_store()
     made = store.create(api.ReplicationController(metadata=meta, spec=spec))

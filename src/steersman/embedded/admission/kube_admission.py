@@ -22,19 +22,21 @@ _Rule: TypeAlias = Callable[[Any, Any, ClusterView], Any]
 
 _RULES: Final[dict[type[api.Object], _Rule]] = {
     api.CSIDriver: storage.admit_driver,
-    api.Deployment: workloads.admit_replicas,
+    api.CronJob: workloads.admit_cron_job,
+    api.DaemonSet: workloads.admit_daemon_set,
+    api.Deployment: workloads.admit_deployment,
     api.Job: workloads.admit_job,
     api.Namespace: nodes.admit_namespace,
     api.Node: nodes.admit_node,
     api.PersistentVolume: storage.admit_volume,
     api.PersistentVolumeClaim: storage.admit_claim,
     api.PriorityClass: priority.admit_class,
-    api.ReplicaSet: workloads.admit_replicas,
+    api.ReplicaSet: workloads.admit_replica_set,
     api.ReplicationController: workloads.admit_replication_controller,
     api.ResourceClaim: devices.admit_claim,
     api.ResourceClaimTemplate: devices.admit_claim_template,
     api.ResourceSlice: devices.admit_slice,
-    api.StatefulSet: workloads.admit_replicas,
+    api.StatefulSet: workloads.admit_stateful_set,
     api.StorageClass: storage.admit_class,
 }
 

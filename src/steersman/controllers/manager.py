@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All controllers by name, and how to start them: what the command kube-controller-manager is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from steersman.controllers.controller import Cluster, Controller
+from steersman.controllers.deployments import DeploymentController
+from steersman.controllers.replica_sets import ReplicaSetController, ReplicationManager
+
+CONTROLLERS: Final[dict[str, type[Controller]]] = {
+    controller.NAME: controller
+    for controller in (
+        DeploymentController,
+        ReplicaSetController,
+        ReplicationManager,
+    )
+}
+"""Every controller, by its name."""
+
+
+def start(cluster: Cluster, names: Iterable[str] | None = None) -> list[Controller]:
+    """Starts controllers on a cluster, all of them without `names`; they work whenever the cluster's timers are run."""
+    return [CONTROLLERS[name](cluster) for name in (CONTROLLERS if names is None else names)]

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controllers of ReplicaSets and ReplicationControllers: as many pods as the object asks for, and its status.
+
+The pods of an object are counted as they change (`ReplicaCount`), so that a look at it costs the same whether it has ten
+replicas or a hundred thousand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, TypeAlias, cast
+
+import msgspec
+
+from steersman.api import (
+    Condition,
+    LabelSelector,
+    Object,
+    OwnerReference,
+    Pod,
+    ReplicaSet,
+    ReplicaSetStatus,
+    ReplicationController,
+    key,
+)
+from steersman.controllers.controller import Cluster, Controller, controller_of, controller_reference
+from steersman.controllers.deletion_order import first_to_go
+from steersman.controllers.owned_pods import OwnedPods, SelectorIndex, compiled_selector, owned_pods
+from steersman.controllers.pod_states import available_at, is_active, is_ready, is_terminating
+from steersman.controllers.pod_template import PodMaker, PodTemplates
+from steersman.embedded import ApiError, EventType, NotFound, Pods
+
+BURST_REPLICAS: Final = 500
+"""So many pods are made at a time; then others get their turn."""
+REPLICA_FAILURE: Final = "ReplicaFailure"
+FAILED_CREATE: Final = "FailedCreate"
+FAILED_DELETE: Final = "FailedDelete"
+SUCCESSFUL_CREATE: Final = "SuccessfulCreate"
+SUCCESSFUL_DELETE: Final = "SuccessfulDelete"
+
+Replicated: TypeAlias = ReplicaSet | ReplicationController
+
+_replace = msgspec.structs.replace
+
+
+class ReplicaCount:
+    """How many pods of one owner are active, ready, available and terminating."""
+
+    def __init__(self, pods: Iterable[Pod], min_ready_seconds: int) -> None:
+        self.min_ready_seconds = min_ready_seconds
+        self.active = 0
+        self.ready = 0
+        self.terminating = 0
+        #: Sets of labels of the active pods; few, as pods of one template have the same.
+        self.labels: Counter[frozenset[tuple[str, str]]] = Counter()
+        #: Ready pods by the moment at which they count as available; those of the past are in `_available`.
+        self._pending: Counter[float] = Counter()
+        self._available = 0
+        for pod in pods:
+            self.change(None, pod)
+
+    def change(self, before: Pod | None, after: Pod | None) -> None:
+        if before is not None and after is not None and _differ_in_readiness_only(before, after):
+            if before.status is not after.status:
+                self._count_ready(before, -1)
+                self._count_ready(after, 1)
+            return
+        if before is not None:
+            self._count(before, -1)
+        if after is not None:
+            self._count(after, 1)
+
+    def available(self, now: float) -> int:
+        if not self.min_ready_seconds:
+            return self.ready
+        for moment in [moment for moment in self._pending if moment <= now]:
+            self._available += self._pending.pop(moment)
+        return self._available
+
+    def next_available(self) -> float | None:
+        """The moment at which another pod counts as available, as of the last call of `available`."""
+        return min((moment for moment, pods in self._pending.items() if pods), default=None)
+
+    def with_labels(self, labels: dict[str, str]) -> int:
+        """How many active pods have all of these labels."""
+        wanted = labels.items()
+        return sum(count for having, count in self.labels.items() if wanted <= having)
+
+    def _count(self, pod: Pod, one: int) -> None:
+        if is_active(pod):
+            self.active += one
+            labels = frozenset(pod.metadata.labels.items())
+            self.labels[labels] += one
+            if not self.labels[labels]:
+                del self.labels[labels]
+            self._count_ready(pod, one)
+        elif is_terminating(pod):
+            self.terminating += one
+
+    def _count_ready(self, pod: Pod, one: int) -> None:
+        if not is_ready(pod):
+            return
+        self.ready += one
+        moment = available_at(pod, self.min_ready_seconds) if self.min_ready_seconds else None
+        if moment is None:
+            return
+        if one < 0 and moment not in self._pending:
+            self._available += one
+        else:
+            self._pending[moment] += one
+
+
+def _differ_in_readiness_only(before: Pod, after: Pod) -> bool:
+    return before.metadata.labels is after.metadata.labels and is_active(before) and is_active(after)
+
+
+class ReplicaSetController(Controller):
+    NAME = "replicaset"
+    #: What it controls, and whether the status says how many pods are terminating.
+    KIND: type[Replicated] = ReplicaSet
+    COUNTS_TERMINATING = True
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._pods = Pods(self.store)
+        self._templates = PodTemplates(self.store)
+        self._selectors = SelectorIndex()
+        self._owned: OwnedPods | None = None
+        #: By uid of the owner; made when it is looked at first.
+        self._counts: dict[str, ReplicaCount] = {}
+        self._makers: dict[str, PodMaker] = {}
+        #: Keys of pods without a controller that the object of a key may want to adopt.
+        self._candidates: dict[str, dict[str, None]] = {}
+        #: By uid of a Deployment: the keys of its ReplicaSets.
+        self._families: dict[str, set[str]] = {}
+        self.store.subscribe(self._on_owner, (self.KIND,))
+
+    # -- events ------------------------------------------------------------------------------------------------------
+
+    def _on_owner(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        if new is None:
+            self._forget(cast("Replicated", old))
+        else:
+            self._know(cast("Replicated", new), old)
+        self.enqueue(key(cast("Object", new or old)))
+
+    def _know(self, new: Replicated, old: Object | None) -> None:
+        if self._owned is None:
+            self._owned = owned_pods(self.store)
+            self._owned.listen(self.KIND, self._on_pod, self._on_orphan)
+        if old is None or cast("Replicated", old).spec.selector != new.spec.selector:
+            self._selectors.put(key(new), new.metadata.namespace, _selector(new))
+        family = controller_of(new)
+        if family is not None:
+            self._families.setdefault(family.uid, set()).add(key(new))
+
+    def _forget(self, old: Replicated) -> None:
+        name = key(old)
+        self._selectors.remove(name)
+        self._counts.pop(old.metadata.uid, None)
+        self._makers.pop(old.metadata.uid, None)
+        self._candidates.pop(name, None)
+        family = controller_of(old)
+        if family is not None:
+            self._families.get(family.uid, set()).discard(name)
+
+    def _on_pod(self, owner: OwnerReference, before: Pod | None, after: Pod | None) -> None:
+        count = self._counts.get(owner.uid)
+        if count is not None:
+            count.change(before, after)
+        pod = cast("Pod", after or before)
+        self.enqueue(f"{pod.metadata.namespace}/{owner.name}")
+
+    def _on_orphan(self, pod: Pod) -> None:
+        for name in self._selectors.matching(pod.metadata.namespace, pod.metadata.labels):
+            self._candidates.setdefault(name, {})[key(pod)] = None
+            self.enqueue(name)
+
+    # -- reconciling -------------------------------------------------------------------------------------------------
+
+    def reconcile(self, key: str) -> None:
+        owner = self.store.find(cast("type[ReplicaSet]", self.KIND), key)
+        if owner is None or not owner.spec.template or self._owned is None:
+            return  # an API server would have refused one without a template
+        if owner.metadata.deletion_timestamp is None:
+            self._claim(owner)
+        count = self._count(owner)
+        failure: ApiError | None = None
+        missing = (owner.spec.replicas or 0) - count.active
+        if missing and owner.metadata.deletion_timestamp is None:
+            failure = self._create(owner, missing) if missing > 0 else self._delete(owner, -missing)
+        self._write_status(owner, count, missing, failure)
+        if failure is not None:
+            raise failure
+
+    def _count(self, owner: Replicated) -> ReplicaCount:
+        uid, min_ready_seconds = owner.metadata.uid, owner.spec.min_ready_seconds
+        count = self._counts.get(uid)
+        if count is None or count.min_ready_seconds != min_ready_seconds:
+            assert self._owned is not None
+            count = self._counts[uid] = ReplicaCount(self._owned.of(uid).values(), min_ready_seconds)
+        return count
+
+    def _claim(self, owner: Replicated) -> None:
+        """Adopts pods that are selected and belong to nobody, releases its own that are not selected any more."""
+        assert self._owned is not None
+        selector, name, uid = compiled_selector(_selector(owner)), key(owner), owner.metadata.uid
+        orphans = self._owned.orphans(owner.metadata.namespace)
+        wanted = self._candidates.pop(name, {}) if uid in self._counts else dict.fromkeys(orphans)
+        for pod_name in wanted:
+            pod = orphans.get(pod_name)
+            if pod is not None and is_active(pod) and selector.matches(pod.metadata.labels):
+                adopted = (*pod.metadata.owner_references, controller_reference(owner))
+                self.store.update(_replace(pod, metadata=_replace(pod.metadata, owner_references=adopted)))
+        count = self._count(owner)
+        if all(selector.matches(dict(labels)) for labels in count.labels):
+            return
+        for pod in list(self._owned.of(uid).values()):
+            if is_active(pod) and not selector.matches(pod.metadata.labels):
+                kept = tuple(ref for ref in pod.metadata.owner_references if ref.uid != uid)
+                self.store.update(_replace(pod, metadata=_replace(pod.metadata, owner_references=kept)))
+
+    def _create(self, owner: Replicated, missing: int) -> ApiError | None:
+        """Makes pods, in growing batches that end with the first that is refused something; the refusal, if any."""
+        left, batch = min(missing, BURST_REPLICAS), 1
+        try:
+            maker = self._maker(owner)
+        except ApiError as refusal:
+            return self._refused(owner, refusal)
+        while left:
+            attempts = [self._create_one(owner, maker) for _ in range(batch)]
+            refusals = [attempt for attempt in attempts if attempt is not None]
+            if refusals:
+                return refusals[0]
+            left -= batch
+            batch = min(2 * batch, left)
+        return None
+
+    def _create_one(self, owner: Replicated, maker: PodMaker) -> ApiError | None:
+        try:
+            pod = maker.create()
+        except ApiError as refusal:
+            return self._refused(owner, refusal)
+        self.cluster.record(owner, SUCCESSFUL_CREATE, f"Created pod: {pod.metadata.name}")
+        return None
+
+    def _refused(self, owner: Replicated, refusal: ApiError) -> ApiError:
+        self.cluster.record(owner, FAILED_CREATE, f"Error creating: {refusal.message}", is_warning=True)
+        return refusal
+
+    def _maker(self, owner: Replicated) -> PodMaker:
+        template = owner.spec.template or {}
+        maker = self._makers.get(owner.metadata.uid)
+        if maker is None or maker.template.document is not template:
+            maker = self._makers[owner.metadata.uid] = self._templates.pod_maker(template, owner)
+        return maker
+
+    def _delete(self, owner: Replicated, surplus: int) -> ApiError | None:
+        assert self._owned is not None
+        active = [pod for pod in self._owned.of(owner.metadata.uid).values() if is_active(pod)]
+        failure: ApiError | None = None
+        for pod in first_to_go(active, self._family(owner), surplus, self.store.clock.now()):
+            try:
+                self._pods.delete(key(pod), grace_period_seconds=None)
+            except NotFound:
+                continue
+            except ApiError as refusal:
+                self.cluster.record(owner, FAILED_DELETE, f"Error deleting: {refusal.message}", is_warning=True)
+                failure = failure or refusal
+                continue
+            self.cluster.record(owner, SUCCESSFUL_DELETE, f"Deleted pod: {pod.metadata.name}")
+        return failure
+
+    def _family(self, owner: Replicated) -> Iterable[Pod]:
+        """All pods of the Deployment to which the object belongs; none if it belongs to nobody."""
+        family = controller_of(owner)
+        if family is None or self._owned is None:
+            return
+        for name in self._families.get(family.uid, ()):
+            sibling = self.store.find(cast("type[ReplicaSet]", self.KIND), name)
+            if sibling is not None:
+                yield from self._owned.of(sibling.metadata.uid).values()
+
+    def _write_status(self, owner: Replicated, count: ReplicaCount, missing: int, failure: ApiError | None) -> None:
+        now = self.store.clock.now()
+        template = owner.spec.template or {}
+        labels = (template.get("metadata") or {}).get("labels") or {}
+        status = ReplicaSetStatus(
+            replicas=count.active,
+            fully_labeled_replicas=count.with_labels(labels),
+            ready_replicas=count.ready,
+            available_replicas=count.available(now),
+            terminating_replicas=count.terminating if self.COUNTS_TERMINATING else None,
+            observed_generation=owner.metadata.generation,
+            conditions=self._conditions(owner, missing, failure),
+        )
+        if status != owner.status:
+            self.store.update_status(_replace(owner, status=status))
+        moment = count.next_available()
+        if moment is not None:
+            self.enqueue_after(key(owner), moment - now)
+
+    def _conditions(self, owner: Replicated, missing: int, failure: ApiError | None) -> tuple[Condition, ...]:
+        present = owner.status.conditions
+        has_failed = any(condition.type == REPLICA_FAILURE for condition in present)
+        if failure is None:
+            return tuple(condition for condition in present if condition.type != REPLICA_FAILURE)
+        if has_failed:
+            return present
+        reason = FAILED_CREATE if missing > 0 else FAILED_DELETE
+        failed = Condition(
+            REPLICA_FAILURE, "True", reason, failure.message, last_transition_time=self.store.timestamp()
+        )
+        return (*present, failed)
+
+
+class ReplicationManager(ReplicaSetController):
+    """The same for ReplicationControllers."""
+
+    NAME = "replicationcontroller"
+    KIND = ReplicationController
+    COUNTS_TERMINATING = False
+
+
+def _selector(owner: Replicated) -> LabelSelector | None:
+    selector = owner.spec.selector
+    return LabelSelector(match_labels=selector) if isinstance(selector, dict) else selector
