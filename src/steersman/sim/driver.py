@@ -18,11 +18,10 @@ from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision
 from steersman.embedded import EphemeralClaims, ResourceClaimController, Store, VolumeController, feed
-from steersman.host import UNSCHEDULABLE_SECONDS, frozen_heap, keep_freed_memory
+from steersman.host import UNSCHEDULABLE_SECONDS, TimerHeap, frozen_heap, keep_freed_memory
 from steersman.kubelets import Kubelets
 from steersman.rng import SeededRng
 from steersman.sim.tasks import SimulationError, Tasks
-from steersman.sim.timers import TimerHeap
 from steersman.sim.writer import EmbeddedWriter
 
 MOST_ERRORS: Final = 3
