@@ -93,6 +93,7 @@ class Store:
         keeps_documents: bool = False,
     ) -> None:
         self.clock = clock
+        self.keeps_documents = keeps_documents
         #: By kind and key, the same as `_objects`; None if no documents are kept.
         self._documents: dict[type[Object], dict[str, Document]] | None = {} if keeps_documents else None
         self._admission = admission
