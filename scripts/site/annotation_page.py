@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from scripts.site.markdown import code, table
-from steersman.embedded import RUN_SECONDS
+from steersman.kubelets import RUN_SECONDS
 
 ANNOTATIONS = (
     (

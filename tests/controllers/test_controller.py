@@ -12,8 +12,8 @@ from tests.embedded.timers import FakeTimers
 from steersman.controllers import Cluster, Controller
 from steersman.controllers.controller import LONGEST_RETRY_SECONDS
 from steersman.embedded import ApiError, Store
+from steersman.host import TimerHeap
 from steersman.internal_errors import InternalErrors
-from steersman.sim.timers import TimerHeap
 
 
 class Noting(Controller):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from tests.controllers.world import World, template, with_ready, workload
@@ -14,7 +16,7 @@ from steersman.testing import make_pod
 _replace = msgspec.structs.replace
 
 
-def _world(replicas: int = 3, **spec: object) -> World:
+def _world(replicas: int = 3, **spec: Any) -> World:
     world = World("replicaset")
     world.create(workload("ReplicaSet", replicas=replicas, **spec))
     world.settle()

@@ -14,7 +14,8 @@ from steersman import api
 from steersman.api import codec
 from steersman.clock import ManualClock
 from steersman.controllers import Cluster, start
-from steersman.embedded import KubeAdmission, Kubelets, Pods, Store
+from steersman.embedded import KubeAdmission, Pods, Store
+from steersman.kubelets import Kubelets
 from steersman.testing import make_node
 
 T = TypeVar("T", bound=api.Object)

@@ -128,7 +128,11 @@ def of_job(index: int) -> api.Pod:
 
 def running(pod: api.Pod, index: int) -> api.Pod:
     """As its kubelet tells of it some time after it was bound."""
-    statuses = tuple(api.ContainerStatus(name=c.name, resources=c.resources) for c in pod.spec.containers)
+    ended = api.ContainerState(terminated=api.ContainerStateTerminated(exit_code=index % 2))
+    statuses = tuple(
+        api.ContainerStatus(name=c.name, resources=c.resources, restart_count=index, state=ended)
+        for c in pod.spec.containers
+    )
     since = f"2030-01-01T00:00:{index:02d}Z"
     conditions = tuple(
         api.Condition(type=name, status="True" if index % 2 else "False", last_transition_time=since)

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from tests.sim.clusters import a_pod, nodes, pods
 
-from steersman.embedded import RUN_SECONDS
 from steersman.framework import FilterPlugin, NodeInfo, PermitHandle, PodInfo
+from steersman.kubelets import RUN_SECONDS
 from steersman.sim import Simulation
 
 

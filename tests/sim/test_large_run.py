@@ -8,7 +8,7 @@ from collections import Counter
 from tests.sim.clusters import HOSTNAME, ZONE, a_node
 
 from steersman import api
-from steersman.embedded import RUN_SECONDS
+from steersman.kubelets import RUN_SECONDS
 from steersman.sim import Simulation
 from steersman.testing import make_pod, make_service
 

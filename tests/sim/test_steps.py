@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.sim.clusters import a_pod, nodes
 
 from steersman.cycle.decision import Scheduled, Unschedulable
-from steersman.embedded import RUN_SECONDS
+from steersman.kubelets import RUN_SECONDS
 from steersman.sim import Simulation
 
 

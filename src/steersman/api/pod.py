@@ -55,6 +55,12 @@ class PodOS(Struct, frozen=True):
     name: str = ""
 
 
+class PodReadinessGate(Struct, frozen=True):
+    """A condition that must be true before the pod is ready."""
+
+    condition_type: str = ""
+
+
 class PodSchedulingGate(Struct, frozen=True):
     name: str = ""
 
@@ -96,11 +102,24 @@ class PodSpec(Struct, frozen=True):
     service_account_name: str = ""
     termination_grace_period_seconds: Int64 | None = None
     active_deadline_seconds: Int64 | None = None
+    readiness_gates: tuple[PodReadinessGate, ...] = ()
+
+
+class ContainerStateTerminated(Struct, frozen=True):
+    exit_code: Int32 = 0
+    reason: str = ""
+
+
+class ContainerState(Struct, frozen=True):
+    """Of a container that has ended, how. What else is known of containers nobody here decides by."""
+
+    terminated: ContainerStateTerminated | None = None
 
 
 class ContainerStatus(Struct, frozen=True):
     name: str = ""
     restart_count: Int32 = 0
+    state: ContainerState | None = None
     allocated_resources: ResourceList = {}
     resources: ResourceRequirements | None = None
 

@@ -3,7 +3,6 @@
 
     store = Store(clock, admission=KubeAdmission())
     feed(store, ingest)                                   # the scheduler hears of every object, at once
-    kubelets = Kubelets(store, timers)                    # pods that are bound run
     VolumeController(store, timers)                       # claims get volumes
     ResourceClaimController(store)                        # pods get claims for devices
     store.create(pod)
@@ -30,7 +29,6 @@ from steersman.embedded.errors import (
 from steersman.embedded.eviction import evict
 from steersman.embedded.feed import feed
 from steersman.embedded.history import ADDED, BOOKMARK, DELETED, MODIFIED, Commit, EventType
-from steersman.embedded.kubelet import RUN_SECONDS, Kubelets
 from steersman.embedded.pods import Pods
 from steersman.embedded.reading import StoreReader
 from steersman.embedded.resource_claims import ResourceClaimController
@@ -45,7 +43,6 @@ __all__ = [
     "BOOKMARK",
     "DELETED",
     "MODIFIED",
-    "RUN_SECONDS",
     "Admission",
     "AlreadyExists",
     "ApiError",
@@ -59,7 +56,6 @@ __all__ = [
     "Forbidden",
     "Invalid",
     "KubeAdmission",
-    "Kubelets",
     "Listener",
     "NotFound",
     "Pods",

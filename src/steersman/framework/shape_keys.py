@@ -15,6 +15,7 @@ import msgspec
 from steersman.api import (
     Affinity,
     Condition,
+    ContainerStatus,
     NodeAffinity,
     NodeSelector,
     NodeSelectorRequirement,
@@ -57,6 +58,7 @@ POD_FIELDS_THAT_DECIDE_NOTHING: Final[LeftOut] = {
     "spec.preemption_policy": _PREEMPTION,
     "spec.termination_grace_period_seconds": _ITS_END,
     "spec.active_deadline_seconds": _ITS_END,
+    "spec.readiness_gates": "when the pod is ready, once it runs",
     "spec.volumes.persistent_volume_claim.claim_name": "plugins that look at claims have kernels for each pod",
     "status.phase": _PROGRESS,
     "status.message": _PROGRESS,
@@ -67,6 +69,10 @@ POD_FIELDS_THAT_DECIDE_NOTHING: Final[LeftOut] = {
     "status.pod_ip": _PROGRESS,
     "status.qos_class": "follows from requests and limits",
     "status.nominated_node_name": "read from the pod by the queue",
+    "status.container_statuses.restart_count": _PROGRESS,
+    "status.container_statuses.state": _PROGRESS,
+    "status.init_container_statuses.restart_count": _PROGRESS,
+    "status.init_container_statuses.state": _PROGRESS,
     "status.conditions.message": "for people",
     "status.conditions.observed_generation": _PROGRESS,
     "status.conditions.last_transition_time": _PROGRESS,
@@ -86,7 +92,10 @@ _LEFT_OUT = POD_FIELDS_THAT_DECIDE_NOTHING
 _of_metadata = deciding_fields(ObjectMeta, "metadata", _LEFT_OUT)
 _of_spec = deciding_fields(PodSpec, "spec", _LEFT_OUT)
 _of_spec_as_it_is = deciding_fields(PodSpec, "spec", _LEFT_OUT, ("affinity", "volumes"))
-_of_status = deciding_fields(PodStatus, "status", _LEFT_OUT, ("conditions",))
+_of_status = deciding_fields(
+    PodStatus, "status", _LEFT_OUT, ("conditions", "container_statuses", "init_container_statuses")
+)
+_of_container_status = deciding_fields(ContainerStatus, "status.container_statuses", _LEFT_OUT)
 _of_condition = deciding_fields(Condition, "status.conditions", _LEFT_OUT)
 # The way from an affinity to the name of the node that it pins a pod to: what is beside it at each turn.
 _beside_node_affinity = deciding_fields(Affinity, "", {}, ("node_affinity",))
@@ -109,6 +118,7 @@ def shape_key(pod: Pod) -> bytes:
             _unpinned(affinity) if affinity is not None and is_pinned else affinity,
             [_without_claim_name(volume) for volume in spec.volumes if _has_source(volume)] if spec.volumes else None,
             _of_status(status),
+            _containers(status),
             (_conditions(status) or None) if status.conditions else None,
         )
     )
@@ -121,9 +131,20 @@ def keeps_shape(old: Pod, new: Pod) -> bool:
         and _of_metadata(old.metadata) == _of_metadata(new.metadata)
         and (
             old.status is new.status
-            or (_of_status(old.status) == _of_status(new.status) and _conditions(old.status) == _conditions(new.status))
+            or (
+                _of_status(old.status) == _of_status(new.status)
+                and _containers(old.status) == _containers(new.status)
+                and _conditions(old.status) == _conditions(new.status)
+            )
         )
     )
+
+
+def _containers(status: PodStatus) -> list[list[object]] | None:
+    containers, init_containers = status.container_statuses, status.init_container_statuses
+    if not containers and not init_containers:
+        return None
+    return [[_of_container_status(container) for container in some] for some in (containers, init_containers)]
 
 
 def _conditions(status: PodStatus) -> list[object]:

@@ -17,19 +17,11 @@ from typing import Final
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.clock import ManualClock
 from steersman.cycle.decision import Decision
-from steersman.embedded import (
-    EphemeralClaims,
-    Kubelets,
-    ResourceClaimController,
-    Store,
-    StoreReader,
-    VolumeController,
-    feed,
-)
-from steersman.host import UNSCHEDULABLE_SECONDS, frozen_heap, keep_freed_memory
+from steersman.embedded import EphemeralClaims, ResourceClaimController, Store, StoreReader, VolumeController, feed
+from steersman.host import UNSCHEDULABLE_SECONDS, TimerHeap, frozen_heap, keep_freed_memory
+from steersman.kubelets import Kubelets
 from steersman.rng import SeededRng
 from steersman.sim.tasks import SimulationError, Tasks
-from steersman.sim.timers import TimerHeap
 from steersman.sim.writer import EmbeddedWriter
 
 MOST_ERRORS: Final = 3

@@ -31,6 +31,7 @@ from steersman.embedded import ApiError, KubeAdmission, Pods, Store
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.ingest.handlers import FINISHED_PHASES
+from steersman.kubelets import run_seconds
 from steersman.runtime.capabilities import capabilities_of
 from steersman.sim import notes, sources
 from steersman.sim.driver import Driver
@@ -76,7 +77,7 @@ class Simulation:
         self._seed = seed
         self._start = start
         clock = ManualClock(start)
-        self._store = Store(clock, admission=KubeAdmission())
+        self._store = Store(clock, admission=KubeAdmission(run_seconds))
         self._driver = Driver(self._store, clock, seed, options)
         self._recorder = Recorder(self._driver)
         #: What was done so far; each step does the same to another simulation.

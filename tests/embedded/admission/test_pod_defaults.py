@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import pytest
-from tests.embedded.stores import START_TEXT, admitting_store, pod, raw, with_spec
+from tests.embedded.stores import START, START_TEXT, admitting_store, pod, raw, with_spec
 
 from steersman import api
-from steersman.embedded import RUN_SECONDS
+from steersman.clock import ManualClock
+from steersman.embedded import KubeAdmission, Store
 from steersman.errors import InputError
 from steersman.testing import make_pod
 
@@ -104,10 +105,13 @@ def test_volumes_get_the_defaults_that_placement_depends_on() -> None:
     assert (other, claimed) == given.spec.volumes[2:]
 
 
-def test_a_pod_with_an_unreadable_run_time_is_not_created() -> None:
-    store = admitting_store()
-    with pytest.raises(InputError, match="is not a number of seconds"):
-        store.create(raw(make_pod().annotation(RUN_SECONDS, "soon")))
+def test_a_pod_that_does_not_pass_the_check_of_the_host_is_not_created() -> None:
+    def refuse(checked: api.Pod) -> None:
+        raise InputError("is not wanted", object=checked.metadata.name)
+
+    store = Store(ManualClock(START), admission=KubeAdmission(refuse))
+    with pytest.raises(InputError, match="web: is not wanted"):
+        store.create(raw(make_pod("web")))
     assert not store.objects(api.Pod)
 
 

@@ -45,15 +45,21 @@ _LOOKED_UP: Final = (api.Namespace, api.PriorityClass, api.StorageClass)
 
 
 class KubeAdmission:
-    """Implements `store.Admission` with the rules of a kube-apiserver v1.36 in its default configuration."""
+    """Implements `store.Admission` with the rules of a kube-apiserver v1.36 in its default configuration.
 
-    def __init__(self) -> None:
+    `check_pod` has a look at every pod before and raises what is wrong with it, for hosts that read annotations of pods.
+    """
+
+    def __init__(self, check_pod: Callable[[api.Pod], object] | None = None) -> None:
+        self._check_pod = check_pod
         self._rules: dict[type[api.Object], _Rule] = {**_RULES, api.Pod: PodAdmission().admit}
 
     def __call__(self, obj: T, old: T | None, view: ClusterView) -> T:
         rule = self._rules.get(type(obj))
         if rule is None:
             return obj
+        if self._check_pod is not None and isinstance(obj, api.Pod):
+            self._check_pod(obj)
         admitted: T = rule(obj, old, view)
         return admitted
 

@@ -14,7 +14,6 @@ import msgspec
 from steersman.api import Condition, Pod, PodSpec, PodStatus, PriorityClass, Volume
 from steersman.embedded.admission import label_keys, pod_resources, priority, storage, tolerations
 from steersman.embedded.admission.containers import ContainerDefaults
-from steersman.embedded.kubelet import run_seconds
 from steersman.embedded.pods import POD_SCHEDULED
 from steersman.embedded.store import ClusterView
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
@@ -41,7 +40,6 @@ class PodAdmission:
         self._last_status = (PodStatus(), PodStatus(phase=PENDING))
 
     def admit(self, pod: Pod, old: Pod | None, view: ClusterView) -> Pod:
-        run_seconds(pod)
         known = self._known.get(id(pod.spec)) if old is None else None
         if known is not None and not view.objects(PriorityClass):
             return self._with_first_status(_replace(pod, spec=known[1]), view)

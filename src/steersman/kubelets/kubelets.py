@@ -16,10 +16,8 @@ from typing import Final
 import msgspec
 
 from steersman.api import Condition, Node, Object, Pod, PodStatus, key, timestamps
-from steersman.embedded.history import DELETED, EventType
+from steersman.embedded import DELETED, EventType, Store, Timers
 from steersman.embedded.pods import FINISHED_PHASES, with_condition
-from steersman.embedded.store import Store
-from steersman.embedded.timers import Timers
 from steersman.errors import InputError
 
 RUN_SECONDS: Final = "steersman.dev/run-seconds"

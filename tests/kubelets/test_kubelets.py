@@ -10,8 +10,9 @@ import pytest
 from tests.embedded.stores import START, bare_pod, clock_of, make_store, pod
 
 from steersman import api
-from steersman.embedded import RUN_SECONDS, Kubelets, Pods, Store
+from steersman.embedded import Pods, Store
 from steersman.errors import InputError
+from steersman.kubelets import RUN_SECONDS, Kubelets
 from steersman.testing import PodBuilder, make_node, make_pod
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be called when: the simulated kubelets' idea of the future. The driver moves the clock and calls `run_due`."""
+"""What is to be called when: the future of kubelets and controllers. Whoever moves the clock calls `run_due` or `pop_due`:
+the driver of a simulation, and `LoopTimers` of a sandbox."""
 
 from __future__ import annotations
 
@@ -26,6 +27,14 @@ class TimerHeap:
 
     def next_time(self) -> float | None:
         return self._heap[0][0] if self._heap else None
+
+    def pop_due(self, now: float) -> Callable[[], None] | None:
+        """The next callback that is due, to be called by the caller; None without one."""
+        if not self._heap or self._heap[0][0] > now:
+            return None
+        _, _, callback, is_background = heapq.heappop(self._heap)
+        self._awaited -= not is_background
+        return callback
 
     def run_due(self, now: float) -> None:
         """Calls whatever is due, timers included that are set meanwhile for now or earlier."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Timers of the simulated kubelets."""
+"""The future of kubelets and controllers, in order."""
 
 from __future__ import annotations
 
-from steersman.sim.timers import TimerHeap
+from steersman.host import TimerHeap
 
 
 def test_timers_of_one_moment_are_called_in_the_order_in_which_they_were_set() -> None:
