@@ -49,17 +49,14 @@ def queries() -> list[str]:
 def series() -> dict[str, set[str]]:
     """The labels of every series by its name, as a scrape would show it."""
     metrics = Metrics()
-    client = ClientMetrics(metrics.registry)
-    labels = {held.name: set(held.labels) for one in (metrics, client) for held in _children(one)}
+    client = ClientMetrics(metrics.registry).series()
+    held = [*vars(metrics).values(), *client]
+    labels = {one.name: set(one.labels) for one in held if isinstance(one, Children)}
     found: dict[str, set[str]] = {"up": set()}
     for family in metrics.registry.collect():
         own = labels.get(family.name) or labels.get(f"{family.name}_total") or set()
         found.update((name, own | extra) for name, extra in _names(family))
     return found
-
-
-def _children(metrics: object) -> Iterator[Children[Any]]:
-    return (held for held in vars(metrics).values() if isinstance(held, Children))
 
 
 def _names(family: Metric) -> Iterator[tuple[str, set[str]]]:

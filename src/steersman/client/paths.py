@@ -9,25 +9,31 @@ from urllib.parse import quote
 
 from steersman import api
 
+_PLAIN: Final = re.compile("[A-Za-z0-9_.~-]*")
+"""Names that stand in a path as they are: all that an API server takes."""
 _COLLECTION: Final = re.compile(r"/(?:api|apis/[^/]+)/[^/]+(?:/namespaces/[^/]+)?/[^/]+")
 
 
 def collection(kind: type[api.Object], namespace: str = "") -> str:
     """All objects of a kind, or those of a namespace."""
     root = "apis" if "/" in kind.API_VERSION else "api"
-    inside = f"/namespaces/{quote(namespace, safe='')}" if namespace else ""
+    inside = f"/namespaces/{_quoted(namespace)}" if namespace else ""
     return f"/{root}/{kind.API_VERSION}{inside}/{kind.PLURAL}"
 
 
 def item(kind: type[api.Object], name: str, namespace: str = "", subresource: str = "") -> str:
     """One object, or a subresource of it."""
-    path = f"{collection(kind, namespace)}/{quote(name, safe='')}"
+    path = f"{collection(kind, namespace)}/{_quoted(name)}"
     return f"{path}/{subresource}" if subresource else path
 
 
 def of(obj: api.Object, subresource: str = "") -> str:
     """The object that this is a copy of."""
     return item(type(obj), obj.metadata.name, obj.metadata.namespace if obj.NAMESPACED else "", subresource)
+
+
+def _quoted(name: str) -> str:
+    return name if _PLAIN.fullmatch(name) else quote(name, safe="")
 
 
 def is_collection(path: str) -> bool:

@@ -3,15 +3,26 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, Counter
 
+from steersman.observe.children import Children
 from steersman.observe.declaring import MetricSet
-from steersman.observe.histogram import SharedHistogram
+from steersman.observe.histogram import Histogram
 
 _SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _BYTES: Final = (64.0, 256.0, 512.0, 1024.0, *(4.0**power for power in range(6, 13)))
+
+
+class ClientSeries(NamedTuple):
+    """The series of one transport, which one thread uses."""
+
+    requests: Children[Counter]
+    request_seconds: Children[Histogram]
+    limiter_seconds: Children[Histogram]
+    request_bytes: Children[Histogram]
+    response_bytes: Children[Histogram]
 
 
 class ClientMetrics(MetricSet):
@@ -19,27 +30,29 @@ class ClientMetrics(MetricSet):
 
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)
-        by_host, kind = ("verb", "host"), SharedHistogram
-        self.requests = self.counters(
+        by_host = ("verb", "host")
+        self._requests = self.counters(
             "rest_client_requests_total", "Requests by status code, method and host.", "code", "method", "host"
         )
-        self.request_seconds = self.histograms(
-            "rest_client_request_duration_seconds",
-            "From sending a request to its answer.",
-            _SECONDS,
-            *by_host,
-            kind=kind,
+        self._request_seconds = self.histogram_family(
+            "rest_client_request_duration_seconds", "From sending a request to its answer.", _SECONDS, *by_host
         )
-        self.limiter_seconds = self.histograms(
-            "rest_client_rate_limiter_duration_seconds",
-            "Waiting for the client's own limit.",
-            _SECONDS,
-            *by_host,
-            kind=kind,
+        self._limiter_seconds = self.histogram_family(
+            "rest_client_rate_limiter_duration_seconds", "Waiting for the client's own limit.", _SECONDS, *by_host
         )
-        self.request_bytes = self.histograms(
-            "rest_client_request_size_bytes", "Sizes of what is sent.", _BYTES, *by_host, kind=kind
+        self._request_bytes = self.histogram_family(
+            "rest_client_request_size_bytes", "Sizes of what is sent.", _BYTES, *by_host
         )
-        self.response_bytes = self.histograms(
-            "rest_client_response_size_bytes", "Sizes of answers.", _BYTES, *by_host, kind=kind
+        self._response_bytes = self.histogram_family(
+            "rest_client_response_size_bytes", "Sizes of answers.", _BYTES, *by_host
+        )
+
+    def series(self) -> ClientSeries:
+        """For one more transport."""
+        return ClientSeries(
+            self._requests,
+            self._request_seconds.children(),
+            self._limiter_seconds.children(),
+            self._request_bytes.children(),
+            self._response_bytes.children(),
         )

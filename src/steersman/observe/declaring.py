@@ -32,10 +32,11 @@ class MetricSet:
     def histogram(self, name: str, text: str, buckets: tuple[float, ...]) -> Histogram:
         return self.histograms(name, text, buckets)[()]
 
-    def histograms(
-        self, name: str, text: str, buckets: tuple[float, ...], *labels: str, kind: type[Histogram] = Histogram
-    ) -> Children[Histogram]:
-        """`kind`: `SharedHistogram` where more than one thread observes."""
-        family = HistogramFamily(name, text, buckets, labels, kind)
+    def histograms(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Children[Histogram]:
+        """For one thread; `histogram_family` where more than one observes."""
+        return self.histogram_family(name, text, buckets, *labels).children()
+
+    def histogram_family(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> HistogramFamily:
+        family = HistogramFamily(name, text, buckets, labels)
         self.registry.register(family)
-        return family.children
+        return family

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Histograms that cost next to nothing to write, unlike those of Prometheus' client: no locks, one search by bisection.
 
-Written by one thread, in most cases the one that schedules; another may read them to render, and may see an observation whose
-sum is not there yet. `metrics` declares them; to Prometheus' registry each family is a collector.
+A series is written by one thread, in most cases the one that schedules; another may read it to render, and may see an
+observation whose sum is not there yet. Where several threads observe the same, each has series of its own, and the family shows
+their sum. `metrics` declares them; to Prometheus' registry each family is a collector.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
-from threading import Lock
 
 from prometheus_client.metrics_core import HistogramMetricFamily
 from prometheus_client.registry import Collector
@@ -36,20 +36,6 @@ class Histogram:
         self.total += value
 
 
-class SharedHistogram(Histogram):
-    """One series that several threads write: requests to the API server are sent by both."""
-
-    __slots__ = ("_lock",)
-
-    def __init__(self, bounds: Sequence[float]) -> None:
-        super().__init__(bounds)
-        self._lock = Lock()
-
-    def observe(self, value: float) -> None:
-        with self._lock:
-            super().observe(value)
-
-
 class HistogramFamily(Collector):
     """All series of one name."""
 
@@ -59,19 +45,35 @@ class HistogramFamily(Collector):
         text: str,
         bounds: Sequence[float],
         labels: Sequence[str],
-        kind: type[Histogram] = Histogram,
     ) -> None:
         self._name = name
         self._text = text
+        self._bounds = bounds
+        self._labels = tuple(labels)
         self._shown_bounds = [*map(_shown, bounds), "+Inf"]
-        self.children = Children(name, labels, lambda values: kind(bounds))
+        self._writers: list[Children[Histogram]] = []
+
+    def children(self) -> Children[Histogram]:
+        """The series of one more thread that writes."""
+        made = Children(self._name, self._labels, lambda values: Histogram(self._bounds))
+        self._writers.append(made)
+        return made
 
     def collect(self) -> Iterator[HistogramMetricFamily]:
-        family = HistogramMetricFamily(self._name, self._text, labels=self.children.labels)
-        for values, series in list(self.children.items()):
-            cumulative = accumulate(list(series.counts))
+        family = HistogramMetricFamily(self._name, self._text, labels=self._labels)
+        for values, series in self._sums().items():
+            cumulative = accumulate(series.counts)
             family.add_metric(values, list(zip(self._shown_bounds, cumulative, strict=True)), series.total)
         yield family
+
+    def _sums(self) -> dict[tuple[str, ...], Histogram]:
+        sums: dict[tuple[str, ...], Histogram] = {}
+        for children in list(self._writers):
+            for values, series in list(children.items()):
+                total = sums.setdefault(values, Histogram(self._bounds))
+                total.counts = [one + other for one, other in zip(total.counts, list(series.counts), strict=True)]
+                total.total += series.total
+        return sums
 
 
 def _shown(bound: float) -> str:

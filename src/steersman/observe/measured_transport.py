@@ -24,7 +24,7 @@ class MeasuredTransport:
 
     def __init__(self, transport: Transport, metrics: ClientMetrics, server: str) -> None:
         self._transport = transport
-        self._metrics = metrics
+        self._metrics = metrics.series()
         self._host = urlsplit(server).netloc
 
     def waited(self, method: str, seconds: float) -> None:

@@ -31,10 +31,8 @@ Labels: TypeAlias = tuple[tuple[str, str], ...]
 class FineMetrics(Metrics):
     """The scheduler's metrics with finer buckets of durations: kube-scheduler's begin at a millisecond, where ours end."""
 
-    def histograms(
-        self, name: str, text: str, buckets: tuple[float, ...], *labels: str, kind: type[Histogram] = Histogram
-    ) -> Children[Histogram]:
-        return super().histograms(name, text, BOUNDS if name.endswith("_seconds") else buckets, *labels, kind=kind)
+    def histograms(self, name: str, text: str, buckets: tuple[float, ...], *labels: str) -> Children[Histogram]:
+        return super().histograms(name, text, BOUNDS if name.endswith("_seconds") else buckets, *labels)
 
 
 class Latency(msgspec.Struct, frozen=True):
