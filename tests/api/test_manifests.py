@@ -136,4 +136,4 @@ def test_equal_parts_of_pods_are_stored_once(tmp_path: Path) -> None:
 
 
 def test_nothing_gives_nothing() -> None:
-    assert manifests.load([]) == ([], {})
+    assert manifests.load([]) == ([], {}, ())

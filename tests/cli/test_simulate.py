@@ -184,3 +184,29 @@ def test_a_disabled_plugin_that_does_not_exist_is_noted(tmp_path: Path) -> None:
     result = steersman("simulate", "-f", cluster(tmp_path), "--config", config)
     assert result.exit_code == 0
     assert '"ImageLocalty" is no plugin, so nothing is disabled by it; did you mean "ImageLocality"?' in result.stderr
+
+
+MISSPELT = CLUSTER.replace("resources:", "resorces:")
+
+
+def test_misspelt_fields_are_told_on_standard_error(tmp_path: Path) -> None:
+    result = steersman("simulate", "-f", write(tmp_path / "a.yaml", MISSPELT))
+    assert result.exit_code == 0
+    assert "Pod default/web: spec.containers[0].resorces: is not a field of this kind; did you mean" in result.stderr
+    assert "resorces" not in result.stdout
+
+
+@pytest.mark.parametrize("option", ["--strict", "--validate=strict"])
+def test_strict_validation_refuses_misspelt_fields(tmp_path: Path, option: str) -> None:
+    assert "spec.containers[0].resorces" in refused("simulate", "-f", write(tmp_path / "a.yaml", MISSPELT), option)
+
+
+def test_validation_can_be_left_out(tmp_path: Path) -> None:
+    result = steersman("simulate", "-f", write(tmp_path / "a.yaml", MISSPELT), "--validate=ignore")
+    assert result.stderr == ""
+
+
+def test_strict_and_another_validation_contradict_each_other(tmp_path: Path) -> None:
+    result = steersman("simulate", "-f", cluster(tmp_path), "--strict", "--validate=warn")
+    assert result.exit_code == 2
+    assert "--strict and --validate=warn contradict each other" in result.stderr

@@ -77,7 +77,7 @@ def test_every_event_and_action_of_the_contract_is_listed() -> None:
 def test_fields_come_with_their_comments() -> None:
     assert field_texts(Placement)["since"] == (
         "float | None",
-        "When a pending pod was first tried in vain, or came if it was not tried.",
+        "When a pending pod was first tried in vain, or came if it was not tried, or was bound to a node that is gone.",
     )
 
 

@@ -60,3 +60,30 @@ def test_times_of_pods_that_came_later_say_so() -> None:
     result = simulation.add(a_pod("late").obj(), gated).run()
     assert result.placements["default/late"].at == 50.0
     assert result.pending["default/gated"].since == 50.0
+
+
+def test_a_pod_whose_node_is_deleted_is_not_scheduled_any_more() -> None:
+    simulation = Simulation.load(nodes("n1", "n2", cpu="1"), pods(2))
+    before = simulation.run()
+    gone = before.placements["default/pod-0"].node
+    result = simulation.delete(f"node/{gone}").run()
+    placement = result.placements["default/pod-0"]
+    assert (placement.is_pending, placement.node, placement.reason) == (True, "", "NodeNotFound")
+    assert placement.message == f'its node "{gone}" does not exist any more'
+    assert (result.summary.nodes, result.summary.scheduled, result.summary.pending) == (1, 1, 1)
+    assert gone not in result.utilisation.nodes
+    assert result.utilisation.cluster["pods"].requested == 1
+
+
+def test_a_pod_that_came_with_a_node_which_is_not_there_counts_nowhere() -> None:
+    lost = a_pod("lost").node("ghost").obj()
+    result = Simulation.load(nodes("n1"), lost).run()
+    assert result.placements == {}
+    assert result.utilisation.cluster["pods"].requested == 0
+    assert result.notes == ("a pod is on a node that does not exist, and counts nowhere: default/lost on ghost",)
+
+
+def test_many_pods_without_their_nodes_are_told_in_one_line() -> None:
+    lost = [a_pod(f"lost-{index}").node("ghost").obj() for index in range(3)]
+    (note,) = Simulation.load(nodes("n1"), lost).run().notes
+    assert note == "3 pods are on nodes that do not exist, and count nowhere, for example default/lost-0 on ghost"

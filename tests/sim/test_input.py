@@ -90,3 +90,23 @@ def test_the_clock_starts_where_a_dump_ends() -> None:
     simulation = Simulation.load(nodes("n1"), old)
     assert simulation.cluster.timestamp() == "2026-03-01T12:00:00Z"
     assert simulation.now == 0.0
+
+
+def test_unknown_fields_are_in_the_notes_of_the_result(tmp_path: Path) -> None:
+    file = tmp_path / "pod.yaml"
+    file.write_text("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [], nodeSelectr: {a: b}}\n")
+    (note,) = Simulation.load(file).run().notes
+    assert note.endswith('Pod default/p: spec.nodeSelectr: is not a field of this kind; did you mean "nodeSelector"?')
+    assert Simulation.load(file, validate="ignore").run().notes == ()
+    with pytest.raises(InputError, match="nodeSelectr"):
+        Simulation.load(file, validate="strict")
+    with pytest.raises(InputError, match="nodeSelectr"):
+        Simulation.load().add(file, validate="strict")
+
+
+def test_unknown_fields_of_dicts_are_found_as_well() -> None:
+    document = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "spec": {"taint": []}}
+    (note,) = Simulation.load(document).run().notes
+    assert note == 'Node n: spec.taint: is not a field of this kind; did you mean "taints"?'
+    with pytest.raises(InputError, match=r"spec\.taint"):
+        Simulation.load(document, validate="strict")

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Manifests and dumps → typed objects: files, directories and standard input, in YAML or JSON, single objects or lists.
 
-The way in for everything that a user has on disk: `simulate`, `explain`, `Simulation.load`. What a file contains is
-found by `documents`, decoded by `codec` and checked by `validation`. JSON is about fifty times as fast as YAML.
+The way in for everything that a user has on disk: `simulate` and `Simulation.load`. What a file contains is found by
+`documents`, decoded by `codec` and checked by `field_check` and `validation`. JSON is about fifty times as fast as YAML; files
+may be compressed with gzip.
 """
 
 from __future__ import annotations
 
+import gzip
+import re
+import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
@@ -15,6 +19,7 @@ import msgspec
 
 from steersman.api import codec, documents, validation
 from steersman.api.documents import Found, Place
+from steersman.api.field_check import FieldCheck, Validation
 from steersman.api.kinds import KINDS
 from steersman.api.meta import Object, key
 from steersman.api.pod import Pod
@@ -24,6 +29,10 @@ from steersman.errors import InputError
 STDIN: Final = "-"
 DEFAULT_NAMESPACE: Final = "default"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
+"""Of files in directories; any of them may be followed by `.gz`."""
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_HAS_KIND: Final = re.compile(rb"""^["']?kind["']?\s*:""", re.MULTILINE)
+"""A YAML document that says which kind of object it is."""
 
 
 class LoadedObject(NamedTuple):
@@ -34,32 +43,70 @@ class LoadedObject(NamedTuple):
 
 
 class Loaded(NamedTuple):
-    """All objects in the order of the input, and how many objects of which unknown kinds were passed over."""
+    """All objects in the order of the input, how many objects of which unknown kinds were passed over, and what else a user
+    should know: files of directories that were passed over, unknown fields."""
 
     objects: list[LoadedObject]
     skipped: dict[str, int]
+    notes: tuple[str, ...] = ()
 
 
-def load(paths: Iterable[str], stdin: BinaryIO | None = None, custom: Iterable[type[Object]] = ()) -> Loaded:
-    """Read all paths: files, directories with everything below, `-` for `stdin`; also objects of `custom` kinds. Raises
-    `InputError`."""
-    collection = _Collection(custom)
-    for file, data in _contents(paths, stdin):
+class _File(NamedTuple):
+    """What is to be read; `is_named` if the user named the file itself, and not a directory that it lies in."""
+
+    name: str
+    data: bytes
+    is_named: bool
+
+
+def load(
+    paths: Iterable[str],
+    stdin: BinaryIO | None = None,
+    custom: Iterable[type[Object]] = (),
+    validate: Validation = "warn",
+) -> Loaded:
+    """Read all paths: files, directories with everything below, `-` for `stdin`; also objects of `custom` kinds. `validate`
+    says what happens to unknown fields. Raises `InputError`."""
+    collection = _Collection(custom, FieldCheck(validate))
+    passed_over: list[str] = []
+    for file in _contents(paths, stdin):
         try:
-            for found in documents.find_objects(file, data, is_json=file.endswith(".json")):
-                collection.add(found)
+            _load_file(file, collection)
         except InputError as error:
-            raise error.located(file=file) from error
+            if file.is_named or not _is_no_manifest(file, error):
+                raise error.located(file=file.name) from error
+            passed_over.append(f"{file.name} is no manifest and was passed over: {_reason(error)}")
         except RecursionError as error:
-            raise InputError("is nested too deeply", file=file) from error
-    return Loaded(collection.objects, dict(sorted(collection.skipped.items())))
+            raise InputError("is nested too deeply", file=file.name) from error
+    notes = (*passed_over, *collection.field_check.lines())
+    return Loaded(collection.objects, dict(sorted(collection.skipped.items())), notes)
+
+
+def _load_file(file: _File, collection: _Collection) -> None:
+    is_json = file.name.removesuffix(".gz").endswith(".json")
+    for found in documents.find_objects(file.name, file.data, is_json=is_json):
+        collection.add(found)
+
+
+def _is_no_manifest(file: _File, error: InputError) -> bool:
+    """Values of a chart, its templates, a kustomization without kind: what lies beside manifests in a directory."""
+    if error.object is not None or error.item is not None:
+        return False
+    if file.name.removesuffix(".gz").endswith(".json"):
+        return error.field == "kind"
+    return _HAS_KIND.search(file.data) is None or b"{{" in file.data
+
+
+def _reason(error: InputError) -> str:
+    return f"{error.field} {error.message}" if error.field else error.message
 
 
 class _Collection:
     """The objects that were found so far, each of them once."""
 
-    def __init__(self, custom: Iterable[type[Object]]) -> None:
+    def __init__(self, custom: Iterable[type[Object]], field_check: FieldCheck) -> None:
         self._custom = tuple(custom)
+        self.field_check = field_check
         self.objects: list[LoadedObject] = []
         self.skipped: dict[str, int] = {}
         self._places: dict[tuple[type[Object], str], Place] = {}
@@ -69,20 +116,31 @@ class _Collection:
     def add(self, found: Found) -> None:
         """Decode, name and check the object; one of an unknown kind is only counted."""
         cls = codec.class_for(found.header, self._custom)
+        api_version = "" if cls is None else cls.API_VERSION
+        self.field_check.check(found, api_version, lambda: _description(found, cls))
         if cls is None:
             self._skip(found.header)
             return
         try:
-            obj = self._named(_decode(found, cls))
-            validation.check_quantities(obj)
+            obj = self._checked(self._named(_decode(found, cls)))
             self._remember(obj, found.place)
-            obj = self._sharer.shared(obj) if isinstance(obj, Pod) else obj
         except InputError as error:
             raise error.located(**found.place._asdict(), object=_description(found, cls)) from error
         except msgspec.ValidationError as error:
             unreadable = InputError("holds a number that is too long")
             raise unreadable.located(**found.place._asdict(), object=found.header.kind) from error
         self.objects.append(LoadedObject(obj, found.place))
+
+    def _checked(self, obj: Object) -> Object:
+        """The object, after a look at its quantities; a pod whose containers were seen before has nothing new to look at."""
+        if not isinstance(obj, Pod):
+            validation.check_quantities(obj)
+            return obj
+        shared = self._sharer.shared(obj)
+        is_repeated = shared.spec.containers is not obj.spec.containers
+        if not is_repeated or obj.spec.init_containers or obj.spec.overhead or obj.spec.resources:
+            validation.check_quantities(obj)
+        return shared
 
     def _skip(self, header: codec.Header) -> None:
         kind = header.kind or ""
@@ -121,34 +179,38 @@ def _decode(found: Found, cls: type[Object]) -> Object:
     return codec.decode(found.data, cls)
 
 
-def _description(found: Found, cls: type[Object]) -> str:
+def _description(found: Found, cls: type[Object] | None) -> str:
     """`Pod default/web-0` for an object that could not be used, as far as it says so itself."""
     kind = found.header.kind or ""
     data = found.data if isinstance(found.data, dict) else codec.plain(found.data)
     meta = data.get("metadata")
     if not isinstance(meta, dict) or not meta.get("name"):
         return kind
-    if not cls.NAMESPACED:
+    is_namespaced = bool(meta.get("namespace")) if cls is None else cls.NAMESPACED
+    if not is_namespaced:
         return f"{kind} {meta['name']}"
     return f"{kind} {meta.get('namespace') or DEFAULT_NAMESPACE}/{meta['name']}"
 
 
-def _contents(paths: Iterable[str], stdin: BinaryIO | None) -> Iterator[tuple[str, bytes]]:
+def _contents(paths: Iterable[str], stdin: BinaryIO | None) -> Iterator[_File]:
     """Name and bytes of every file."""
     for path in paths:
         if path != STDIN:
+            is_named = not Path(path).is_dir()
             for file in _files(Path(path)):
-                yield str(file), _read(file)
+                yield _File(str(file), _uncompressed(_read(file), str(file)), is_named)
         elif stdin is None:
             raise InputError("there is no standard input to read", file=STDIN)
         else:
-            yield STDIN, stdin.read()
+            yield _File(STDIN, _uncompressed(stdin.read(), STDIN), True)
 
 
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
-    files = sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
+    files = sorted(
+        file for file in path.rglob("*") if file.name.removesuffix(".gz").endswith(SUFFIXES) and file.is_file()
+    )
     if not files:
         raise InputError(f"contains no {', '.join(SUFFIXES)} file", file=str(path))
     return files
@@ -159,3 +221,13 @@ def _read(file: Path) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=str(file)) from error
+
+
+def _uncompressed(data: bytes, file: str) -> bytes:
+    """What gzip has compressed, whatever the file is called."""
+    if not data.startswith(_GZIP_MAGIC):
+        return data
+    try:
+        return gzip.decompress(data)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"cannot be uncompressed: {error}", file=file) from error

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
+    from steersman.api.field_check import Validation
     from steersman.config import Duration, FeatureGates
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -32,6 +33,28 @@ def config_option(text: str) -> Callable[[CommandT], CommandT]:
 def plugin_option(text: str) -> Callable[[CommandT], CommandT]:
     """`--plugin FILE`, as often as one likes."""
     return click.option("--plugin", "plugins", multiple=True, type=click.Path(), metavar="FILE", help=text)
+
+
+def validation_options(command: CommandT) -> CommandT:
+    """`--validate=strict|warn|ignore` and its short form `--strict`; see `chosen_validation`."""
+    options: Sequence[Callable[[CommandT], CommandT]] = (
+        click.option(
+            "--validate",
+            type=click.Choice(["strict", "warn", "ignore"]),
+            help="What to do about fields that a kind does not have: refuse them, tell them (the default) or be silent.",
+        ),
+        click.option("--strict", is_flag=True, help="The same as --validate=strict."),
+    )
+    return with_options(command, options)
+
+
+def chosen_validation(validate: str | None, strict: bool) -> Validation:
+    """What `--validate` and `--strict` say together."""
+    if strict and validate not in (None, "strict"):
+        raise click.UsageError(f"--strict and --validate={validate} contradict each other.")
+    if strict or validate == "strict":
+        return "strict"
+    return "ignore" if validate == "ignore" else "warn"
 
 
 def switch(name: str, text: str) -> Any:

@@ -12,7 +12,7 @@ import click
 from steersman.cli.examples import complete_example, manifests_of
 from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
-from steersman.cli.parameters import parse_gates, parse_seconds, plugin_option
+from steersman.cli.parameters import chosen_validation, parse_gates, parse_seconds, plugin_option, validation_options
 from steersman.cli.progress import progress_bar, working
 from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
@@ -35,7 +35,7 @@ STOPPED: Final = 4
     multiple=True,
     type=click.Path(),
     metavar="PATH",
-    help="Manifests or dumps, YAML or JSON: a file, a directory, or - for standard input. May be repeated.",
+    help="Manifests or dumps, YAML or JSON, also .gz: a file, a directory, or - for standard input. May be repeated.",
 )
 @click.option(
     "--example",
@@ -46,6 +46,7 @@ STOPPED: Final = 4
 @click.option("--config", "config_file", type=click.Path(), metavar="FILE", help="A KubeSchedulerConfiguration (v1).")
 @plugin_option("A Python file with plugins. May be repeated.")
 @click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them.")
+@validation_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
 @click.option(
     "--until",
@@ -76,6 +77,8 @@ def simulate(
     config_file: str | None,
     plugins: tuple[str, ...],
     feature_gates: str | None,
+    validate: str | None,
+    strict: bool,
     seed: int,
     until: float | None,
     output: str,
@@ -104,6 +107,7 @@ def simulate(
             plugins=plugins,
             gates=parse_gates(feature_gates),
             stdin=sys.stdin.buffer if "-" in files else None,
+            validate=chosen_validation(validate, strict),
         )
     with loaded as simulation:
         timing.loaded()

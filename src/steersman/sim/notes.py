@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 
 from steersman import api
 from steersman.config import Capabilities, ConfigError, SchedulerConfiguration, check_disabled
+from steersman.embedded import Store
+from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.redaction import hide_passwords
 from steersman.sim.sources import unexpanded
 
@@ -30,6 +32,25 @@ def notes(
         check_disabled(configuration, capabilities)
     except ConfigError as error:
         yield from (problem.line for problem in error.errors)
+
+
+def stranded_pods(store: Store, placed_here: Container[str]) -> Iterator[str]:
+    """Pods that came with a node which is not there: they are neither scheduled nor pending. `placed_here` has the uids of
+    those that the simulation has placed itself, whose placements say what became of them."""
+    nodes = store.objects(api.Node)
+    stranded = [
+        pod
+        for pod in store.objects(api.Pod).values()
+        if pod.spec.node_name and pod.spec.node_name not in nodes and pod.status.phase not in FINISHED_PHASES
+        if pod.metadata.uid not in placed_here
+    ]
+    if not stranded:
+        return
+    first = f"{api.key(stranded[0])} on {stranded[0].spec.node_name}"
+    if len(stranded) == 1:
+        yield f"a pod is on a node that does not exist, and counts nowhere: {first}"
+    else:
+        yield f"{len(stranded):,} pods are on nodes that do not exist, and count nowhere, for example {first}"
 
 
 def _counted(kinds: Counter[str]) -> str:

@@ -7,6 +7,7 @@ that were on a node from the beginning are part of the cluster.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Final
 
 import msgspec
@@ -25,6 +26,7 @@ REASON_BINDING: Final = "Binding"
 REASON_TERMINATING: Final = "Terminating"
 REASON_NO_PROFILE: Final = "NoProfile"
 REASON_NOT_TRIED: Final = "NotTried"
+REASON_NODE_NOT_FOUND: Final = "NodeNotFound"
 
 NOT_TRIED: Final = "not tried yet"
 TERMINATING: Final = "is being deleted"
@@ -40,10 +42,10 @@ class Placement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     attempts: int = 0
     #: When the pod was bound; None: it is pending.
     at: float | None = None
-    #: When a pending pod was first tried in vain, or came if it was not tried.
+    #: When a pending pod was first tried in vain, or came if it was not tried, or was bound to a node that is gone.
     since: float | None = None
     #: Of a pending pod: Unschedulable, SchedulerError, SchedulingGated, WaitingOnPermit, Binding, Terminating,
-    #: NoProfile, NotTried.
+    #: NoProfile, NotTried, NodeNotFound.
     reason: str = ""
     message: str = ""
 
@@ -58,12 +60,16 @@ class Placement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
 
 
 class PlacementReport:
-    """Looks pods up. `came` has the time at which a pod was added, by uid, if that was not the start."""
+    """Looks pods up. `came` has the time at which a pod was added, by uid, if that was not the start; `nodes` the names of the
+    nodes that there are."""
 
-    def __init__(self, scheduler: Scheduler, writer: EmbeddedWriter, came: dict[str, float]) -> None:
+    def __init__(
+        self, scheduler: Scheduler, writer: EmbeddedWriter, came: dict[str, float], nodes: Container[str]
+    ) -> None:
         self._scheduler = scheduler
         self._writer = writer
         self._came = came
+        self._nodes = nodes
 
     def placement(self, pod: api.Pod) -> Placement | None:
         """None for a pod that the scheduler was never asked to place, or that is finished without it."""
@@ -71,8 +77,11 @@ class PlacementReport:
         failures = self._writer.failures.get(uid)
         attempts = 0 if failures is None else failures.count
         placed_at = self._writer.placed_at.get(uid)
-        if placed_at is not None:
+        if placed_at is not None and pod.spec.node_name in self._nodes:
             return Placement(api.key(pod), pod.spec.node_name, attempts + 1, placed_at)
+        if placed_at is not None:
+            gone = f'its node "{pod.spec.node_name}" does not exist any more'
+            return Placement(api.key(pod), "", attempts + 1, None, placed_at, REASON_NODE_NOT_FOUND, gone)
         if pod.spec.node_name or pod.status.phase in FINISHED_PHASES:
             return None
         since = self._came.get(uid, 0.0) if failures is None else failures.first

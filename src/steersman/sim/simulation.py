@@ -22,6 +22,7 @@ from weakref import finalize
 
 from steersman import api
 from steersman import config as configuration
+from steersman.api.field_check import Validation
 from steersman.assembly import SchedulerOptions
 from steersman.assembly.registry import PluginSource, kinds_of_scheduler, register, with_enabled
 from steersman.clock import ManualClock
@@ -84,6 +85,7 @@ class Simulation:
         self._journal: list[Callable[[Simulation], object]] = []
         self._given: list[api.Object] = []
         self._skipped: Counter[str] = Counter()
+        self._input_notes: tuple[str, ...] = ()
         self._came: dict[str, float] = {}
         self._asked = 0
         # A simulation that is dropped without `close` leaves no task behind, nor the event loop that runs it.
@@ -98,11 +100,14 @@ class Simulation:
         plugins: Iterable[PluginSource] = (),
         gates: FeatureGates | Mapping[str, bool] | None = None,
         stdin: BinaryIO | None = None,
+        validate: Validation = "warn",
     ) -> Self:
         """A simulation of what is given: manifests and dumps (files, directories, `-` for `stdin`) and API objects.
 
         `plugins` are Python files or classes; they run in every profile unless `config` says something else about them.
-        `seed` decides among equally good nodes. Raises `InputError`, `ConfigError` and `PluginError`.
+        `seed` decides among equally good nodes. Fields that the kind of an object does not have are errors ("strict"), in the
+        notes of the result ("warn") or not looked for ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and
+        `PluginError`.
         """
         chosen = gates if isinstance(gates, FeatureGates) else FeatureGates(gates)
         refuse_unsupported(chosen)
@@ -110,7 +115,7 @@ class Simulation:
         enabled = with_enabled(_configuration(config, chosen), names)
         options = SchedulerOptions(enabled, chosen, registry)
         kinds = kinds_of_scheduler(enabled, chosen, registry)
-        gathered = sources.gather(source, stdin, (*kinds.watched, *kinds.read))
+        gathered = sources.gather(source, stdin, (*kinds.watched, *kinds.read), validate)
         moment = sources.latest_moment([given.object for given in gathered.objects])
         simulation = cls(options, seed, START if moment is None else float(int(moment)))
         simulation._add(gathered)
@@ -128,9 +133,9 @@ class Simulation:
         """Virtual time: seconds since the start."""
         return self._driver.now
 
-    def add(self, *source: Source, stdin: BinaryIO | None = None) -> Self:
+    def add(self, *source: Source, stdin: BinaryIO | None = None, validate: Validation = "warn") -> Self:
         """More objects, as in `load`. Raises `InputError` for one that exists already."""
-        self._add(sources.gather(source, stdin, self._driver.scheduler.known_kinds))
+        self._add(sources.gather(source, stdin, self._driver.scheduler.known_kinds, validate))
         return self
 
     def delete(self, *what: str | api.Object) -> Self:
@@ -194,6 +199,7 @@ class Simulation:
     def _add(self, gathered: Gathered) -> None:
         self._journal.append(lambda other: other._add(gathered))
         self._skipped += gathered.skipped
+        self._input_notes += gathered.notes
         for given in gathered.objects:
             self._create(given)
 
@@ -241,7 +247,8 @@ class Simulation:
         return note
 
     def _placements(self) -> dict[str, Placement]:
-        report = PlacementReport(self._driver.scheduler, self._driver.writer, self._came)
+        nodes = self._store.objects(api.Node)
+        report = PlacementReport(self._driver.scheduler, self._driver.writer, self._came, nodes)
         found = ((key, report.placement(pod)) for key, pod in self._store.objects(api.Pod).items())
         return {key: placement for key, placement in found if placement is not None}
 
@@ -264,7 +271,9 @@ class Simulation:
 
     def _notes(self) -> Iterable[str]:
         options = self._options
-        return notes.notes(self._given, self._skipped, options.configuration, capabilities_of(options.registry))
+        yield from self._input_notes
+        yield from notes.stranded_pods(self._store, self._driver.writer.placed_at)
+        yield from notes.notes(self._given, self._skipped, options.configuration, capabilities_of(options.registry))
 
     # -- explaining --------------------------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 from steersman import api
 from steersman.api import codec, manifests, timestamps, validation
 from steersman.api.documents import Place
+from steersman.api.field_check import FieldCheck, Validation
 from steersman.embedded import in_creation_order
 from steersman.errors import InputError
 from steersman.framework.watching import is_custom
@@ -42,27 +43,37 @@ class Given(NamedTuple):
 
 
 class Gathered(NamedTuple):
-    """Everything that was given, and how much of it was of kinds that the simulation does not know."""
+    """Everything that was given, how much of it was of kinds that the simulation does not know, and what else there is to say
+    about it: files that were passed over, unknown fields."""
 
     objects: list[Given]
     skipped: Counter[str]
+    notes: tuple[str, ...] = ()
 
 
 def gather(
-    sources: Iterable[Source], stdin: BinaryIO | None = None, custom: Collection[type[api.Object]] = ()
+    sources: Iterable[Source],
+    stdin: BinaryIO | None = None,
+    custom: Collection[type[api.Object]] = (),
+    validate: Validation = "warn",
 ) -> Gathered:
-    """All objects, also of `custom` kinds, in the order in which they are to be stored. Raises `InputError`."""
+    """All objects, also of `custom` kinds, in the order in which they are to be stored. Raises `InputError`, also for unknown
+    fields if `validate` says so."""
     custom = [kind for kind in custom if is_custom(kind)]
     given: list[Given] = []
     skipped: Counter[str] = Counter()
-    for are_paths, some in groupby(_flat(sources, custom), key=lambda source: isinstance(source, str)):
+    notes: list[str] = []
+    field_check = FieldCheck(validate)
+    flat = _flat(sources, custom, field_check)
+    for are_paths, some in groupby(flat, key=lambda source: isinstance(source, str)):
         if are_paths:
-            loaded = manifests.load(map(str, some), stdin, custom)
+            loaded = manifests.load(map(str, some), stdin, custom, validate)
             given += (Given(found.object, found.place) for found in loaded.objects)
             skipped.update(loaded.skipped)
+            notes += loaded.notes
         else:
             given += (Given(obj) for obj in some if isinstance(obj, api.Object))
-    return Gathered(_in_order(given), skipped)
+    return Gathered(_in_order(given), skipped, (*notes, *field_check.lines()))
 
 
 def unexpanded(objects: Iterable[api.Object]) -> Counter[str]:
@@ -89,7 +100,7 @@ def latest_moment(objects: Iterable[api.Object]) -> float | None:
     return max(moments, default=None)
 
 
-def _flat(source: object, custom: Collection[type[api.Object]]) -> Iterator[str | api.Object]:
+def _flat(source: object, custom: Collection[type[api.Object]], field_check: FieldCheck) -> Iterator[str | api.Object]:
     """Paths and objects in order, whatever they are wrapped in."""
     if isinstance(source, (str, PathLike)):
         yield fspath(source)
@@ -97,10 +108,12 @@ def _flat(source: object, custom: Collection[type[api.Object]]) -> Iterator[str 
         validation.check_quantities(source)
         yield source
     elif isinstance(source, dict):
-        yield from _flat(codec.convert_object(source, custom), custom)
+        obj = codec.convert_object(source, custom)
+        field_check.check_document(source, f"{obj.KIND} {api.key(obj)}")
+        yield from _flat(obj, custom, field_check)
     elif isinstance(source, Iterable):
         for item in source:
-            yield from _flat(item, custom)
+            yield from _flat(item, custom, field_check)
     else:
         raise InputError("is neither a path nor an API object", value=repr(source))
 

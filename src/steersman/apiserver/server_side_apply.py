@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Server-side apply: the live document, what a manager wants of it, and who else wants something else.
+
+What the manager sets is merged into the live document. What it set last time and leaves out now goes, unless somebody else
+has set it too. A field whose value others have set and the manager wants changed is a conflict, unless it insists (`force`).
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import msgspec
+
+from steersman.api import codec
+from steersman.api.schemas import FieldSchema
+from steersman.apiserver.field_sets import FieldSet, Path, path_text, with_named_fields
+from steersman.apiserver.managed_fields import (
+    BEFORE_FIRST_APPLY,
+    NEVER_MANAGED,
+    NO_FIELDS,
+    Managed,
+    Manager,
+    Managers,
+    ignored_fields,
+    managers_of,
+    taken_from_all,
+    updated,
+    with_managers,
+    without_ignored,
+    without_managed_fields,
+)
+from steersman.apiserver.typed_documents import NotAsDeclared, compared, field_set, is_same, merged, without
+from steersman.embedded.documents import Document
+from steersman.embedded.errors import ApiError, BadRequest, StatusCause
+from steersman.errors import InputError
+
+LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+"""Where `kubectl apply` without `--server-side` keeps what it applied."""
+KUBECTL: Final = "kubectl"
+MOST_ANNOTATION_BYTES: Final = 256 * 1024
+
+
+class ApplyConflict(ApiError):
+    """Others have set fields that an apply would change; `conflicts` has them by manager."""
+
+    code = 409
+    reason = "Conflict"
+
+    def __init__(self, conflicts: dict[Manager, list[Path]]) -> None:
+        self.conflicts = conflicts
+        causes = [
+            StatusCause("FieldManagerConflict", f"conflict with {_printed(manager)}", path_text(path))
+            for manager, paths in conflicts.items()
+            for path in paths
+        ]
+        super().__init__(_conflict_message(conflicts), causes)
+
+
+def apply(
+    live: Document | None,
+    applied: Document,
+    manager: str,
+    force: bool,
+    now: str,
+    schema: FieldSchema | None,
+    *,
+    subresource: str = "",
+    has_status: bool = True,
+) -> Document:
+    """The document after the apply, with its managed fields; `live` is None if the apply creates it. Raises `ApplyConflict`
+    and `BadRequest`. `has_status` says that the kind has a subresource status."""
+    request = _Apply(live, applied, manager, now, schema, subresource, has_status)
+    try:
+        result = request.carried_out(force)
+    except ApplyConflict as refusal:
+        if manager != KUBECTL or live is None:
+            raise
+        remaining = _not_allowed(refusal.conflicts, _fields_of_client_side_apply(live, schema))
+        if remaining:
+            raise ApplyConflict(remaining) from None
+        result = request.carried_out(force=True)
+    return _with_last_applied(result, applied) if manager == KUBECTL else result
+
+
+class _Apply:
+    """One request; it may be carried out twice, the second time by force."""
+
+    def __init__(
+        self,
+        live: Document | None,
+        applied: Document,
+        manager: str,
+        now: str,
+        schema: FieldSchema | None,
+        subresource: str,
+        has_status: bool,
+    ) -> None:
+        if (applied.get("metadata") or {}).get("managedFields") is not None:
+            raise BadRequest("metadata.managedFields must be nil")
+        self._applied = applied
+        self._version = str(applied.get("apiVersion", ""))
+        self._manager = Manager(manager, "Apply", "", subresource)
+        self._now = now
+        self._schema = schema
+        self._ignored = ignored_fields(subresource, has_status)
+        self._managers, self._live = self._before(live, has_status)
+
+    def _before(self, live: Document | None, has_status: bool) -> tuple[Managers, Document]:
+        """The entries of the live document; of one that nobody has tracked, everything has been there before."""
+        if live is None:
+            return {}, {}
+        try:
+            managers = managers_of(live)
+        except ValueError as error:
+            raise BadRequest(f"failed to decode managed fields: {error}") from error
+        plain = without_managed_fields(live)
+        if not managers:
+            tracked = updated(
+                None, plain, BEFORE_FIRST_APPLY, "Update", "", self._now, self._schema, has_status=has_status
+            )
+            managers = managers_of(tracked)
+        return managers, plain
+
+    def carried_out(self, force: bool) -> Document:
+        try:
+            return self._result(force)
+        except NotAsDeclared as error:
+            raise BadRequest(f"failed to create typed patch object ({_named(self._applied)}): {error}") from error
+
+    def _result(self, force: bool) -> Document:
+        fields = without_ignored(field_set(self._applied, self._schema), self._ignored)
+        last = self._managers.get(self._manager)
+        managers = {**self._managers, self._manager: Managed(fields, self._version, "" if last is None else last.time)}
+        document = merged(self._live, self._applied, self._schema)
+        if last is not None:
+            document = self._pruned(document, managers, last.fields)
+        managers = self._after_changes(document, managers, force)
+        own = managers.get(self._manager)
+        if own is not None:
+            is_changed = not is_same(document, self._live)
+            time = self._now if is_changed or not own.time else own.time
+            managers[self._manager] = Managed(own.fields - NEVER_MANAGED, self._version, time)
+            if not managers[self._manager].fields:
+                del managers[self._manager]
+        return with_managers(_without_nulls(document), managers)
+
+    def _pruned(self, document: Document, managers: Managers, last: FieldSet) -> Document:
+        """The document without what the manager had applied, does not apply any more, and nobody else has set."""
+        schema = self._schema
+        before = self._stored_fields(document)
+        owned_last = with_named_fields(last, schema)
+        owned_now = with_named_fields(frozenset().union(*(managed.fields for managed in managers.values())), schema)
+        pruned = without(document, owned_last, schema)
+        after = self._stored_fields(pruned)
+        pruned = without(document, before - (after | owned_now), schema)
+        after = self._stored_fields(pruned)
+        return without(document, (before - after) & owned_last, schema)
+
+    def _stored_fields(self, document: Document) -> FieldSet:
+        return with_named_fields(field_set(document, self._schema, is_stored=True), self._schema)
+
+    def _after_changes(self, document: Document, managers: Managers, force: bool) -> Managers:
+        """Fields whose values change are taken from all others, or are conflicts."""
+        comparison = compared(self._live, document, self._schema)
+        written = without_ignored(comparison.written, self._ignored)
+        others = {manager: managed for manager, managed in managers.items() if manager != self._manager}
+        conflicts = {
+            manager: sorted(managed.fields & written)
+            for manager, managed in sorted(others.items())
+            if managed.fields & written
+        }
+        if conflicts and not force:
+            raise ApplyConflict(conflicts)
+        after = taken_from_all(others, written | without_ignored(comparison.removed, self._ignored))
+        own = managers[self._manager]
+        return {**after, self._manager: own} if own.fields else after
+
+
+# -- messages ------------------------------------------------------------------------------------------------------------
+
+
+def _conflict_message(conflicts: dict[Manager, list[Path]]) -> str:
+    count = sum(map(len, conflicts.values()))
+    if count == 1:
+        ((manager, (path,)),) = conflicts.items()
+        return f"Apply failed with 1 conflict: conflict with {_printed(manager)}: {path_text(path)}"
+    lines: list[str] = []
+    for manager, paths in conflicts.items():
+        lines.append(f"conflicts with {_printed(manager)}:")
+        lines += (f"- {path_text(path)}" for path in paths)
+    return f"Apply failed with {count} conflicts: " + "\n".join(lines)
+
+
+def _printed(manager: Manager) -> str:
+    text = f'"{manager.name}"'
+    if manager.subresource:
+        text += f' with subresource "{manager.subresource}"'
+    return f"{text} using {manager.api_version}" if manager.operation == "Update" else text
+
+
+def _named(document: Document) -> str:
+    metadata = document.get("metadata") or {}
+    group_version = document.get("apiVersion", "")
+    return (
+        f"{metadata.get('namespace', '')}/{metadata.get('name', '')}; {group_version}, Kind={document.get('kind', '')}"
+    )
+
+
+# -- what `kubectl apply` without `--server-side` left behind ------------------------------------------------------------
+
+
+def _fields_of_client_side_apply(live: Document, schema: FieldSchema | None) -> FieldSet:
+    """Fields that client-side apply has set and that are still as it has set them: `kubectl apply --server-side` may take
+    these without a conflict."""
+    text = _annotations(live).get(LAST_APPLIED)
+    if not isinstance(text, str) or not text:
+        return NO_FIELDS
+    try:
+        applied = codec.plain(text.encode())
+        if not isinstance(applied, dict) or applied.get("apiVersion") != live.get("apiVersion"):
+            return NO_FIELDS
+        comparison = compared(applied, without_managed_fields(live), schema)
+        return field_set(applied, schema, is_stored=True) - comparison.modified - comparison.added - comparison.removed
+    except (InputError, NotAsDeclared):
+        return NO_FIELDS
+
+
+def _not_allowed(conflicts: dict[Manager, list[Path]], allowed: FieldSet) -> dict[Manager, list[Path]]:
+    left = {manager: [path for path in paths if path not in allowed] for manager, paths in conflicts.items()}
+    return {manager: paths for manager, paths in left.items() if paths}
+
+
+def _with_last_applied(document: Document, applied: Document) -> Document:
+    """The annotation follows what kubectl applies at the server, so that client-side apply can be gone back to."""
+    annotations = _annotations(document)
+    if not annotations.get(LAST_APPLIED):
+        return document
+    metadata = applied.get("metadata") or {}
+    own = {name: value for name, value in (metadata.get("annotations") or {}).items() if name != LAST_APPLIED}
+    plain = {**applied, "metadata": {**metadata, "annotations": own}} if "annotations" in metadata else applied
+    text = msgspec.json.encode(plain, order="sorted").decode() + "\n"
+    changed = {**annotations, LAST_APPLIED: text}
+    if sum(len(name) + len(str(value)) for name, value in changed.items()) > MOST_ANNOTATION_BYTES:
+        del changed[LAST_APPLIED]
+    return {**document, "metadata": {**document["metadata"], "annotations": changed}}
+
+
+def _annotations(document: Document) -> dict[str, Any]:
+    annotations = (document.get("metadata") or {}).get("annotations")
+    return annotations if isinstance(annotations, dict) else {}
+
+
+def _without_nulls(document: Document) -> Document:
+    plain: Document = codec.without_nulls(document)
+    return plain

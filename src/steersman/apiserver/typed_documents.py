@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Documents as their schemas see them: which fields there are, what differs between two, what they are together.
+
+Objects are merged field by field unless the schema calls them atomic; lists of type `map` by their keys, lists of type `set` by
+their values, all other lists are replaced as a whole. Where there is no schema, objects are merged and lists replaced. Used by
+`managed_fields` and `server_side_apply`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from steersman.api.schemas import FieldSchema
+from steersman.apiserver.field_sets import FIELD, FieldSet, Path, below, keys_step, path_text, value_step
+from steersman.embedded.documents import Document
+
+ABSENT: Final[Any] = msgspec.UNSET
+"""In the place of a value that is not there; null is one that is."""
+
+
+class NotAsDeclared(Exception):
+    """A document that its schema does not allow; the text says where and why."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(f"{path_text(path)}: {why}")
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """What changed from one document to another."""
+
+    added: FieldSet
+    modified: FieldSet
+    removed: FieldSet
+
+    @property
+    def written(self) -> FieldSet:
+        return self.added | self.modified
+
+
+def keyed_elements(elements: list[Any], schema: FieldSchema, path: Path) -> list[tuple[str, Any]]:
+    """The elements of a list of type map or set, each with the step that leads to it. Raises `NotAsDeclared`."""
+    return [(_element_step(element, schema, path), element) for element in elements]
+
+
+def _element_step(element: Any, schema: FieldSchema, path: Path) -> str:
+    if schema.list_type == "set":
+        if isinstance(element, (dict, list)) or element is None:
+            raise NotAsDeclared(path, "associative list without keys has an element that's a map type")
+        return value_step(element)
+    if not isinstance(element, dict):
+        what = "a null element" if element is None else "non-map elements"
+        raise NotAsDeclared(path, f"associative list with keys may not have {what}")
+    keys = {name: element.get(name, _key_default(schema, name)) for name in schema.list_map_keys}
+    known = {name: value for name, value in keys.items() if value is not None}
+    if not known:
+        names = " ".join(f'"{name}"' for name in schema.list_map_keys)
+        raise NotAsDeclared(
+            path,
+            f"associative list with keys has an element that omits all key fields [{names}] "
+            "(and doesn't have default values for any key fields)",
+        )
+    return keys_step(known)
+
+
+def _key_default(schema: FieldSchema, name: str) -> Any:
+    child = None if schema.elements is None else schema.elements.child(name)
+    return None if child is None else child.default
+
+
+def is_granular(value: Any, schema: FieldSchema | None) -> bool:
+    """Whether the value is merged part by part; otherwise it is one leaf."""
+    if isinstance(value, dict):
+        return schema is None or not schema.is_atomic_map
+    return isinstance(value, list) and schema is not None and schema.list_type in ("map", "set")
+
+
+# -- which fields there are ----------------------------------------------------------------------------------------------
+
+
+def field_set(document: Document, schema: FieldSchema | None, *, is_stored: bool = False) -> FieldSet:
+    """Every field that the document sets. Raises `NotAsDeclared`; what a client sends must not have fields that the schema
+    does not declare nor two elements with the same keys, what is stored may."""
+    return frozenset(_fields(document, schema, (), is_stored))
+
+
+def _fields(value: Any, schema: FieldSchema | None, path: Path, is_stored: bool) -> Iterator[Path]:
+    if not is_granular(value, schema):
+        yield path
+    elif isinstance(value, dict):
+        for name, member in value.items():
+            yield from _member_fields(name, member, schema, (*path, FIELD + name), is_stored)
+    elif schema is not None:
+        seen: set[str] = set()
+        for step, element in keyed_elements(value, schema, path):
+            if step in seen and not is_stored:
+                raise NotAsDeclared(path, f"duplicate entries for key {path_text((step,))}")
+            seen.add(step)
+            yield from _fields(element, schema.elements, (*path, step), is_stored)
+            yield (*path, step)
+
+
+def _member_fields(name: str, value: Any, parent: FieldSchema | None, path: Path, is_stored: bool) -> Iterator[Path]:
+    child = None if parent is None else parent.child(name)
+    is_declared = parent is not None and name in parent.names
+    if not is_stored and parent is not None and child is None and not parent.preserves_unknown_fields:
+        raise NotAsDeclared(path, "field not declared in schema")
+    if value is None or value == {} or not is_declared:
+        yield path
+    if value is not None:
+        yield from _fields(value, child, path, is_stored)
+
+
+# -- what differs --------------------------------------------------------------------------------------------------------
+
+
+def compared(old: Document, new: Document, schema: FieldSchema | None) -> Comparison:
+    """Raises `NotAsDeclared` where elements of a list have no keys."""
+    walk = _Compare()
+    walk.compare(old, new, schema, ())
+    return Comparison(frozenset(walk.added), frozenset(walk.modified), frozenset(walk.removed))
+
+
+class _Compare:
+    def __init__(self) -> None:
+        self.added: set[Path] = set()
+        self.modified: set[Path] = set()
+        self.removed: set[Path] = set()
+
+    def compare(self, old: Any, new: Any, schema: FieldSchema | None, path: Path) -> None:
+        if old is new:
+            return
+        if old is ABSENT or new is ABSENT:
+            self._one_sided(new if old is ABSENT else old, schema, path, self.added if old is ABSENT else self.removed)
+        elif isinstance(old, dict) and isinstance(new, dict) and is_granular(new, schema) and (old or new):
+            for name in {**old, **new}:
+                child = None if schema is None else schema.child(name)
+                self.compare(old.get(name, ABSENT), new.get(name, ABSENT), child, (*path, FIELD + name))
+        elif isinstance(old, list) and isinstance(new, list) and is_granular(new, schema) and schema and (old or new):
+            self._compare_elements(old, new, schema, path)
+        elif not is_same(old, new):
+            self._replaced(old, new, schema, path)
+
+    def _replaced(self, old: Any, new: Any, schema: FieldSchema | None, path: Path) -> None:
+        """A leaf that changed; null in the place of an object or list counts as one without members."""
+        if path and old is None and is_granular(new, schema):
+            self._members(new, schema, path, self.added)
+        elif path and new is None and is_granular(old, schema):
+            self._members(old, schema, path, self.removed)
+        else:
+            self.modified.add(path)
+
+    def _one_sided(self, value: Any, schema: FieldSchema | None, path: Path, found: set[Path]) -> None:
+        """A value that is on one side only: it and everything in it."""
+        found.add(path)
+        self._members(value, schema, path, found)
+
+    def _members(self, value: Any, schema: FieldSchema | None, path: Path, found: set[Path]) -> None:
+        if not is_granular(value, schema):
+            return
+        if isinstance(value, dict):
+            for name, member in value.items():
+                child = None if schema is None else schema.child(name)
+                self._one_sided(member, child, (*path, FIELD + name), found)
+        elif schema is not None:
+            for step, element in keyed_elements(value, schema, path):
+                self._one_sided(element, schema.elements, (*path, step), found)
+
+    def _compare_elements(self, old: list[Any], new: list[Any], schema: FieldSchema, path: Path) -> None:
+        before, after = _grouped(old, schema, path), _grouped(new, schema, path)
+        for step in {**before, **after}:
+            left, right = before.get(step, []), after.get(step, [])
+            if len(left) <= 1 and len(right) <= 1:
+                sides = (left[0] if left else ABSENT, right[0] if right else ABSENT)
+                self.compare(*sides, schema.elements, (*path, step))
+            elif not left:
+                self.added.add((*path, step))
+            elif not right:
+                self.removed.add((*path, step))
+            elif not is_same(left, right):
+                self.modified.add((*path, step))
+
+
+def _grouped(elements: list[Any], schema: FieldSchema, path: Path) -> dict[str, list[Any]]:
+    """By step; clients other than apply may store several elements with the same keys."""
+    groups: dict[str, list[Any]] = {}
+    for step, element in keyed_elements(elements, schema, path):
+        groups.setdefault(step, []).append(element)
+    return groups
+
+
+def is_same(left: Any, right: Any) -> bool:
+    """Equal as JSON: unlike in Python, `true` is not `1`."""
+    if type(left) is bool or type(right) is bool:
+        return left is right
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(is_same(value, right[name]) for name, value in left.items())
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(map(is_same, left, right))
+    return bool(left == right)
+
+
+# -- what they are together ----------------------------------------------------------------------------------------------
+
+
+def merged(live: Document, config: Document, schema: FieldSchema | None) -> Document:
+    """The live document with everything that the configuration sets."""
+    result: Document = _merged(live, config, schema, ())
+    return result
+
+
+def _merged(live: Any, config: Any, schema: FieldSchema | None, path: Path) -> Any:
+    if config is ABSENT:
+        return live
+    if isinstance(live, dict) and isinstance(config, dict) and is_granular(config, schema):
+        both = dict(live)
+        for name, value in config.items():
+            child = None if schema is None else schema.child(name)
+            both[name] = _merged(live.get(name, ABSENT), value, child, (*path, FIELD + name))
+        return both
+    if isinstance(live, list) and isinstance(config, list) and schema is not None and is_granular(config, schema):
+        return _merged_elements(live, config, schema, path)
+    return config
+
+
+def _merged_elements(live: list[Any], config: list[Any], schema: FieldSchema, path: Path) -> list[Any]:
+    """Elements of the configuration in its order; those that only the live list has stay beside their neighbours."""
+    left, right = keyed_elements(live, schema, path), keyed_elements(config, schema, path)
+    before, after = dict(reversed(left)), dict(right)
+    shared = [step for step, _ in right if step in before]
+    result: list[Any] = []
+    taken: set[str] = set()
+    index = 0
+
+    def take(step: str) -> None:
+        taken.add(step)
+        result.append(_merged(before.get(step, ABSENT), after[step], schema.elements, (*path, step)))
+        if shared and shared[0] == step:
+            shared.pop(0)
+
+    for step, _ in right:
+        while index < len(left) and left[index][0] != step:
+            other, element = left[index]
+            if other not in after:
+                result.append(element)
+            elif shared and shared[0] == other and other not in taken:
+                break  # its turn comes, and with it that of those behind it
+            index += 1
+        take(step)
+        if index < len(left) and left[index][0] == step:
+            index += 1
+    return [*result, *(element for step, element in left[index:] if step not in after)]
+
+
+# -- without some fields -------------------------------------------------------------------------------------------------
+
+
+def without(document: Document, fields: FieldSet, schema: FieldSchema | None) -> Document:
+    """The document without these fields and elements; an object or list that is empty afterwards goes as well."""
+    result = _without(document, fields, schema, ())
+    return {} if result is ABSENT else result
+
+
+def _without(value: Any, fields: FieldSet, schema: FieldSchema | None, path: Path) -> Any:
+    if not fields or not value or not is_granular(value, schema):
+        return value
+    if isinstance(value, dict):
+        kept = dict(_kept_members(value, fields, schema, path))
+        return kept if kept else ABSENT
+    if schema is None:
+        return value
+    elements = [
+        _without(element, below(fields, step), schema.elements, (*path, step))
+        for step, element in keyed_elements(value, schema, path)
+        if (step,) not in fields
+    ]
+    return [element for element in elements if element is not ABSENT] or ABSENT
+
+
+def _kept_members(
+    value: Mapping[str, Any], fields: FieldSet, schema: FieldSchema | None, path: Path
+) -> Iterator[tuple[str, Any]]:
+    for name, member in value.items():
+        step = FIELD + name
+        if (step,) in fields:
+            continue
+        child = None if schema is None else schema.child(name)
+        kept = _without(member, below(fields, step), child, (*path, step))
+        if kept is not ABSENT:
+            yield name, kept
