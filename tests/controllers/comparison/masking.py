@@ -10,6 +10,7 @@
 | one of a revision that is gone | `<hash>` |
 | the random end of a name | `*` |
 | a node of a scenario that may choose any | `<node>` |
+| in a status, a field that is 0, false or empty; elsewhere one that is null, `{}` or `[]` | nothing |
 | minutes since 1970 in names of Jobs of CronJobs | `<minutes>` |
 
 Comes in: objects by kind as an API server gives them, and events. Goes out: by kind a sorted list, in which objects that are
@@ -27,20 +28,22 @@ from typing import Any, Final, TypeAlias
 Document: TypeAlias = dict[str, Any]
 
 TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
-_UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\buid-[a-z]+-[a-z0-9.-]+-\d+\b")
+"""Those of a real API server, and those of the embedded one."""
 _SAFE: Final = "bcdfghjklmnpqrstvwxz2456789"
 """What API servers and controllers make random names and hashes of."""
 _HASH: Final = re.compile(rf"(?<=[-\"])[{_SAFE}]{{8,10}}(?![a-z0-9])")
 _RANDOM_END: Final = re.compile(rf"(?<=-)[{_SAFE}]{{5}}(?![a-z0-9-])")
 _MINUTES: Final = re.compile(r"(?<=-)\d{8}(?![a-z0-9])")
 _DROPPED_METADATA: Final = ("managedFields", "selfLink", "uid", "creationTimestamp", "namespace")
-_HASH_LABELS: Final = ("pod-template-hash", "controller-revision-hash")
+_HASH_LABELS: Final = ("pod-template-hash", "controller-revision-hash", "controller.kubernetes.io/hash")
 _REVISION: Final = "deployment.kubernetes.io/revision"
-_NOT_COMPARED: Final = ("RegisteredNode",)
-"""Reasons of events that say nothing about a scenario."""
+_NOT_COMPARED: Final = ("RegisteredNode", "FailedBinding")
+"""Reasons of events that are not about a scenario: of nodes that come, and of claims that nobody has a volume for."""
 _NODE_FIELDS: Final = ("taints", "unschedulable")
+_JOB_LABELS: Final = ("controller-uid", "job-name")
 _SERVERS_POD_FIELDS: Final = ("enableServiceLinks", "priority", "preemptionPolicy", "securityContext", "schedulerName")
-"""Fields of a pod's spec that the API server fills in and no controller."""
+"""Fields of a pod's spec that the API server fills in and no controller; so is `status.qosClass`."""
 
 
 def masked(
@@ -126,18 +129,22 @@ class _Mask:
     def value(self, value: Any) -> Any:
         if isinstance(value, dict):
             shown = {name: item for name, item in value.items() if name != "resourceVersion"}
-            return {self.text(name): self.value(item) for name, item in shown.items()}
+            return {self.text(name): self._field(name, item) for name, item in shown.items()}
         if isinstance(value, list):
             return [self.value(item) for item in value]
         return self.text(value) if isinstance(value, str) else value
 
+    def _field(self, name: str, value: Any) -> Any:
+        masked_value = self.value(value)
+        return "<hash>" if name in _HASH_LABELS and masked_value == value else masked_value
+
     def text(self, text: str) -> str:
         if text in self._hashes:
             return self._hashes[text]
+        text = _UID.sub(lambda match: self._uids.get(match[0], "<uid>"), text)
         for found, stands_for in self._hashes.items():
             text = re.sub(rf"(?<=-){re.escape(found)}(?![a-z0-9])", stands_for, text)
         text = TIME.sub("<time>", text)
-        text = _UID.sub(lambda match: self._uids.get(match[0], "<uid>"), text)
         for name in self._hidden:
             text = text.replace(name, "<node>")
         text = _HASH.sub("<hash>", text)
@@ -165,9 +172,34 @@ def _shown(kind: str, obj: Document) -> Document:
     shown = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")} | {"metadata": metadata}
     if kind == "Pod":
         shown["spec"] = {name: value for name, value in obj["spec"].items() if name not in _SERVERS_POD_FIELDS}
+        shown["status"] = {name: value for name, value in obj.get("status", {}).items() if name != "qosClass"}
+    if kind == "Job":
+        shown["metadata"] = metadata | {"labels": _without_job_labels(metadata.get("labels", {}))}
     if kind == "Node":
         shown = _shown_node(obj, metadata)
-    return shown
+    if "status" in shown:
+        shown["status"] = _without_zeros(shown["status"])
+    return _without_nothing(shown)
+
+
+def _without_zeros(value: Any) -> Any:
+    """A status in which fields that are 0, false or empty are left out: clients read one that is absent the same way."""
+    if isinstance(value, dict):
+        return {name: _without_zeros(item) for name, item in value.items() if item not in (0, False, "")}
+    return [_without_zeros(item) for item in value] if isinstance(value, list) else value
+
+
+def _without_nothing(value: Any) -> Any:
+    """Without fields that are null, an empty object or an empty list."""
+    if isinstance(value, dict):
+        shown = {name: _without_nothing(item) for name, item in value.items()}
+        return {name: item for name, item in shown.items() if item is not None and item != {} and item != []}
+    return [_without_nothing(item) for item in value] if isinstance(value, list) else value
+
+
+def _without_job_labels(labels: Document) -> Document:
+    """The labels of a Job without those that the API server copies from the template it completed."""
+    return {name: value for name, value in labels.items() if name.rpartition("/")[2] not in _JOB_LABELS}
 
 
 def _shown_node(obj: Document, metadata: Document) -> Document:
@@ -175,7 +207,7 @@ def _shown_node(obj: Document, metadata: Document) -> Document:
         {name: value for name, value in found.items() if name != "lastHeartbeatTime"}
         for found in obj["status"].get("conditions", ())
     ]
-    spec = {name: obj["spec"][name] for name in _NODE_FIELDS if name in obj["spec"]}
+    spec = {name: value for name, value in obj.get("spec", {}).items() if name in _NODE_FIELDS}
     return {"metadata": {"name": metadata["name"]}, "spec": spec, "status": {"conditions": conditions}}
 
 

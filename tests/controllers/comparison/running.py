@@ -288,12 +288,13 @@ def completed(change: Any, stored: Any) -> Any:
 
 
 def has(found: Any, wanted: Any) -> bool:
-    """Whether all fields that are wanted are there; each item that is wanted of a list must be among those found."""
+    """Whether all fields that are wanted are there; each item that is wanted of a list must be among those found. A number
+    that is absent is 0."""
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(has(found.get(name), value) for name, value in wanted.items())
     if isinstance(wanted, list):
         return isinstance(found, list) and all(any(has(item, value) for item in found) for value in wanted)
-    return bool(found == wanted)
+    return bool(found == wanted) or (found is None and wanted == 0)
 
 
 def _as_sent(stored: Document, wanted: Document) -> Document:
@@ -304,7 +305,21 @@ def _as_sent(stored: Document, wanted: Document) -> Document:
         sent["status"] = wanted["status"]
     else:
         sent.pop("status", None)
-    return _timeless(sent)
+    return _timeless(_without_job_uid(sent) if sent["kind"] == "Job" else sent)
+
+
+def _without_job_uid(job: Document) -> Document:
+    """A Job without the selector and labels that the server made of its uid; it makes others for the next one."""
+    metadata = job["metadata"] | {"labels": _without_job_labels(job)}
+    template = job["spec"]["template"]
+    inner = template | {"metadata": template.get("metadata", {}) | {"labels": _without_job_labels(template)}}
+    spec = {name: value for name, value in job["spec"].items() if name != "selector"}
+    return job | {"metadata": metadata, "spec": spec | {"template": inner}}
+
+
+def _without_job_labels(obj: Document) -> Document:
+    labels = obj.get("metadata", {}).get("labels", {})
+    return {name: value for name, value in labels.items() if name.rpartition("/")[2] not in _JOB_LABELS}
 
 
 def _timeless(document: Document) -> Document:
@@ -312,4 +327,5 @@ def _timeless(document: Document) -> Document:
     return timeless
 
 
+_JOB_LABELS: Final = ("controller-uid", "job-name")
 _SERVERS_OWN: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")

@@ -130,3 +130,29 @@ def test_every_difference_has_a_line_with_its_path() -> None:
         "Pod[a].spec.gone: expected 2, found nothing",
         "Pod[a].spec.x: expected 1, found true",
     ]
+
+
+def test_a_status_field_that_is_zero_is_as_good_as_absent_but_a_spec_field_is_not() -> None:
+    zero = replica_set("6d4b9c8f5", 1) | {"spec": {"replicas": 0}, "status": {"replicas": 0, "conditions": []}}
+    absent = replica_set("6d4b9c8f5", 1) | {"spec": {}, "status": {}}
+
+    lines = differences(masked({"ReplicaSet": [zero]}, []), masked({"ReplicaSet": [absent]}, []))
+    assert lines == ['ReplicaSet[web-<revision 1>].spec: expected {"replicas": 0}, found nothing']
+
+
+def test_a_hash_that_belongs_to_no_revision_is_masked_where_it_is_a_label() -> None:
+    lonely = pod("web-6d4b9c8f5", "x2k4z")
+    lonely["metadata"]["labels"] = {"pod-template-hash": "6d4b9c8f5", "release": "6d4b9c8f5"}
+
+    assert masked({"Pod": [lonely]}, [])["Pod"][0]["metadata"]["labels"] == {
+        "pod-template-hash": "<hash>",
+        "release": "6d4b9c8f5",
+    }
+
+
+def test_the_uids_of_the_embedded_cluster_are_masked_like_others() -> None:
+    owner = replica_set("6d4b9c8f5", 1, "uid-replicaset-default-web-6d4b9c8f5-12")
+    real = masked({"ReplicaSet": [replica_set("6d4b9c8f5", 1)], "Pod": [pod("web-6d4b9c8f5", "x2k4z")]}, [])
+    ours = masked({"ReplicaSet": [owner], "Pod": [pod("web-6d4b9c8f5", "x2k4z", owner["metadata"]["uid"])]}, [])
+
+    assert differences(real, ours) == []
