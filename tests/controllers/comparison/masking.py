@@ -179,7 +179,8 @@ def _shown(kind: str, obj: Document) -> Document:
         shown = _shown_node(obj, metadata)
     if "status" in shown:
         shown["status"] = _without_zeros(shown["status"])
-    return _without_nothing(shown)
+    bare: Document = _without_nothing(shown)
+    return bare
 
 
 def _without_zeros(value: Any) -> Any:
