@@ -13,7 +13,7 @@ TOOLS_STAMP := $(TOOLS)/.installed
 DOCS := .venv-docs
 DOCS_STAMP := $(DOCS)/.installed
 
-.PHONY: run test check docs bench race conformance e2e chaos matrix lowest lock sbom release spdx install clean
+.PHONY: run test check docs bench race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
@@ -61,6 +61,11 @@ conformance: $(STAMP)
 
 e2e: $(STAMP)
 	@sh scripts/control_plane/test.sh $(PY) $(TESTS)
+
+# Upstream's own tests of scheduling with kube-scheduler and with Steersman: make upstream-e2e UPSTREAM="--scheduler steersman"
+upstream-e2e: $(STAMP)
+	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh etcd kube-apiserver kube-scheduler kube-controller-manager e2e.test) \
+		$(PY) -m tests.upstream $(UPSTREAM)
 
 # Random faults over two replicas on a real control plane: make chaos MINUTES=30 SEED=7 CHAOS="--scheduler steersman"
 chaos: $(STAMP)
