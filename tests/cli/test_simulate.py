@@ -184,3 +184,10 @@ def test_a_disabled_plugin_that_does_not_exist_is_noted(tmp_path: Path) -> None:
     result = steersman("simulate", "-f", cluster(tmp_path), "--config", config)
     assert result.exit_code == 0
     assert '"ImageLocalty" is no plugin, so nothing is disabled by it; did you mean "ImageLocality"?' in result.stderr
+
+
+def test_gates_that_change_nothing_are_told() -> None:
+    result = steersman("simulate", "--example", "preemption", "--feature-gates", "OpportunisticBatching=false")
+    assert result.exit_code == 0
+    assert "Note: --feature-gates: OpportunisticBatching=false has no effect: every pod" in result.stderr
+    assert "--feature-gates" not in steersman("simulate", "--example", "preemption").stderr

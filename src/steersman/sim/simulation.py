@@ -263,7 +263,9 @@ class Simulation:
 
     def _notes(self) -> Iterable[str]:
         options = self._options
-        return notes.notes(self._given, self._skipped, options.configuration, capabilities_of(options.registry))
+        failures = self._driver.scheduler.background.failures
+        capabilities = capabilities_of(options.registry)
+        return notes.notes(self._given, self._skipped, options.configuration, capabilities, options.gates, failures)
 
     # -- explaining --------------------------------------------------------------------------------------------------
 
