@@ -32,6 +32,7 @@ from steersman.app.decision_lines import (
     PLUGIN_SCORE,
     PREEMPTED,
 )
+from steersman.app.queue_lines import GATED, MOVED
 from steersman.app.run import STARTING
 from steersman.observe import Format, Log, set_up
 from steersman.testing import make_pod
@@ -82,6 +83,28 @@ def test_why_nodes_are_rejected_is_said_per_attempt() -> None:
     entries = [entry for entry in map(json.loads, stream.getvalue().splitlines()) if entry["msg"] == LOOKED_AT]
     (large,) = (entry for entry in entries if entry["pod"]["name"] == "large")
     assert (large["feasibleNodes"], large["rejected"]) == (0, "3 Insufficient cpu")
+
+
+def test_moves_between_the_queues_are_told_with_the_event_from_verbosity_5() -> None:
+    stream = io.StringIO()
+    server = cluster()
+    server.store.create(make_pod("held").gate("example.com/later").obj())
+    run(_two_pods(server, 5, stream, Format.JSON))
+    entries = [json.loads(line) for line in stream.getvalue().splitlines()]
+    moves = [(e["pod"]["name"], e["queue"], e["event"], e["v"]) for e in entries if e["msg"] in (MOVED, GATED)]
+    assert ("small", "Active", "UnschedulablePodAdd", 5) in moves
+    assert ("large", "Unschedulable", "ScheduleAttemptFailure", 3) in moves
+    assert ("held", "Unschedulable", "UnschedulablePodAdd", 5) in moves
+    assert [e["pod"]["name"] for e in entries if e["msg"] == GATED] == ["held"]
+    (failed,) = (e for e in entries if e["msg"] == MOVED and e["v"] == 3)
+    assert failed["unschedulablePlugins"] == "NodeResourcesFit"
+
+
+def test_the_queue_after_a_failed_attempt_is_told_from_verbosity_3() -> None:
+    stream = io.StringIO()
+    run(_two_pods(cluster(), 3, stream, Format.JSON))
+    moves = [entry for entry in map(json.loads, stream.getvalue().splitlines()) if entry["msg"] == MOVED]
+    assert [(move["pod"]["name"], move["queue"]) for move in moves] == [("large", "Unschedulable")]
 
 
 def test_a_victim_of_preemption_is_a_line_from_verbosity_2() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from tests.cli.commands import refused, steersman
 from tests.cli.serving import serving
 from tests.client.api_server import ApiServer
@@ -39,3 +40,16 @@ def test_a_configuration_that_cannot_be_used_is_a_finding(tmp_path: Path) -> Non
 
 def test_no_cluster_at_all_is_bad_input(tmp_path: Path) -> None:
     assert refused("doctor", "--kubeconfig", tmp_path / "missing").startswith("Error: ")
+
+
+def test_lines_fit_a_terminal_of_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STEERSMAN_WIDTH", "80")
+    server = ApiServer()
+    server.discovery.refused = {"create pods/binding", "list nodes", "watch nodes"}
+    with serving(server) as address:
+        lines = steersman("doctor", "--master", address).stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    start = next(number for number, line in enumerate(lines) if line.startswith("fail  access"))
+    assert lines[start + 1].startswith(" " * 18), "the text goes on below its beginning"
+    advice = next(number for number, line in enumerate(lines) if line.startswith(" " * 18 + "→ "))
+    assert lines[advice + 1].startswith(" " * 20), "advice goes on behind its arrow"

@@ -57,3 +57,36 @@ def test_without_input_simulate_says_what_is_missing() -> None:
     result = steersman("simulate")
     assert result.exit_code == 2
     assert "Missing option '-f' / '--filename', or '--example'." in result.stderr
+
+
+@pytest.mark.parametrize("name", ["gang", "coscheduling"])
+def test_an_example_runs_with_its_plugin(name: str) -> None:
+    result = steersman("simulate", "--example", name, "--until", "2m")
+    assert result.exit_code == 0
+    assert "3 of 8 pods scheduled on 2 nodes, 5 pending" in result.stdout, "the group of five holds nothing"
+
+
+def test_a_configuration_that_is_given_takes_the_place_of_the_examples_own(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    document = (EXAMPLES / "coscheduling" / "config.yaml").read_text().replace("Seconds: 30", "Seconds: 7")
+    config.write_text(document)
+    result = steersman("simulate", "--example", "coscheduling", "--config", config, "--until", "2m")
+    assert "rejected due to timeout" in result.stdout
+    assert "after waiting 30s" not in result.stdout
+
+
+def test_what_a_plugin_could_not_find_out_is_a_note(tmp_path: Path) -> None:
+    plugin = tmp_path / "asks.py"
+    plugin.write_text(
+        "from steersman.framework import BackgroundPlugin, ScorePlugin\n\n"
+        "class Asks(ScorePlugin, BackgroundPlugin):\n"
+        "    name = 'Asks'\n\n"
+        "    async def refresh(self):\n"
+        "        raise OSError('nobody answers')\n\n"
+        "    def score(self, pod, node):\n"
+        "        return 0\n"
+    )
+    result = steersman("simulate", "--example", "quickstart", "--plugin", plugin)
+    assert (
+        f'Note: plugin "Asks" cannot refresh: OSError: nobody answers ({plugin}, line 7, in refresh)' in result.stderr
+    )

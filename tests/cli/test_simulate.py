@@ -210,3 +210,10 @@ def test_strict_and_another_validation_contradict_each_other(tmp_path: Path) -> 
     result = steersman("simulate", "-f", cluster(tmp_path), "--strict", "--validate=warn")
     assert result.exit_code == 2
     assert "--strict and --validate=warn contradict each other" in result.stderr
+
+
+def test_gates_that_change_nothing_are_told() -> None:
+    result = steersman("simulate", "--example", "preemption", "--feature-gates", "OpportunisticBatching=false")
+    assert result.exit_code == 0
+    assert "Note: --feature-gates: OpportunisticBatching=false has no effect: every pod" in result.stderr
+    assert "--feature-gates" not in steersman("simulate", "--example", "preemption").stderr

@@ -112,3 +112,20 @@ def test_a_server_that_cannot_be_reached_is_named() -> None:
                 await explain_pod(transport, effective(RunOptions()), address, "default", "web")
 
     run(scenario())
+
+
+def test_what_a_plugin_could_not_find_out_is_a_note(tmp_path: Path) -> None:
+    plugin = tmp_path / "asks.py"
+    plugin.write_text(
+        "from steersman.framework import BackgroundPlugin, ScorePlugin\n\n"
+        "class Asks(ScorePlugin, BackgroundPlugin):\n"
+        "    name = 'Asks'\n\n"
+        "    async def refresh(self):\n"
+        "        raise OSError('nobody answers')\n\n"
+        "    def score(self, pod, node):\n"
+        "        return 0\n"
+    )
+    server = cluster()
+    server.store.create(make_pod("web").obj())
+    (note,) = explained(server, "web", options=RunOptions(plugin_files=(str(plugin),))).notes
+    assert note == f'plugin "Asks" cannot refresh: OSError: nobody answers ({plugin}, line 7, in refresh)'

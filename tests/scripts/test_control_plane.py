@@ -27,9 +27,14 @@ def without_go(tmp_path: Path) -> dict[str, str]:
     return {"PATH": str(programs), "STEERSMAN_CACHE": str(tmp_path / "empty")}
 
 
-def run(environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
+def run(environment: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        ["sh", str(SCRIPT), sys.executable], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+        ["sh", str(SCRIPT), sys.executable, *arguments],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
 
@@ -51,11 +56,38 @@ def test_a_folder_that_lacks_the_programs_is_a_failure_everywhere(without_go: di
     assert "there is no such program" in done.stderr
 
 
+@pytest.fixture
+def without_tools(without_go: dict[str, str], tmp_path: Path) -> dict[str, str]:
+    """With the programs of a control plane, which nobody starts, and no apt-get."""
+    for name in ("etcd", "kube-apiserver", "kube-scheduler"):
+        (tmp_path / name).write_text("#!/bin/sh\n")
+        (tmp_path / name).chmod(0o755)
+    for name in ("mkdir", "echo"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name) or "")
+    return {**without_go, "KUBEBUILDER_ASSETS": str(tmp_path)}
+
+
+def test_in_ci_a_missing_program_that_reads_our_files_is_a_failure(without_tools: dict[str, str]) -> None:
+    done = run({**without_tools, "CI": "true"})
+    assert done.returncode == 1
+    assert "not installed, and there is no apt-get to fetch them: prometheus zsh fish groff-base" in done.stderr
+    assert done.stderr.splitlines()[-1] == "e2e: failed: programs that read what we ship are missing"
+
+
+def test_elsewhere_it_is_told_and_the_others_run(without_tools: dict[str, str]) -> None:
+    done = run(without_tools, "--version")
+    assert done.returncode == 0
+    assert "e2e: tests of shipped files are skipped where the program is missing" in done.stdout
+    assert "pytest" in done.stdout
+
+
 def test_ci_runs_every_tier_and_ends_with_the_tests() -> None:
     lines = (ROOT / ".ci" / "run").read_text().splitlines()
-    assert [line for line in lines if line.startswith(("make", "export"))] == [
+    commands = [line.partition(" #")[0] for line in lines]
+    assert [line for line in commands if line.startswith(("make", "export"))] == [
         "export CI=true",
         "make check",
+        "make docs",
         "make e2e",
         "make test",
     ]

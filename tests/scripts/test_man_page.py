@@ -3,10 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-
-import pytest
 from scripts.command_tree import command_entries
 from scripts.man_page import PAGE, man_page
 
@@ -20,11 +16,3 @@ def test_every_command_and_option_has_its_place() -> None:
     for command in command_entries():
         for option in command.options:
             assert option.usage.replace("-", "\\-").replace("`", "") in page, (command.path, option)
-
-
-@pytest.mark.skipif(shutil.which("groff") is None, reason="groff is needed")
-def test_it_formats_without_a_warning() -> None:
-    command = ["groff", "-man", "-Tutf8", "-ww", "-K", "utf8", str(PAGE)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "simulate" in done.stdout

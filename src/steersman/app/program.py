@@ -27,6 +27,7 @@ from steersman.app.control_thread import ControlThread, Leadership, SchedulingLo
 from steersman.app.decision_lines import AttemptLines, DecisionLines, log_preemptions
 from steersman.app.event_lines import LEAST_VERBOSITY, EventLines
 from steersman.app.process import Control
+from steersman.app.queue_lines import QueueLines
 from steersman.app.settings import Effective, ServingOptions
 from steersman.app.supervision import Heartbeat, Watchdog, kept_going
 from steersman.app.tasks import Bindings, ended_before
@@ -370,6 +371,7 @@ class Program:
         self._scheduler.observe(lines)
         if isinstance(log.v(LEAST_VERBOSITY), Log):
             self._scheduler.observe(AttemptLines(log, nodes))
+            self._measuring.queue_metrics.on_entered = QueueLines(log).entered
 
     def _make_informers(self, outside: Outside, log: Log | Silence) -> Informers:
         sink: EventSink = TimedIngest(self._scheduler, self._metrics)

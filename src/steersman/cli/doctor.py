@@ -9,6 +9,7 @@ import click
 
 from steersman.cli.connecting import asked, cluster_options
 from steersman.cli.output import say, say_json
+from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
     from steersman.assembly.registry import SchedulerKinds
@@ -51,7 +52,7 @@ def doctor(
 
     chosen = kubeconfig or configuration.client_connection.kubeconfig
     report = asked(ClusterChoice(chosen, context, master), question)
-    say(report.text()) if output == "text" else say_json(report.to_dict())
+    say(report.text(terminal_width())) if output == "text" else say_json(report.to_dict())
     click.get_current_context().exit(NO if report.has_failed else 0)
 
 

@@ -7,7 +7,7 @@ An installed package has them in `steersman/example_files`, a clone in its folde
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import click
 
@@ -19,6 +19,7 @@ _INSTALLED: Final = Path(__file__).parents[1] / "example_files"
 _OF_A_CLONE: Final = Path(__file__).parents[3] / "examples"
 _LEFT_OUT: Final = "__pycache__"
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
+_CONFIGURATION: Final = "config"
 
 
 def complete_example(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -60,13 +61,22 @@ def example_folder(name: str) -> Path:
     return found[name]
 
 
-def manifests_of(name: str) -> list[str]:
-    """The manifests of an example, in the order of their names. InputError for one that has none to simulate."""
-    folder = example_folder(name)
-    files = [str(path) for path in sorted(folder.iterdir()) if path.suffix in _MANIFESTS and path.stem != "config"]
-    if not files:
+class ExampleFiles(NamedTuple):
+    """What is simulated of an example: manifests in the order of their names, plugins, and a configuration, if it has one."""
+
+    manifests: list[str]
+    plugins: list[str]
+    configuration: str | None
+
+
+def files_of(name: str) -> ExampleFiles:
+    """The files of an example. InputError for one that has nothing to simulate."""
+    files = sorted(example_folder(name).iterdir())
+    manifests = [str(path) for path in files if path.suffix in _MANIFESTS and path.stem != _CONFIGURATION]
+    if not manifests:
         raise InputError("has no cluster to simulate", object=f"example {name}", hint="see `steersman examples copy`")
-    return files
+    configuration = next((str(path) for path in files if path.stem == _CONFIGURATION), None)
+    return ExampleFiles(manifests, [str(path) for path in files if path.suffix == ".py"], configuration)
 
 
 def _found() -> dict[str, Path]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from steersman.cli.examples import complete_example, manifests_of
+from steersman.cli.examples import ExampleFiles, complete_example, files_of
 from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import chosen_validation, parse_gates, parse_seconds, plugin_option, validation_options
@@ -41,7 +41,7 @@ STOPPED: Final = 4
     "--example",
     metavar="NAME",
     shell_complete=complete_example,
-    help="The manifests of one of `steersman examples`, before those of -f.",
+    help="One of `steersman examples`, with its plugins and its configuration; -f, --plugin and --config add to it.",
 )
 @click.option("--config", "config_file", type=click.Path(), metavar="FILE", help="A KubeSchedulerConfiguration (v1).")
 @plugin_option("A Python file with plugins. May be repeated.")
@@ -98,13 +98,14 @@ def simulate(
     """
     from steersman.sim import Simulation
 
+    given = _example(files, example)
     timing = _Timing(verbose)
     with working("loading"):
         loaded = Simulation.load(
-            *_sources(files, example),
-            config=config_file,
+            *(*given.manifests, *files),
+            config=config_file or given.configuration,
             seed=seed,
-            plugins=plugins,
+            plugins=(*given.plugins, *plugins),
             gates=parse_gates(feature_gates),
             stdin=sys.stdin.buffer if "-" in files else None,
             validate=chosen_validation(validate, strict),
@@ -120,10 +121,12 @@ def simulate(
     _conclude(result, fail_on_pending)
 
 
-def _sources(files: tuple[str, ...], example: str | None) -> list[str]:
-    if example is None and not files:
+def _example(files: tuple[str, ...], example: str | None) -> ExampleFiles:
+    if example is not None:
+        return files_of(example)
+    if not files:
         raise click.UsageError("Missing option '-f' / '--filename', or '--example'.")
-    return [*(manifests_of(example) if example is not None else ()), *files]
+    return ExampleFiles([], [], None)
 
 
 def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) -> Result:

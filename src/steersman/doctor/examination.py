@@ -44,11 +44,13 @@ class Report(msgspec.Struct, frozen=True):
         plain: dict[str, Any] = msgspec.to_builtins(self)
         return plain
 
-    def text(self) -> str:
-        return "\n".join(self._lines())
+    def text(self, width: int | None = None) -> str:
+        """For people, in lines of at most `width` characters; None: as long as they are."""
+        return "\n".join(self._lines(width))
 
-    def _lines(self) -> Iterator[str]:
-        yield from map(str, self.findings)
+    def _lines(self, width: int | None) -> Iterator[str]:
+        for finding in self.findings:
+            yield from finding.lines(width)
         counts = {level: sum(finding.level is level for finding in self.findings) for level in Level}
         yield ", ".join(f"{count} {level}" for level, count in counts.items())
 

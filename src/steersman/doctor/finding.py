@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 
 import msgspec
 
+from steersman.explain.tables import hanging
 from steersman.printable import printable
 
 
@@ -23,9 +25,11 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     #: What to do; "" where nothing is to be done.
     advice: str = ""
 
-    def __str__(self) -> str:
-        line = f"{self.level:<5} {self.check:<11} {printable(self.message)}"
-        return f"{line}\n{'':<18}→ {printable(self.advice)}" if self.advice else line
+    def lines(self, width: int | None = None) -> Iterator[str]:
+        """The finding as text, in lines of at most `width` characters; None: as long as they are."""
+        yield from hanging(f"{self.level:<5} {self.check:<11} ", printable(self.message), width)
+        if self.advice:
+            yield from hanging(f"{'':<18}→ ", printable(self.advice), width)
 
 
 def ok(check: str, message: str) -> Finding:

@@ -29,7 +29,14 @@ from steersman.engine.evaluation import (
 from steersman.engine.local_filters import LocalFilters, RowFilters, leading_filters, local_filters, row_filters
 from steersman.engine.nominated_pods import NominatedPodsFilter
 from steersman.engine.plan import FilterStep, Plan
-from steersman.engine.report import RowIndex, RowStatuses, diagnose_rows, rows_by_status, score_table
+from steersman.engine.report import (
+    RowIndex,
+    RowStatuses,
+    diagnose_rows,
+    has_nothing_to_score,
+    rows_by_status,
+    score_table,
+)
 from steersman.engine.sampling import Sampling
 from steersman.engine.signature import Totals
 from steersman.engine.signatures import FilterPart, Signatures
@@ -373,6 +380,12 @@ class ColumnarEvaluation(Evaluation):
                 self._engine.plan, self._entry, self._table, self.state, self.pod, self._feasible
             )
         return self._scores
+
+    def score_skipped(self) -> frozenset[str]:
+        """Of the kernels, without their scores; those of plugins that are asked in every cycle are needed anyway."""
+        if self.feasible_count < 2 or self._scores is not None or self._entry.live_scores:
+            return super().score_skipped()
+        return frozenset(step.name for step, part in self._entry.scores if has_nothing_to_score(part, self._feasible))
 
     def _require_scores(self) -> None:
         """CycleAborted when a plugin that made a promise breaks on a feasible node."""

@@ -135,6 +135,11 @@ class Evaluation(ABC):
     def scores(self) -> ScoreTable | None:
         """Every score of every feasible node; None with fewer than two of them, where nothing is scored."""
 
+    def score_skipped(self) -> frozenset[str]:
+        """Plugins that have nothing to score; nothing is said with fewer than two feasible nodes, where nothing is scored."""
+        table = self.scores()
+        return NOTHING if table is None else table.skipped
+
     @abstractmethod
     def choose(self, rng: Rng) -> Choice:
         """A best node, at random among equals. Only with at least one feasible node."""

@@ -155,13 +155,16 @@ def score_table(
     return ScoreTable([info.name for info in infos], plugins, frozenset(skipped), total.tolist())
 
 
+def has_nothing_to_score(part: ScorePart, feasible: Feasible) -> bool:
+    """Whether the plugin's PreScore would say Skip."""
+    return part is None or (isinstance(part, ClusterScoreKernel) and part.skipped(feasible))
+
+
 def _scores(name: str, weight: int, part: ScorePart, feasible: Feasible) -> PluginScores | None:
     rows = feasible.rows
-    if part is None:
+    if part is None or has_nothing_to_score(part, feasible):
         return None
     if isinstance(part, ClusterScoreKernel):
-        if part.skipped(feasible):
-            return None
         scaled = part.normalized(feasible)
         normalised = [0] * len(rows) if scaled is None else scaled[rows].tolist()
         return PluginScores(name, weight, part.raw(feasible)[rows].tolist(), normalised)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kube-scheduler's reasons leave out: how much is missing, which taint, which label, which port.
+"""What kube-scheduler's reasons leave out: how much is missing, which taint, label or port; which constraint, term or volume.
 
-The reasons themselves stay as they are, word for word. Made from pod and node when an explanation is made; plugins that are not
-known here have nothing to add.
+The reasons themselves stay as they are, word for word. Made when an explanation is made, from pod and node; for what depends on
+other nodes, from what the plugin's PreFilter has counted (`cluster_details`). Plugins that are not known here have nothing to
+add.
 """
 
 from __future__ import annotations
@@ -10,26 +11,44 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from steersman.api import NodeSelectorTerm, Taint
+from steersman.api import Taint
 from steersman.api.tolerations import NO_EXECUTE, NO_SCHEDULE, find_untolerated_taint
+from steersman.explain.cluster_details import ClusterDetails, term_text
 from steersman.explain.explanation import Shortage, Verdict
+from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 from steersman.plugins.node_ports import ports_conflict
 from steersman.plugins.node_resources.insufficient import REASON_TOO_MANY_PODS, insufficient_reason
+from steersman.runtime.profile import Profile
 
 _INSUFFICIENT: Final = insufficient_reason("")
 _REJECTING: Final = frozenset((NO_SCHEDULE, NO_EXECUTE))
 
 
-def verdict(status: Status, pod: PodInfo | None = None, node: NodeInfo | None = None) -> Verdict:
-    """A plugin's objection, with what can be said of it for this pod and node."""
-    if pod is None or node is None:
-        return Verdict(status.plugin, status.code.label, status.reasons)
-    detail = _DETAILS[status.plugin](pod, node) if status.plugin in _DETAILS else ""
-    shortages = tuple(_shortages(status, pod, node)) if status.plugin == "NodeResourcesFit" else ()
-    return Verdict(status.plugin, status.code.label, status.reasons, shortages, detail)
+class Details:
+    """Says more about the objections to one pod. `state` is the cycle's, with what PreFilter counted; None: it did not come to
+    that."""
+
+    def __init__(self, pod: PodInfo, profile: Profile, state: CycleState | None) -> None:
+        self._pod = pod
+        self._cluster = ClusterDetails(pod, profile, state) if state is not None else None
+
+    def verdict(self, status: Status, node: NodeInfo) -> Verdict:
+        """A plugin's objection to a node."""
+        shortages = tuple(_shortages(status, self._pod, node)) if status.plugin == "NodeResourcesFit" else ()
+        return Verdict(status.plugin, status.code.label, status.reasons, shortages, self._detail(status, node))
+
+    def _detail(self, status: Status, node: NodeInfo) -> str:
+        if status.plugin in _DETAILS:
+            return _DETAILS[status.plugin](self._pod, node)
+        return self._cluster.of(status, node) if self._cluster is not None else ""
+
+
+def rejection(status: Status) -> Verdict:
+    """A plugin's objection to the pod as a whole."""
+    return Verdict(status.plugin, status.code.label, status.reasons)
 
 
 def _shortages(status: Status, pod: PodInfo, node: NodeInfo) -> Iterator[Shortage]:
@@ -59,15 +78,7 @@ def _affinity(pod: PodInfo, node: NodeInfo) -> str:
             return f"wants {key}={value}, {has}"
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity is not None else None
     required = affinity.required_during_scheduling_ignored_during_execution if affinity is not None else None
-    return "" if required is None else f"wants {' or '.join(map(_term_text, required.node_selector_terms))}"
-
-
-def _term_text(term: NodeSelectorTerm) -> str:
-    parts = (*term.match_expressions, *term.match_fields)
-    return " and ".join(
-        f"{part.key} {part.operator} {', '.join(part.values)}" if part.values else f"{part.key} {part.operator}"
-        for part in parts
-    )
+    return "" if required is None else f"wants {' or '.join(map(term_text, required.node_selector_terms))}"
 
 
 def _ports(pod: PodInfo, node: NodeInfo) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from steersman.cycle.decision import Decision, Failed, Postponed, Scheduled, Unschedulable
 from steersman.engine.evaluation import Evaluation, PreFilterOutcome, ScoreTable
-from steersman.explain.details import verdict
+from steersman.explain.details import Details, rejection
 from steersman.explain.explanation import (
     Explanation,
     NodeExplanation,
@@ -100,7 +100,7 @@ def without_cycle(pod: str, profile: str, message: str, at: float | None = None)
 def _pre_filter(outcome: PreFilterOutcome) -> PreFilterExplanation:
     return PreFilterExplanation(
         skipped=tuple(sorted(outcome.skipped)),
-        rejection=None if outcome.status is None else verdict(outcome.status),
+        rejection=None if outcome.status is None else rejection(outcome.status),
         nodes=None if outcome.node_names is None else tuple(sorted(outcome.node_names)),
         restricted_by=tuple(sorted(outcome.restricting)),
     )
@@ -116,16 +116,17 @@ def _nodes(
     fitting = set(evaluation.feasible())
     statuses = evaluation.statuses()
     state = None if evaluation.pre_filter.status is not None else _state(evaluation)
+    details = Details(pod, profile, state)
     for node in nodes:
         if node.name in fitting:
             plugin_scores, total = scores.get(node.name, ((), None))
             yield NodeExplanation(node.name, True, scores=plugin_scores, total=total)
             continue
         first = statuses.of(node.name)
-        verdicts = [] if first is None else [verdict(first, pod, node)]
+        verdicts = [] if first is None else [details.verdict(first, node)]
         if state is not None:
             known = "" if first is None else first.plugin
-            verdicts += (verdict(status, pod, node) for status in _objections(profile, state, pod, node, known))
+            verdicts += (details.verdict(status, node) for status in _objections(profile, state, pod, node, known))
         yield NodeExplanation(node.name, False, tuple(verdicts))
 
 

@@ -40,6 +40,20 @@ def wrapped(line: str, width: int | None) -> list[str]:
     return wrap(line, width, subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False)
 
 
+def hanging(first: str, text: str, width: int | None) -> list[str]:
+    """A text after the beginning of its first line; the following lines stand below the text."""
+    if width is None:
+        return [f"{first}{text}"]
+    return wrap(
+        text,
+        width,
+        initial_indent=first,
+        subsequent_indent=" " * len(first),
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
 def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
     return [max(map(len, column)) for column in zip(*rows, strict=True)]
 

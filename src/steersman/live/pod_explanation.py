@@ -31,6 +31,7 @@ _replace = msgspec.structs.replace
 OTHER_SCHEDULER: Final = "scheduler {} is to place this pod, not one of {}; what follows is by profile {}"
 TERMINATING: Final = "the pod is being deleted; no scheduler will try it"
 EXTENDERS_LEFT_OUT: Final = "extenders ({}) have a say in scheduling and were not asked"
+REFRESH_FAILED: Final = 'plugin "{}" cannot refresh: {}'
 MISSING: Final = "the API server does not have {}; none are assumed"
 
 
@@ -142,6 +143,8 @@ def _notes(scheduler: LiveScheduler, settings: Effective, cluster: ReadCluster, 
         yield EXTENDERS_LEFT_OUT.format(", ".join(hide_passwords(extender.url_prefix) for extender in extenders))
     if cluster.missing:
         yield MISSING.format(", ".join(map(resource_name, cluster.missing)))
+    for plugin, why in scheduler.refresh_failures.items():
+        yield REFRESH_FAILED.format(plugin, why)
 
 
 # -- pods that are not there ------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -47,6 +47,11 @@ class LiveScheduler:
     async def refresh(self) -> None:
         """Plugins ask for what they know from outside."""
         await self._scheduler.background.refresh()
+
+    @property
+    def refresh_failures(self) -> Mapping[str, str]:
+        """By plugin: why it does not know what it wanted to know."""
+        return self._scheduler.background.failures
 
     @property
     def nodes(self) -> list[NodeInfo]:

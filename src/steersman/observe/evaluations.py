@@ -1,36 +1,60 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often plugins are asked (plugin_evaluation_total), counted by templates of pods: one number per attempt.
+"""How often plugins are asked (plugin_evaluation_total), counted by templates of pods: a few numbers per attempt.
 
-`measuring` counts; `exposition` turns the numbers into series when somebody looks. Which plugins have nothing to do for a pod
-is found out once per template and then now and again, because finding out costs more than counting. Scores are not
-counted: an evaluation does not say cheaply which plugins had nothing to score.
+`measuring` counts; `exposition` turns the numbers into series when somebody looks. As upstream, a plugin whose PreFilter or
+PreScore says Skip does not count, and nothing is scored where fewer than two nodes fit. Which plugins have nothing to do for a
+pod is found out once per template and then now and again, because finding out costs more than counting.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from steersman.engine.evaluation import Evaluation
 from steersman.framework.pod_info import PodInfo
+from steersman.framework.status import CycleAborted
 from steersman.observe.metrics import Metrics
 from steersman.runtime.profile import Profile
 
 #: After so many attempts it is found out anew whom a template concerns.
 LOOK_AGAIN: Final = 1024
 MOST_TEMPLATES: Final = 1024
+_NOBODY: Final[frozenset[str]] = frozenset()
 
 
 class Tally:
     """Attempts at pods of one template, and whom they did not concern."""
 
-    __slots__ = ("attempts", "profile", "skipped")
+    __slots__ = ("attempts", "profile", "score_skipped", "scored", "scored_nodes", "skipped")
 
-    def __init__(self, profile: str, skipped: frozenset[str]) -> None:
+    def __init__(self, profile: str, skipped: frozenset[str], score_skipped: frozenset[str] | None = None) -> None:
         self.profile = profile
         self.skipped = skipped
+        #: None until the first attempt that scored nodes.
+        self.score_skipped = score_skipped
         self.attempts = 0
+        #: Attempts in which nodes were scored, and how many nodes in all.
+        self.scored = 0
+        self.scored_nodes = 0
+
+    def count(self, evaluation: Evaluation) -> None:
+        self.attempts += 1
+        feasible = evaluation.feasible_count
+        if feasible > 1:
+            self.scored += 1
+            self.scored_nodes += feasible
+            if self.score_skipped is None:
+                self.score_skipped = _without_scores(evaluation)
+
+    def add(self, other: Tally) -> None:
+        self.attempts += other.attempts
+        self.scored += other.scored
+        self.scored_nodes += other.scored_nodes
+
+    @property
+    def key(self) -> tuple[str, frozenset[str], frozenset[str]]:
+        return self.profile, self.skipped, self.score_skipped or _NOBODY
 
 
 class Evaluations:
@@ -38,14 +62,14 @@ class Evaluations:
 
     def __init__(self) -> None:
         self._by_shape: dict[object, Tally] = {}
-        #: Attempts of templates that are not counted by themselves any more, by profile and skipped plugins.
-        self._others: Counter[tuple[str, frozenset[str]]] = Counter()
+        #: Templates that are not counted by themselves any more, together with those that concern the same plugins.
+        self._others: dict[tuple[str, frozenset[str], frozenset[str]], Tally] = {}
 
     def count(self, pod: PodInfo, evaluation: Evaluation) -> None:
         tally = self._by_shape.get(pod.shape.token)
         if tally is None or tally.attempts >= LOOK_AGAIN:
             tally = self._look(pod, evaluation)
-        tally.attempts += 1
+        tally.count(evaluation)
 
     def _look(self, pod: PodInfo, evaluation: Evaluation) -> Tally:
         if len(self._by_shape) >= MOST_TEMPLATES:
@@ -59,18 +83,30 @@ class Evaluations:
 
     def _merge(self, tallies: Iterable[Tally]) -> None:
         for tally in tallies:
-            self._others[tally.profile, tally.skipped] += tally.attempts
+            self._others.setdefault(tally.key, Tally(*tally.key)).add(tally)
 
     def export(self, metrics: Metrics, profiles: Mapping[str, Profile], nodes: int) -> None:
         """Adds what was counted since the last time, with `nodes` in the cluster."""
         self._merge(self._by_shape.values())
-        for (profile, skipped), attempts in self._others.items():
-            for plugin, point, times in _asked(profiles[profile], skipped, nodes):
-                metrics.evaluations[plugin, point, profile].inc(times * attempts)
+        for tally in self._others.values():
+            for plugin, point, times in _asked(profiles[tally.profile], tally, nodes):
+                metrics.evaluations[plugin, point, tally.profile].inc(times)
         self._others.clear()
         self._by_shape.clear()
 
 
-def _asked(profile: Profile, skipped: frozenset[str], nodes: int) -> Iterator[tuple[str, str, int]]:
-    yield from ((call.name, "PreFilter", 1) for call in profile.pre_filter if call.name not in skipped)
-    yield from ((call.name, "Filter", nodes) for call in profile.filter if call.name not in skipped)
+def _asked(profile: Profile, tally: Tally, nodes: int) -> Iterator[tuple[str, str, int]]:
+    skipped, score_skipped = tally.skipped, tally.score_skipped or _NOBODY
+    yield from ((call.name, "PreFilter", tally.attempts) for call in profile.pre_filter if call.name not in skipped)
+    yield from ((call.name, "Filter", nodes * tally.attempts) for call in profile.filter if call.name not in skipped)
+    if tally.scored:
+        yield from ((c.name, "PreScore", tally.scored) for c in profile.pre_score if c.name not in score_skipped)
+        yield from ((c.name, "Score", tally.scored_nodes) for c in profile.score if c.name not in score_skipped)
+
+
+def _without_scores(evaluation: Evaluation) -> frozenset[str]:
+    """The plugins that have nothing to score; a plugin that breaks is the cycle's business."""
+    try:
+        return evaluation.score_skipped()
+    except CycleAborted:
+        return _NOBODY

@@ -48,6 +48,8 @@ class VolumeTopology(NamedTuple):
     volume: str
     key: str
     values: frozenset[str]
+    #: The name of the claim that has the volume; "" where it does not matter.
+    claim: str = ""
 
     def admits(self, labels: Mapping[str, str]) -> bool:
         """A node that lacks the early form of a label may have the present one."""
@@ -117,7 +119,7 @@ class VolumeZone(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExtension
         volume = self._objects.get(PersistentVolume, claim.spec.volume_name)
         if volume is None:
             return unresolvable(f'persistentvolume "{claim.spec.volume_name}" not found')
-        return list(volume_topologies(volume))
+        return [topology._replace(claim=name) for topology in volume_topologies(volume)]
 
     def _why_unbound(self, claim: PersistentVolumeClaim) -> Status | None:
         """The reason why a claim has no volume; None: it waits for its first consumer, and has no zone yet."""

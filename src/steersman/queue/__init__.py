@@ -11,12 +11,19 @@ from steersman.queue.metrics import CountingQueueMetrics, QueueMetrics
 from steersman.queue.nominator import Nominator, PodLookup, PodRef
 from steersman.queue.profile import PreEnqueue, QueueProfile, QueueSettings, hint_rows
 from steersman.queue.queued_pod import MICROSECONDS, NEVER, IllegalMoveError, Place, QueuedPodInfo
-from steersman.queue.scheduling_queue import QueueInvariantError, SchedulingQueue
+from steersman.queue.scheduling_queue import (
+    POP_FROM_BACKOFF_QUEUE,
+    SCHEDULE_ATTEMPT_FAILURE,
+    QueueInvariantError,
+    SchedulingQueue,
+)
 from steersman.queue.sub_queues import PendingPods, PodAlreadyQueuedError, QueueContents, QueueStatistics
 
 __all__ = [
     "MICROSECONDS",
     "NEVER",
+    "POP_FROM_BACKOFF_QUEUE",
+    "SCHEDULE_ATTEMPT_FAILURE",
     "CountingQueueMetrics",
     "IllegalMoveError",
     "Nominator",

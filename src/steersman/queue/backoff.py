@@ -71,7 +71,7 @@ class BackoffQueue:
         else:
             queued.move_to(Place.ERROR_BACKOFF, event)
             self.failed.add(queued)
-        self._metrics.pod_entered("backoff", event)
+        self._metrics.pod_entered(queued, "backoff", event)
 
     def get(self, key: str) -> QueuedPodInfo | None:
         return self.rejected.get(key) or self.failed.get(key)

@@ -132,7 +132,7 @@ class EventMoves:
             return self._requeuer.requeue(queued, strategy, event, now)
         if self._requeuer.requeue(queued, strategy, event, now):
             return True
-        waiting.count_entry(event)
+        waiting.count_entry(queued, event)
         return False
 
 

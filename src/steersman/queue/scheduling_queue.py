@@ -145,7 +145,7 @@ class SchedulingQueue:
             if begin(queued, _POP):
                 return queued
         while queues.backoff.is_popped_early and (queued := queues.backoff.rejected.pop()) is not None:
-            self.metrics.pod_entered("active", POP_FROM_BACKOFF_QUEUE)
+            self.metrics.pod_entered(queued, "active", POP_FROM_BACKOFF_QUEUE)
             if begin(queued, POP_FROM_BACKOFF_QUEUE):
                 return queued
         return None

@@ -76,7 +76,7 @@ class ActiveQueue:
             self.pods.entries[queued.key][-1].move_to(OUTSIDE, event)
         queued.move_to(ACTIVE, event)
         self.pods.add(queued)
-        self._metrics.pod_entered("active", event)
+        self._metrics.pod_entered(queued, "active", event)
 
     def problems(self) -> Iterator[str]:
         yield from self.pods.problems()

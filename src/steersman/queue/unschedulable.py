@@ -52,7 +52,7 @@ class UnschedulablePods:
         resident = self.pods.get(key)
         if resident is not queued:
             if resident is None:
-                self.count_entry(event)
+                self.count_entry(queued, event)
             else:
                 self.remove(key)
                 resident.move_to(Place.OUTSIDE, event)
@@ -61,9 +61,9 @@ class UnschedulablePods:
         self._list(queued)
         (self.gated.add if queued.is_gated else self.gated.discard)(key)
 
-    def count_entry(self, event: str) -> None:
+    def count_entry(self, queued: QueuedPodInfo, event: str) -> None:
         """A pod enters, or, as far as the count goes, has left and comes back."""
-        self._metrics.pod_entered("unschedulable", event)
+        self._metrics.pod_entered(queued, "unschedulable", event)
 
     def remove(self, key: str) -> QueuedPodInfo | None:
         queued = self.pods.remove(key)

@@ -15,7 +15,7 @@ from typing import Final
 from steersman.errors import SteersmanError
 from steersman.framework.events import ClusterEvent, refreshed
 from steersman.framework.plugin import BackgroundPlugin
-from steersman.runtime.faults import log_fault
+from steersman.runtime.faults import log_fault, told
 from steersman.runtime.profile import Profile
 
 logger = logging.getLogger(__name__)
@@ -39,6 +39,8 @@ class Background:
             if isinstance(plugin, BackgroundPlugin)
         ]
         self._wake = wake
+        #: By plugin: why its latest refresh failed.
+        self.failures: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._plugins)
@@ -76,11 +78,15 @@ class Background:
             async with deadline:
                 is_news = await plugin.refresh()
         except SteersmanError as cause:
+            self.failures[name] = str(cause)
             logger.error(REFUSED, name, cause)
             return
         except Exception as cause:
-            log_fault(POINT, name, _late(plugin, cause) if deadline.expired() else cause)
+            shown = _late(plugin, cause) if deadline.expired() else cause
+            self.failures[name] = told(shown)
+            log_fault(POINT, name, shown)
             return
+        self.failures.pop(name, None)
         if is_news:
             self._wake(refreshed(name))
 

@@ -271,9 +271,11 @@ class Simulation:
 
     def _notes(self) -> Iterable[str]:
         options = self._options
+        failures = self._driver.scheduler.background.failures
+        capabilities = capabilities_of(options.registry)
         yield from self._input_notes
         yield from notes.stranded_pods(self._store, self._driver.writer.placed_at)
-        yield from notes.notes(self._given, self._skipped, options.configuration, capabilities_of(options.registry))
+        yield from notes.notes(self._given, self._skipped, options.configuration, capabilities, options.gates, failures)
 
     # -- explaining --------------------------------------------------------------------------------------------------
 

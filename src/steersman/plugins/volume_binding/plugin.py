@@ -101,8 +101,8 @@ class VolumeBinding(
         self._nodes = handle.nodes
         self._claims = AssumedObjects(PersistentVolumeClaim, handle.objects)
         self._volumes = AssumedVolumes(handle.objects)
-        self._finder = VolumeFinder(handle.objects, self._volumes)
-        self._binder = VolumeBinder(handle, self._claims, self._volumes, self._finder, args.bind_timeout_seconds)
+        self.finder = VolumeFinder(handle.objects, self._volumes)
+        self._binder = VolumeBinder(handle, self._claims, self._volumes, self.finder, args.bind_timeout_seconds)
         scores = handle.gates.enabled("StorageCapacityScoring")
         self._scorer = CapacityScorer(args.shape or ()) if scores else None
         self.statuses = StatusTable()
@@ -131,7 +131,7 @@ class VolumeBinding(
         if volumes is None:
             return error("not found")
         try:
-            found = self._finder.find(volumes.claims, node.node)
+            found = self.finder.find(volumes.claims, node.node)
         except VolumeFault as problem:
             return error(str(problem))
         if not isinstance(found, PodVolumes):
@@ -172,7 +172,7 @@ class VolumeBinding(
     def _row_finder(self, view: NodesView) -> RowFinder:
         rows = self._rows
         if rows is None or rows.view is not view or rows.generation != view.generation:
-            rows = self._rows = RowFinder(view, self._objects, self._volumes, self._finder)
+            rows = self._rows = RowFinder(view, self._objects, self._volumes, self.finder)
         return rows
 
     def _score_row(self, pod: PodInfo, view: NodesView, row: int) -> int:

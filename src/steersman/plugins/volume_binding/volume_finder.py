@@ -62,6 +62,8 @@ class PodVolumes(msgspec.Struct):
 
     bindings: list[Binding] = msgspec.field(default_factory=list)
     provisions: list[Provision] = msgspec.field(default_factory=list)
+    #: The claim that cannot have a volume there, if there is a reason against the node.
+    refused: PersistentVolumeClaim | None = None
 
 
 class VolumeFinder:
@@ -83,13 +85,23 @@ class VolumeFinder:
 
     def objection_of_bound(self, claims: list[PersistentVolumeClaim], node: Node) -> str:
         """What the volumes of bound claims have against the node; "" if nothing."""
+        unusable = self.unusable_of_bound(claims, node)
+        if unusable is None:
+            return ""
+        return ERR_REASON_PV_NOT_EXIST if unusable[1] is None else ERR_REASON_NODE_CONFLICT
+
+    def unusable_of_bound(
+        self, claims: list[PersistentVolumeClaim], node: Node
+    ) -> tuple[PersistentVolumeClaim, PersistentVolume | None] | None:
+        """The first bound claim whose volume is out of the node's reach, or not there; None: there is none."""
         for claim in claims:
             volume = self._volumes.get(claim.spec.volume_name)
             if volume is None:
-                return ERR_REASON_PV_NOT_EXIST
-            if not admits_node(self.as_driver_sees_it(volume, node.metadata.name), node.metadata.labels):
-                return ERR_REASON_NODE_CONFLICT
-        return ""
+                return claim, None
+            seen = self.as_driver_sees_it(volume, node.metadata.name)
+            if not admits_node(seen, node.metadata.labels):
+                return claim, seen
+        return None
 
     def as_driver_sees_it(self, volume: PersistentVolume, node_name: str) -> PersistentVolume:
         """An in-tree volume in terms of the driver to which the node has handed its plugin over; any other as it is."""
@@ -114,6 +126,7 @@ class VolumeFinder:
             elif selected == node.metadata.name:
                 to_provision.append(claim)
             else:
+                found.refused = claim
                 return ERR_REASON_BIND_CONFLICT
         to_provision += self._match(claims, to_match, node, found)
         return self._provision(to_provision, node, found)
@@ -144,6 +157,7 @@ class VolumeFinder:
     def _provision(self, claims: list[PersistentVolumeClaim], node: Node, found: PodVolumes) -> str:
         for claim in claims:
             storage_class = self.class_of(claim)
+            found.refused = claim
             if storage_class.provisioner in ("", NO_PROVISIONER):
                 return ERR_REASON_BIND_CONFLICT
             if not allows(storage_class, node):
@@ -154,6 +168,7 @@ class VolumeFinder:
                 if capacity is None:
                     return ERR_REASON_NOT_ENOUGH_SPACE
             found.provisions.append(Provision(claim, capacity))
+        found.refused = None
         return ""
 
     def class_of(self, claim: PersistentVolumeClaim) -> StorageClass:
