@@ -9,6 +9,7 @@ from typing import Final
 from steersman.controllers.controller import Cluster, Controller
 from steersman.controllers.deployments import DeploymentController
 from steersman.controllers.replica_sets import ReplicaSetController, ReplicationManager
+from steersman.controllers.stateful_sets import StatefulSetController
 
 CONTROLLERS: Final[dict[str, type[Controller]]] = {
     controller.NAME: controller
@@ -16,6 +17,7 @@ CONTROLLERS: Final[dict[str, type[Controller]]] = {
         DeploymentController,
         ReplicaSetController,
         ReplicationManager,
+        StatefulSetController,
     )
 }
 """Every controller, by its name."""

@@ -88,7 +88,7 @@ class PodMaker:
         return self._store.create(self._pod, self._document)
 
     def create_as(self, pod: Pod, **fields: Any) -> Pod:
-        """A pod that differs from others of the template; `fields` of its spec replace those of the template in documents."""
+        """A pod that differs from others of the template; `fields` take the place of those of the spec in documents."""
         return self._store.create(pod, self.document(pod, **fields) if self._store.keeps_documents else None)
 
     def document(self, pod: Pod, **fields: Any) -> Document:
