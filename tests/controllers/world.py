@@ -16,6 +16,7 @@ from steersman.clock import ManualClock
 from steersman.controllers import Cluster, start
 from steersman.embedded import KubeAdmission, Pods, Store
 from steersman.kubelets import Kubelets
+from steersman.kubelets import Kubelets
 from steersman.testing import make_node
 
 T = TypeVar("T", bound=api.Object)

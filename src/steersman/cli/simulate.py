@@ -48,6 +48,11 @@ STOPPED: Final = 4
 @click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
 @click.option(
+    "--controllers/--no-controllers",
+    default=True,
+    help="Whether Deployments and their like make pods. Default: they do.",
+)
+@click.option(
     "--until",
     callback=parse_seconds,
     metavar="DURATION",
@@ -77,6 +82,7 @@ def simulate(
     plugins: tuple[str, ...],
     feature_gates: str | None,
     seed: int,
+    controllers: bool,
     until: float | None,
     output: str,
     explain: tuple[str, ...],
@@ -87,8 +93,9 @@ def simulate(
     """Schedule pods without a cluster, in virtual time.
 
     Nodes, pods and everything else that scheduling looks at come from manifests or from dumps such as
-    `kubectl get nodes,pods -A -o json`. Pods without a node are placed, in the order of the files and by priority. The same
-    input and seed give the same output.
+    `kubectl get nodes,pods -A -o json`. Pods without a node are placed, in the order of the files and by priority. Deployments,
+    StatefulSets, DaemonSets and their like make their pods as in a cluster; those that they own already count. The same input
+    and seed give the same output.
 
     Exits with 1 if a pod failed because something is broken, or is pending and --fail-on-pending; with 4 if the simulation
     did not come to rest, as when pods keep waking each other: what it got to is printed, and --until sets an end.
@@ -104,6 +111,7 @@ def simulate(
             plugins=plugins,
             gates=parse_gates(feature_gates),
             stdin=sys.stdin.buffer if "-" in files else None,
+            controllers=controllers,
         )
     with loaded as simulation:
         timing.loaded()

@@ -46,13 +46,21 @@ class RevisionHistory:
         return sorted((self._store.get(ControllerRevision, name) for name in names), key=_age)
 
     def current(
-        self, owner: Object, template: dict[str, Any], known: Sequence[ControllerRevision], collisions: int
+        self,
+        owner: Object,
+        template: dict[str, Any],
+        known: Sequence[ControllerRevision],
+        collisions: int,
+        lost: str = "",
     ) -> tuple[ControllerRevision, int]:
-        """The revision of the template, made or made the latest if need be, and how many names collided so far."""
+        """The revision of the template, made or made the latest if need be, and how many names collided so far.
+
+        `lost` is the name that the template's revision has had, if it is known: it gets that name again.
+        """
         equal = [revision for revision in known if self._has_template(revision, template)]
         number = known[-1].revision + 1 if known else 1
         if not equal:
-            return self._create(owner, template, number, collisions)
+            return self._create(owner, template, number, collisions, lost)
         if equal[-1] is not known[-1]:
             return self._store.update(_replace(equal[-1], revision=number)), collisions
         return equal[-1], collisions
@@ -79,10 +87,14 @@ class RevisionHistory:
         return known[2]
 
     def _create(
-        self, owner: Object, template: dict[str, Any], number: int, collisions: int
+        self, owner: Object, template: dict[str, Any], number: int, collisions: int, lost: str
     ) -> tuple[ControllerRevision, int]:
+        prefix = f"{owner.metadata.name[:_LONGEST_PREFIX]}-"
         while True:
-            revision = _new_revision(owner, template, number, collisions)
+            digest = template_hash(template, collisions)
+            if lost.startswith(prefix):
+                digest, lost = lost.removeprefix(prefix), ""
+            revision = _new_revision(owner, template, number, digest)
             try:
                 return self._store.create(revision), collisions
             except AlreadyExists:
@@ -116,8 +128,7 @@ def _has_template(revision: ControllerRevision, template: dict[str, Any]) -> boo
     return bool(without_empty(kept) == without_empty(template))
 
 
-def _new_revision(owner: Object, template: dict[str, Any], number: int, collisions: int) -> ControllerRevision:
-    digest = template_hash(template, collisions)
+def _new_revision(owner: Object, template: dict[str, Any], number: int, digest: str) -> ControllerRevision:
     metadata = ObjectMeta(
         name=f"{owner.metadata.name[:_LONGEST_PREFIX]}-{digest}",
         namespace=owner.metadata.namespace,

@@ -61,7 +61,9 @@ class StatefulSetController(PodOwnerController[StatefulSet]):
         known = self._history.of(stateful_set, compiled_selector(stateful_set.spec.selector))
         pods = self.claimed(stateful_set)
         collisions = stateful_set.status.collision_count or 0
-        latest, collisions = self._history.current(stateful_set, stateful_set.spec.template, known, collisions)
+        latest, collisions = self._history.current(
+            stateful_set, stateful_set.spec.template, known, collisions, _lost_revision(stateful_set)
+        )
         named = stateful_set.status.current_revision
         current = next((revision for revision in known if revision.metadata.name == named), latest)
         step = StatefulStep(self, stateful_set, Revisions(current, latest), pods)
@@ -303,6 +305,12 @@ class StatefulStep:
             update_revision=latest,
             available_replicas=len(available),
         )
+
+
+def _lost_revision(stateful_set: StatefulSet) -> str:
+    """The name of the latest revision, which dumps often leave out, if the status is about the present template."""
+    status = stateful_set.status
+    return status.update_revision if status.observed_generation == stateful_set.metadata.generation else ""
 
 
 def parent_and_ordinal(name: str) -> tuple[str, int]:

@@ -6,23 +6,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from steersman import api
 from steersman.config import Capabilities, ConfigError, SchedulerConfiguration, check_disabled
 from steersman.redaction import hide_passwords
-from steersman.sim.sources import unexpanded
+from steersman.sim.workloads import counted
 
 
 def notes(
-    objects: Iterable[api.Object],
+    about_workloads: Iterable[str],
     skipped: Counter[str],
     configuration: SchedulerConfiguration,
     capabilities: Capabilities,
 ) -> Iterator[str]:
-    makers = unexpanded(objects)
-    if makers:
-        yield f"controllers do not run here: no pods were made for {_counted(makers)}"
+    yield from about_workloads
     if skipped:
-        yield f"objects of other kinds were passed over: {_counted(skipped)}"
+        yield f"objects of other kinds were passed over: {counted(skipped)}"
     if configuration.extenders:
         urls = ", ".join(hide_passwords(extender.url_prefix) for extender in configuration.extenders)
         yield f"extenders are not called in a simulation: {urls}"
@@ -30,7 +27,3 @@ def notes(
         check_disabled(configuration, capabilities)
     except ConfigError as error:
         yield from (problem.line for problem in error.errors)
-
-
-def _counted(kinds: Counter[str]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
