@@ -104,7 +104,7 @@ def test_what_is_passed_over_is_noted_on_standard_error(tmp_path: Path) -> None:
     result = steersman("simulate", "-f", cluster(tmp_path, deployment, config_map))
     assert result.exit_code == 0
     assert result.stderr.splitlines() == [
-        "Note: controllers do not run here: no pods were made for 1 Deployment",
+        "Note: no pods were made for 1 Deployment without a pod template, which an API server would refuse",
         "Note: objects of other kinds were passed over: 1 ConfigMap",
     ]
 

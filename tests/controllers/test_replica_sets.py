@@ -11,6 +11,7 @@ from tests.controllers.world import World, template, with_ready, workload
 
 from steersman import api
 from steersman.embedded import Forbidden
+from steersman.kubelets import RUN_SECONDS, run_seconds
 from steersman.testing import make_pod
 
 _replace = msgspec.structs.replace
@@ -225,3 +226,13 @@ def test_a_template_that_cannot_be_read_is_told() -> None:
     world.settle()
     (condition,) = world.get(api.ReplicaSet, "web").status.conditions
     assert "template.spec.nodeSelector" in condition.message
+
+
+def test_a_pod_that_the_host_refuses_is_told() -> None:
+    world = World("replicaset", check_pod=run_seconds)
+    document = workload("ReplicaSet", replicas=1)
+    document["spec"]["template"]["metadata"]["annotations"] = {RUN_SECONDS: "soon"}
+    world.create(document)
+    world.settle()
+    (condition,) = world.get(api.ReplicaSet, "web").status.conditions
+    assert "is not a number of seconds" in condition.message

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -41,8 +41,9 @@ class World:
         nodes: Iterable[str] = ("n1", "n2", "n3"),
         keeps_documents: bool = False,
         start_seconds: float = 0.0,
+        check_pod: Callable[[api.Pod], object] | None = None,
     ) -> None:
-        self.store = Store(ManualClock(START), admission=KubeAdmission(), keeps_documents=keeps_documents)
+        self.store = Store(ManualClock(START), admission=KubeAdmission(check_pod), keeps_documents=keeps_documents)
         self.timers = FakeTimers(self.store)
         self.events: list[Told] = []
         self.now = 0.0

@@ -71,12 +71,15 @@ def test_pods_are_tried_in_the_order_in_which_they_were_given(tmp_path: Path) ->
     assert [event.pod for event in result.events] == ["default/first", "default/second", "default/third"]
 
 
-def test_controllers_whose_pods_are_missing_are_named_in_one_note() -> None:
+@pytest.mark.parametrize("controllers", [True, False])
+def test_controllers_whose_pods_are_missing_are_named_in_one_note(controllers: bool) -> None:
     lonely = make_replica_set("lonely").obj()
     owner = make_replica_set("owner").uid("owner-uid").obj()
     owned = a_pod("owned").owner("ReplicaSet", "owner", uid="owner-uid").obj()
-    result = Simulation.load(nodes("n1"), lonely, owner, owned).run()
-    assert result.notes == ("controllers do not run here: no pods were made for 1 ReplicaSet",)
+    result = Simulation.load(nodes("n1"), lonely, owner, owned, controllers=controllers).run()
+    why = "without a pod template, which an API server would refuse"
+    note = f"no pods were made for 1 ReplicaSet {why}"
+    assert result.notes == (note if controllers else "controllers were not to run: no pods were made for 1 ReplicaSet",)
 
 
 def test_kinds_that_mean_nothing_to_a_scheduler_are_counted(tmp_path: Path) -> None:

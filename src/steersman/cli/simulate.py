@@ -49,6 +49,11 @@ STOPPED: Final = 4
 @validation_options
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
 @click.option(
+    "--controllers/--no-controllers",
+    default=True,
+    help="Whether Deployments and their like make pods. Default: they do.",
+)
+@click.option(
     "--until",
     callback=parse_seconds,
     metavar="DURATION",
@@ -80,6 +85,7 @@ def simulate(
     validate: str | None,
     strict: bool,
     seed: int,
+    controllers: bool,
     until: float | None,
     output: str,
     explain: tuple[str, ...],
@@ -90,8 +96,9 @@ def simulate(
     """Schedule pods without a cluster, in virtual time.
 
     Nodes, pods and everything else that scheduling looks at come from manifests or from dumps such as
-    `kubectl get nodes,pods -A -o json`. Pods without a node are placed, in the order of the files and by priority. The same
-    input and seed give the same output.
+    `kubectl get nodes,pods -A -o json`. Pods without a node are placed, in the order of the files and by priority. Deployments,
+    StatefulSets, DaemonSets and their like make their pods as in a cluster; those that they own already count. The same input
+    and seed give the same output.
 
     Exits with 1 if a pod failed because something is broken, or is pending and --fail-on-pending; with 4 if the simulation
     did not come to rest, as when pods keep waking each other: what it got to is printed, and --until sets an end.
@@ -109,6 +116,7 @@ def simulate(
             gates=parse_gates(feature_gates),
             stdin=sys.stdin.buffer if "-" in files else None,
             validate=chosen_validation(validate, strict),
+            controllers=controllers,
         )
     with loaded as simulation:
         timing.loaded()

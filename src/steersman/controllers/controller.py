@@ -133,7 +133,10 @@ def owned_key(obj: Object, kind: type[Object]) -> str | None:
 
 def controller_of(obj: Object) -> OwnerReference | None:
     """The one owner that manages the object, None without."""
-    return next((owner for owner in obj.metadata.owner_references if owner.controller), None)
+    for owner in obj.metadata.owner_references:
+        if owner.controller:
+            return owner
+    return None
 
 
 def controller_reference(owner: Object) -> OwnerReference:

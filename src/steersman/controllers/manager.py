@@ -7,15 +7,19 @@ from collections.abc import Iterable
 from typing import Final
 
 from steersman.controllers.controller import Cluster, Controller
+from steersman.controllers.daemon_sets import DaemonSetController
 from steersman.controllers.deployments import DeploymentController
 from steersman.controllers.replica_sets import ReplicaSetController, ReplicationManager
+from steersman.controllers.stateful_sets import StatefulSetController
 
 CONTROLLERS: Final[dict[str, type[Controller]]] = {
     controller.NAME: controller
     for controller in (
+        DaemonSetController,
         DeploymentController,
         ReplicaSetController,
         ReplicationManager,
+        StatefulSetController,
     )
 }
 """Every controller, by its name."""

@@ -54,8 +54,13 @@ class OwnedPods:
     def _on_pod(self, _: EventType, old: Object | None, new: Object | None) -> None:
         before = old if isinstance(old, Pod) else None
         after = new if isinstance(new, Pod) else None
-        was = None if before is None else controller_of(before)
         now = None if after is None else controller_of(after)
+        if before is None or after is None:
+            was = None if before is None else controller_of(before)
+        elif before.metadata.owner_references is after.metadata.owner_references:
+            was = now
+        else:
+            was = controller_of(before)
         if was is not None and now is not None and was.uid == now.uid:
             self._changed(now, before, after)
             return

@@ -85,11 +85,18 @@ class PodMaker:
 
     def create(self) -> Pod:
         """Another pod, with a name that the store makes up."""
-        return self._store.create(self._pod, self._document)
+        return self._stored(self._pod, self._document)
 
     def create_as(self, pod: Pod, **fields: Any) -> Pod:
-        """A pod that differs from others of the template; `fields` of its spec replace those of the template in documents."""
-        return self._store.create(pod, self.document(pod, **fields) if self._store.keeps_documents else None)
+        """A pod that differs from others of the template; `fields` take the place of those of the spec in documents."""
+        return self._stored(pod, self.document(pod, **fields) if self._store.keeps_documents else None)
+
+    def _stored(self, pod: Pod, document: Document | None) -> Pod:
+        """Raises `ApiError`, also for what the cluster's host finds wrong with the pod."""
+        try:
+            return self._store.create(pod, document)
+        except InputError as error:
+            raise Invalid(Pod, pod.metadata.name or pod.metadata.generate_name, str(error)) from error
 
     def document(self, pod: Pod, **fields: Any) -> Document:
         """The JSON of a pod of the template."""

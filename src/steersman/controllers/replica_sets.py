@@ -16,7 +16,6 @@ import msgspec
 from steersman.api import (
     Condition,
     LabelSelector,
-    Object,
     OwnerReference,
     Pod,
     ReplicaSet,
@@ -24,12 +23,13 @@ from steersman.api import (
     ReplicationController,
     key,
 )
-from steersman.controllers.controller import Cluster, Controller, controller_of, controller_reference
+from steersman.controllers.controller import Cluster, controller_of
 from steersman.controllers.deletion_order import first_to_go
-from steersman.controllers.owned_pods import OwnedPods, SelectorIndex, compiled_selector, owned_pods
+from steersman.controllers.owned_pods import compiled_selector
+from steersman.controllers.pod_owner import PodOwnerController
 from steersman.controllers.pod_states import available_at, is_active, is_ready, is_terminating
-from steersman.controllers.pod_template import PodMaker, PodTemplates
-from steersman.embedded import ApiError, EventType, NotFound, Pods
+from steersman.controllers.pod_template import PodMaker
+from steersman.embedded import ApiError, NotFound
 
 BURST_REPLICAS: Final = 500
 """So many pods are made at a time; then others get their turn."""
@@ -115,73 +115,49 @@ def _differ_in_readiness_only(before: Pod, after: Pod) -> bool:
     return before.metadata.labels is after.metadata.labels and is_active(before) and is_active(after)
 
 
-class ReplicaSetController(Controller):
+class ReplicaSetController(PodOwnerController[Replicated]):
     NAME = "replicaset"
-    #: What it controls, and whether the status says how many pods are terminating.
     KIND: type[Replicated] = ReplicaSet
+    #: Whether the status says how many pods are terminating.
     COUNTS_TERMINATING = True
 
     def __init__(self, cluster: Cluster) -> None:
-        super().__init__(cluster)
-        self._pods = Pods(self.store)
-        self._templates = PodTemplates(self.store)
-        self._selectors = SelectorIndex()
-        self._owned: OwnedPods | None = None
         #: By uid of the owner; made when it is looked at first.
         self._counts: dict[str, ReplicaCount] = {}
         self._makers: dict[str, PodMaker] = {}
-        #: Keys of pods without a controller that the object of a key may want to adopt.
-        self._candidates: dict[str, dict[str, None]] = {}
         #: By uid of a Deployment: the keys of its ReplicaSets.
         self._families: dict[str, set[str]] = {}
-        self.store.subscribe(self._on_owner, (self.KIND,))
+        super().__init__(cluster)
 
-    # -- events ------------------------------------------------------------------------------------------------------
+    def selector_of(self, owner: Replicated) -> LabelSelector | None:
+        selector = owner.spec.selector
+        return LabelSelector(match_labels=selector) if isinstance(selector, dict) else selector
 
-    def _on_owner(self, _: EventType, old: Object | None, new: Object | None) -> None:
-        if new is None:
-            self._forget(cast("Replicated", old))
-        else:
-            self._know(cast("Replicated", new), old)
-        self.enqueue(key(cast("Object", new or old)))
-
-    def _know(self, new: Replicated, old: Object | None) -> None:
-        if self._owned is None:
-            self._owned = owned_pods(self.store)
-            self._owned.listen(self.KIND, self._on_pod, self._on_orphan)
-        if old is None or cast("Replicated", old).spec.selector != new.spec.selector:
-            self._selectors.put(key(new), new.metadata.namespace, _selector(new))
-        family = controller_of(new)
+    def owner_came(self, owner: Replicated) -> None:
+        family = controller_of(owner)
         if family is not None:
-            self._families.setdefault(family.uid, set()).add(key(new))
+            self._families.setdefault(family.uid, set()).add(key(owner))
 
-    def _forget(self, old: Replicated) -> None:
-        name = key(old)
-        self._selectors.remove(name)
-        self._counts.pop(old.metadata.uid, None)
-        self._makers.pop(old.metadata.uid, None)
-        self._candidates.pop(name, None)
-        family = controller_of(old)
+    def owner_went(self, owner: Replicated) -> None:
+        self._counts.pop(owner.metadata.uid, None)
+        self._makers.pop(owner.metadata.uid, None)
+        family = controller_of(owner)
         if family is not None:
-            self._families.get(family.uid, set()).discard(name)
+            self._families.get(family.uid, set()).discard(key(owner))
 
-    def _on_pod(self, owner: OwnerReference, before: Pod | None, after: Pod | None) -> None:
+    def pod_changed(self, owner: OwnerReference, before: Pod | None, after: Pod | None) -> None:
         count = self._counts.get(owner.uid)
         if count is not None:
             count.change(before, after)
-        pod = cast("Pod", after or before)
-        self.enqueue(f"{pod.metadata.namespace}/{owner.name}")
 
-    def _on_orphan(self, pod: Pod) -> None:
-        for name in self._selectors.matching(pod.metadata.namespace, pod.metadata.labels):
-            self._candidates.setdefault(name, {})[key(pod)] = None
-            self.enqueue(name)
+    def may_adopt(self, owner: Replicated, pod: Pod) -> bool:
+        return is_active(pod)
 
     # -- reconciling -------------------------------------------------------------------------------------------------
 
     def reconcile(self, key: str) -> None:
-        owner = self.store.find(cast("type[ReplicaSet]", self.KIND), key)
-        if owner is None or not owner.spec.template or self._owned is None:
+        owner = self._find(key)
+        if owner is None or not owner.spec.template:
             return  # an API server would have refused one without a template
         if owner.metadata.deletion_timestamp is None:
             self._claim(owner)
@@ -194,32 +170,24 @@ class ReplicaSetController(Controller):
         if failure is not None:
             raise failure
 
+    def _find(self, name: str) -> Replicated | None:
+        return self.store.find(cast("type[ReplicaSet]", self.KIND), name)
+
     def _count(self, owner: Replicated) -> ReplicaCount:
         uid, min_ready_seconds = owner.metadata.uid, owner.spec.min_ready_seconds
         count = self._counts.get(uid)
         if count is None or count.min_ready_seconds != min_ready_seconds:
-            assert self._owned is not None
-            count = self._counts[uid] = ReplicaCount(self._owned.of(uid).values(), min_ready_seconds)
+            count = self._counts[uid] = ReplicaCount(self.owned.of(uid).values(), min_ready_seconds)
         return count
 
     def _claim(self, owner: Replicated) -> None:
-        """Adopts pods that are selected and belong to nobody, releases its own that are not selected any more."""
-        assert self._owned is not None
-        selector, name, uid = compiled_selector(_selector(owner)), key(owner), owner.metadata.uid
-        orphans = self._owned.orphans(owner.metadata.namespace)
-        wanted = self._candidates.pop(name, {}) if uid in self._counts else dict.fromkeys(orphans)
-        for pod_name in wanted:
-            pod = orphans.get(pod_name)
-            if pod is not None and is_active(pod) and selector.matches(pod.metadata.labels):
-                adopted = (*pod.metadata.owner_references, controller_reference(owner))
-                self.store.update(_replace(pod, metadata=_replace(pod.metadata, owner_references=adopted)))
-        count = self._count(owner)
-        if all(selector.matches(dict(labels)) for labels in count.labels):
+        """Settles the claims; without a look at every pod, because pods of one owner have few different sets of labels."""
+        selector = compiled_selector(self.selector_of(owner))
+        self.adopt(owner, selector)
+        if all(selector.matches(dict(labels)) for labels in self._count(owner).labels):
             return
-        for pod in list(self._owned.of(uid).values()):
-            if is_active(pod) and not selector.matches(pod.metadata.labels):
-                kept = tuple(ref for ref in pod.metadata.owner_references if ref.uid != uid)
-                self.store.update(_replace(pod, metadata=_replace(pod.metadata, owner_references=kept)))
+        pods = list(self.owned.of(owner.metadata.uid).values())
+        self.release(owner, [pod for pod in pods if is_active(pod) and not selector.matches(pod.metadata.labels)])
 
     def _create(self, owner: Replicated, missing: int) -> ApiError | None:
         """Makes pods, in growing batches that end with the first that is refused something; the refusal, if any."""
@@ -253,16 +221,15 @@ class ReplicaSetController(Controller):
         template = owner.spec.template or {}
         maker = self._makers.get(owner.metadata.uid)
         if maker is None or maker.template.document is not template:
-            maker = self._makers[owner.metadata.uid] = self._templates.pod_maker(template, owner)
+            maker = self._makers[owner.metadata.uid] = self.templates.pod_maker(template, owner)
         return maker
 
     def _delete(self, owner: Replicated, surplus: int) -> ApiError | None:
-        assert self._owned is not None
-        active = [pod for pod in self._owned.of(owner.metadata.uid).values() if is_active(pod)]
+        active = [pod for pod in self.owned.of(owner.metadata.uid).values() if is_active(pod)]
         failure: ApiError | None = None
         for pod in first_to_go(active, self._family(owner), surplus, self.store.clock.now()):
             try:
-                self._pods.delete(key(pod), grace_period_seconds=None)
+                self.pods.delete(key(pod), grace_period_seconds=None)
             except NotFound:
                 continue
             except ApiError as refusal:
@@ -275,12 +242,12 @@ class ReplicaSetController(Controller):
     def _family(self, owner: Replicated) -> Iterable[Pod]:
         """All pods of the Deployment to which the object belongs; none if it belongs to nobody."""
         family = controller_of(owner)
-        if family is None or self._owned is None:
+        if family is None:
             return
         for name in self._families.get(family.uid, ()):
-            sibling = self.store.find(cast("type[ReplicaSet]", self.KIND), name)
+            sibling = self._find(name)
             if sibling is not None:
-                yield from self._owned.of(sibling.metadata.uid).values()
+                yield from self.owned.of(sibling.metadata.uid).values()
 
     def _write_status(self, owner: Replicated, count: ReplicaCount, missing: int, failure: ApiError | None) -> None:
         now = self.store.clock.now()
@@ -321,8 +288,3 @@ class ReplicationManager(ReplicaSetController):
     NAME = "replicationcontroller"
     KIND = ReplicationController
     COUNTS_TERMINATING = False
-
-
-def _selector(owner: Replicated) -> LabelSelector | None:
-    selector = owner.spec.selector
-    return LabelSelector(match_labels=selector) if isinstance(selector, dict) else selector

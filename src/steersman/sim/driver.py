@@ -16,6 +16,8 @@ from typing import Final
 
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.clock import ManualClock
+from steersman.controllers import Cluster
+from steersman.controllers import start as start_controllers
 from steersman.cycle.decision import Decision
 from steersman.embedded import EphemeralClaims, ResourceClaimController, Store, StoreReader, VolumeController, feed
 from steersman.host import UNSCHEDULABLE_SECONDS, TimerHeap, frozen_heap, keep_freed_memory
@@ -36,9 +38,11 @@ OnDecision = Callable[[Decision], None]
 
 
 class Driver:
-    """One scheduler, its embedded cluster, and the time."""
+    """One scheduler, its embedded cluster, and the time; with `controllers` also those that kube-controller-manager runs."""
 
-    def __init__(self, store: Store, clock: ManualClock, seed: int, options: SchedulerOptions) -> None:
+    def __init__(
+        self, store: Store, clock: ManualClock, seed: int, options: SchedulerOptions, *, controllers: bool = False
+    ) -> None:
         self._clock = clock
         self._start = clock.monotonic()
         self._tasks = Tasks(clock)
@@ -55,6 +59,8 @@ class Driver:
         VolumeController(store, self._timers)
         ResourceClaimController(store)
         Kubelets(store, self._timers)
+        if controllers:
+            start_controllers(Cluster(store, self._timers))
 
     @property
     def now(self) -> float:

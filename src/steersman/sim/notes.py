@@ -21,13 +21,13 @@ from steersman.config import (
 from steersman.embedded import Store
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.redaction import hide_passwords
-from steersman.sim.sources import unexpanded
+from steersman.sim.workloads import counted
 
 NO_FAILURES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 def notes(
-    objects: Iterable[api.Object],
+    about_workloads: Iterable[str],
     skipped: Counter[str],
     configuration: SchedulerConfiguration,
     capabilities: Capabilities,
@@ -35,11 +35,9 @@ def notes(
     refresh_failures: Mapping[str, str] = NO_FAILURES,
 ) -> Iterator[str]:
     """`refresh_failures`: by plugin, why it does not know what it wanted to know from outside."""
-    makers = unexpanded(objects)
-    if makers:
-        yield f"controllers do not run here: no pods were made for {_counted(makers)}"
+    yield from about_workloads
     if skipped:
-        yield f"objects of other kinds were passed over: {_counted(skipped)}"
+        yield f"objects of other kinds were passed over: {counted(skipped)}"
     if configuration.extenders:
         urls = ", ".join(hide_passwords(extender.url_prefix) for extender in configuration.extenders)
         yield f"extenders are not called in a simulation: {urls}"
@@ -69,7 +67,3 @@ def stranded_pods(store: Store, placed_here: Container[str]) -> Iterator[str]:
         yield f"a pod is on a node that does not exist, and counts nowhere: {first}"
     else:
         yield f"{len(stranded):,} pods are on nodes that do not exist, and count nowhere, for example {first}"
-
-
-def _counted(kinds: Counter[str]) -> str:
-    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))

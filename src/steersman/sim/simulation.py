@@ -34,7 +34,7 @@ from steersman.explain import Explanation
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.kubelets import run_seconds
 from steersman.runtime.capabilities import capabilities_of
-from steersman.sim import notes, sources
+from steersman.sim import notes, sources, workloads
 from steersman.sim.driver import Driver
 from steersman.sim.placements import Placement, PlacementReport
 from steersman.sim.recorder import Recorder, explain_pending
@@ -72,18 +72,24 @@ class Simulation:
     `copy.deepcopy` gives another one in the same state, by doing everything again that was done to this one.
     """
 
-    def __init__(self, options: SchedulerOptions, seed: int = 0, start: float = START) -> None:
+    def __init__(
+        self, options: SchedulerOptions, seed: int = 0, start: float = START, *, controllers: bool = True
+    ) -> None:
         """An empty cluster; most callers want `load`. `start` is what the cluster's clock shows, as Unix time."""
         self._options = options
         self._seed = seed
         self._start = start
         clock = ManualClock(start)
         self._store = Store(clock, admission=KubeAdmission(run_seconds))
-        self._driver = Driver(self._store, clock, seed, options)
+        self._controllers = controllers
+        self._driver = Driver(self._store, clock, seed, options, controllers=controllers)
         self._recorder = Recorder(self._driver)
         #: What was done so far; each step does the same to another simulation.
         self._journal: list[Callable[[Simulation], object]] = []
-        self._given: list[api.Object] = []
+        #: Workloads that were given, and the uids of pods that were and that belong to one.
+        self._workloads: list[api.Object] = []
+        self._owned_pods: set[str] = set()
+        self._stand_ins = 0
         self._skipped: Counter[str] = Counter()
         self._input_notes: tuple[str, ...] = ()
         self._came: dict[str, float] = {}
@@ -101,12 +107,14 @@ class Simulation:
         gates: FeatureGates | Mapping[str, bool] | None = None,
         stdin: BinaryIO | None = None,
         validate: Validation = "warn",
+        controllers: bool = True,
     ) -> Self:
         """A simulation of what is given: manifests and dumps (files, directories, `-` for `stdin`) and API objects.
 
         `plugins` are Python files or classes; they run in every profile unless `config` says something else about them.
-        `seed` decides among equally good nodes. Fields that the kind of an object does not have are errors ("strict"), in the
-        notes of the result ("warn") or not looked for ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and
+        `seed` decides among equally good nodes. `controllers` make the pods of Deployments and their like; pods that such an
+        object owns already count as its replicas. Fields that the kind of an object does not have are errors ("strict"), in
+        the notes of the result ("warn") or not looked for ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and
         `PluginError`.
         """
         chosen = gates if isinstance(gates, FeatureGates) else FeatureGates(gates)
@@ -117,7 +125,7 @@ class Simulation:
         kinds = kinds_of_scheduler(enabled, chosen, registry)
         gathered = sources.gather(source, stdin, (*kinds.watched, *kinds.read), validate)
         moment = sources.latest_moment([given.object for given in gathered.objects])
-        simulation = cls(options, seed, START if moment is None else float(int(moment)))
+        simulation = cls(options, seed, START if moment is None else float(int(moment)), controllers=controllers)
         simulation._add(gathered)
         return simulation
 
@@ -200,16 +208,23 @@ class Simulation:
         self._journal.append(lambda other: other._add(gathered))
         self._skipped += gathered.skipped
         self._input_notes += gathered.notes
+        if self._controllers:
+            for stand_in in workloads.stand_in_replica_sets(given.object for given in gathered.objects):
+                self._stand_ins += 1
+                self._create(Given(stand_in))
         for given in gathered.objects:
             self._create(given)
 
     def _create(self, given: Given) -> None:
         obj = given.object
-        self._given.append(obj)
         try:
             stored = self._store.create(obj)
         except (ApiError, InputError) as error:
             raise _located(error, given) from error
+        if isinstance(stored, workloads.MAKERS):
+            self._workloads.append(stored)
+        if stored.metadata.owner_references:
+            self._owned_pods.add(stored.metadata.uid)
         if isinstance(stored, api.Pod) and not stored.spec.node_name and stored.status.phase not in FINISHED_PHASES:
             self._asked += 1
             if self.now:
@@ -273,9 +288,12 @@ class Simulation:
         options = self._options
         failures = self._driver.scheduler.background.failures
         capabilities = capabilities_of(options.registry)
+        about_workloads = workloads.workload_notes(self._store, self._owned_pods, self._stand_ins)
         yield from self._input_notes
         yield from notes.stranded_pods(self._store, self._driver.writer.placed_at)
-        yield from notes.notes(self._given, self._skipped, options.configuration, capabilities, options.gates, failures)
+        yield from notes.notes(
+            about_workloads, self._skipped, options.configuration, capabilities, options.gates, failures
+        )
 
     # -- explaining --------------------------------------------------------------------------------------------------
 
@@ -300,7 +318,7 @@ class Simulation:
 
     def _done_again(self, steps: int, watched: Iterable[str]) -> Simulation:
         """Another simulation to which the first so many steps were done, and which watched these pods."""
-        again = Simulation(self._options, self._seed, self._start)
+        again = Simulation(self._options, self._seed, self._start, controllers=self._controllers)
         again._recorder.watch(watched)
         for step in self._journal[:steps]:
             step(again)

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from itertools import groupby
 from os import PathLike, fspath
-from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, NamedTuple, TypeAlias
 
 from steersman import api
 from steersman.api import codec, manifests, timestamps, validation
@@ -23,16 +23,6 @@ from steersman.framework.watching import is_custom
 
 Source: TypeAlias = "str | PathLike[str] | api.Object | dict[str, Any] | Iterable[Source]"
 """A file or directory, an object, an object as JSON has it, or several of these."""
-
-#: Kinds that stand for pods which a controller would make. There are no controllers here.
-_MAKERS: Final = (
-    api.Deployment,
-    api.ReplicaSet,
-    api.StatefulSet,
-    api.DaemonSet,
-    api.Job,
-    api.ReplicationController,
-)
 
 
 class Given(NamedTuple):
@@ -74,17 +64,6 @@ def gather(
         else:
             given += (Given(obj) for obj in some if isinstance(obj, api.Object))
     return Gathered(_in_order(given), skipped, (*notes, *field_check.lines()))
-
-
-def unexpanded(objects: Iterable[api.Object]) -> Counter[str]:
-    """How many controllers of which kind were given that want pods and own nothing: their pods will be missing."""
-    objects = list(objects)
-    owners = {ref.uid for obj in objects for ref in obj.metadata.owner_references}
-    return Counter(
-        obj.KIND
-        for obj in objects
-        if isinstance(obj, _MAKERS) and obj.metadata.uid not in owners and getattr(obj.spec, "replicas", None) != 0
-    )
 
 
 def latest_moment(objects: Iterable[api.Object]) -> float | None:

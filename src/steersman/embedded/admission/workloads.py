@@ -32,6 +32,7 @@ REVISION_HISTORY_LIMIT: Final = 10
 PROGRESS_DEADLINE_SECONDS: Final = 600
 BACKOFF_LIMIT: Final = 6
 _LARGEST: Final = 2**31 - 1
+TEMPLATE_GENERATION: Final = "deprecated.daemonset.template.generation"
 
 JOB_LABELS: Final = ("batch.kubernetes.io/job-name", "job-name")
 JOB_UID_LABELS: Final = ("batch.kubernetes.io/controller-uid", "controller-uid")
@@ -79,13 +80,31 @@ def _deployment_strategy(strategy: DeploymentStrategy) -> DeploymentStrategy:
     return DeploymentStrategy(kind, _filled(rolling, max_unavailable="25%", max_surge="25%"))
 
 
-def admit_daemon_set(daemon_set: DaemonSet, _: DaemonSet | None, __: ClusterView) -> DaemonSet:
+def admit_daemon_set(daemon_set: DaemonSet, old: DaemonSet | None, _: ClusterView) -> DaemonSet:
+    """Changes of the template are counted in an annotation, which clients cannot change."""
     spec = _filled(daemon_set.spec, revision_history_limit=REVISION_HISTORY_LIMIT)
     strategy, template = spec.update_strategy, with_template_defaults(spec.template)
     if (strategy.type or ROLLING_UPDATE) == ROLLING_UPDATE:
         rolling = strategy.rolling_update or RollingUpdateDaemonSet()
         strategy = DaemonSetUpdateStrategy(ROLLING_UPDATE, _filled(rolling, max_unavailable=1, max_surge=0))
-    return _with(daemon_set, spec=_replace(spec, update_strategy=strategy, template=template))
+    annotations = {
+        **daemon_set.metadata.annotations,
+        TEMPLATE_GENERATION: _template_generation(daemon_set, old, template),
+    }
+    return _with(
+        daemon_set,
+        metadata=_replace(daemon_set.metadata, annotations=annotations),
+        spec=_replace(spec, update_strategy=strategy, template=template),
+    )
+
+
+def _template_generation(daemon_set: DaemonSet, old: DaemonSet | None, template: dict[str, Any]) -> str:
+    if old is None:
+        given = daemon_set.metadata.annotations.get(TEMPLATE_GENERATION, "")
+        return given if given.isdecimal() else "1"
+    before = old.metadata.annotations.get(TEMPLATE_GENERATION, "")
+    number = int(before) if before.isdecimal() else 1
+    return str(number + (template != old.spec.template))
 
 
 def admit_stateful_set(stateful_set: StatefulSet, _: StatefulSet | None, __: ClusterView) -> StatefulSet:

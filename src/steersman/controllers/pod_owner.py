@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The base of the controllers that have pods of their own: hears of them, adopts pods that are selected and belong to nobody,
+and releases those that are not selected any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Generic, TypeVar, cast
+
+import msgspec
+
+from steersman.api import LabelSelector, Object, OwnerReference, Pod, key
+from steersman.api.selectors import Selector
+from steersman.controllers.controller import Cluster, Controller, controller_reference
+from steersman.controllers.owned_pods import OwnedPods, SelectorIndex, compiled_selector, owned_pods
+from steersman.controllers.pod_template import PodTemplates
+from steersman.embedded import EventType, Pods
+
+T = TypeVar("T", bound=Object)
+
+_replace = msgspec.structs.replace
+
+
+class PodOwnerController(Controller, Generic[T]):
+    """Enqueues the owner whenever one of its pods changes, or one comes that it may want to adopt."""
+
+    #: The kind of the owners.
+    KIND: type[T]
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.pods = Pods(self.store)
+        self.templates = PodTemplates(self.store)
+        self._selectors = SelectorIndex()
+        self._index: OwnedPods | None = None
+        #: Keys of pods without a controller that the owner of a key may want to adopt.
+        self._candidates: dict[str, dict[str, None]] = {}
+        #: Uids of the owners that have looked at all pods without a controller.
+        self._has_looked: set[str] = set()
+        self.store.subscribe(self._on_owner, (self.KIND,))
+
+    @property
+    def owned(self) -> OwnedPods:
+        """All pods by their owners; there is no owner to ask for before it is made."""
+        assert self._index is not None
+        return self._index
+
+    def selector_of(self, owner: T) -> LabelSelector | None:
+        """What the owner selects."""
+        selector: LabelSelector | None = owner.spec.selector  # type: ignore[attr-defined]
+        return selector
+
+    def owner_came(self, owner: T) -> None:
+        """An owner is new, or has changed."""
+
+    def owner_went(self, owner: T) -> None:
+        """An owner is gone."""
+
+    def pod_changed(self, owner: OwnerReference, before: Pod | None, after: Pod | None) -> None:
+        """A pod of an owner has come, changed or gone."""
+
+    def may_adopt(self, owner: T, pod: Pod) -> bool:
+        """Whether a pod that is selected can be the owner's; those that have ended, or are to go, never can."""
+        return True
+
+    # -- claiming ----------------------------------------------------------------------------------------------------
+
+    def adopt(self, owner: T, selector: Selector) -> None:
+        """Makes the owner that of the selected pods which belong to nobody."""
+        name, uid = key(owner), owner.metadata.uid
+        orphans = self.owned.orphans(owner.metadata.namespace)
+        candidates = self._candidates.pop(name, {}) if uid in self._has_looked else dict.fromkeys(orphans)
+        self._has_looked.add(uid)
+        for pod_name in candidates:
+            pod = orphans.get(pod_name)
+            if pod is None or pod.metadata.deletion_timestamp is not None:
+                continue
+            if selector.matches(pod.metadata.labels) and self.may_adopt(owner, pod):
+                self._write_owners(pod, (*pod.metadata.owner_references, controller_reference(owner)))
+
+    def release(self, owner: T, pods: Iterable[Pod]) -> None:
+        """Makes pods belong to nobody."""
+        for pod in pods:
+            self._write_owners(
+                pod, tuple(ref for ref in pod.metadata.owner_references if ref.uid != owner.metadata.uid)
+            )
+
+    def claimed(self, owner: T) -> list[Pod]:
+        """The owner's pods, in the order in which they came, after all claims are settled."""
+        selector = compiled_selector(self.selector_of(owner))
+        if owner.metadata.deletion_timestamp is None:
+            self.adopt(owner, selector)
+        pods = list(self.owned.of(owner.metadata.uid).values())
+        strangers = [pod for pod in pods if not (selector.matches(pod.metadata.labels) and self.may_adopt(owner, pod))]
+        if not strangers:
+            return pods
+        if owner.metadata.deletion_timestamp is None:
+            self.release(owner, strangers)
+        return [pod for pod in pods if pod not in strangers]
+
+    def _write_owners(self, pod: Pod, owners: tuple[OwnerReference, ...]) -> None:
+        self.store.update(_replace(pod, metadata=_replace(pod.metadata, owner_references=owners)))
+
+    # -- events ------------------------------------------------------------------------------------------------------
+
+    def _on_owner(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        if new is None:
+            self._forget(cast("T", old))
+        else:
+            owner = cast("T", new)
+            if self._index is None:
+                self._index = owned_pods(self.store)
+                self._index.listen(self.KIND, self._on_pod, self._on_orphan)
+            if old is None or self.selector_of(cast("T", old)) != self.selector_of(owner):
+                self._selectors.put(key(owner), owner.metadata.namespace, self.selector_of(owner))
+            self.owner_came(owner)
+        self.enqueue(key(cast("T", new or old)))
+
+    def _forget(self, owner: T) -> None:
+        self._selectors.remove(key(owner))
+        self._candidates.pop(key(owner), None)
+        self._has_looked.discard(owner.metadata.uid)
+        self.owner_went(owner)
+
+    def _on_pod(self, owner: OwnerReference, before: Pod | None, after: Pod | None) -> None:
+        self.pod_changed(owner, before, after)
+        self.enqueue(f"{cast('Pod', after or before).metadata.namespace}/{owner.name}")
+
+    def _on_orphan(self, pod: Pod) -> None:
+        for name in self._selectors.matching(pod.metadata.namespace, pod.metadata.labels):
+            self._candidates.setdefault(name, {})[key(pod)] = None
+            self.enqueue(name)

@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The controller of StatefulSets: pods with names and claims of their own, one after the other or all at once.
+
+In an ordered set every step waits for the one before: a pod is made when those below are available, and deleted when those
+above are gone. An update replaces pods from the highest ordinal down to the partition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from steersman.api import (
+    ControllerRevision,
+    PersistentVolumeClaimVolumeSource,
+    Pod,
+    StatefulSet,
+    StatefulSetStatus,
+    Volume,
+    key,
+)
+from steersman.controllers.controller import Cluster
+from steersman.controllers.owned_pods import compiled_selector
+from steersman.controllers.pod_owner import PodOwnerController
+from steersman.controllers.pod_states import TERMINAL_PHASES, is_available, is_ready, seconds_to_next_available
+from steersman.controllers.revisions import REVISION_LABEL, RevisionHistory, revision_template
+from steersman.controllers.stateful_claims import StatefulClaims, claim_name, template_name
+from steersman.embedded import AlreadyExists, ApiError, NotFound
+
+POD_NAME_LABEL: Final = "statefulset.kubernetes.io/pod-name"
+POD_INDEX_LABEL: Final = "apps.kubernetes.io/pod-index"
+PARALLEL: Final = "Parallel"
+ROLLING_UPDATE: Final = "RollingUpdate"
+ON_DELETE: Final = "OnDelete"
+
+_ORDINAL: Final = re.compile(r"(.*)-([0-9]+)$")
+_LARGEST_ORDINAL: Final = 2**31 - 1
+
+_replace = msgspec.structs.replace
+
+
+class StatefulSetController(PodOwnerController[StatefulSet]):
+    NAME = "statefulset"
+    KIND = StatefulSet
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._history = RevisionHistory(cluster.store)
+        self.claims = StatefulClaims(cluster)
+        super().__init__(cluster)
+
+    def may_adopt(self, owner: StatefulSet, pod: Pod) -> bool:
+        return parent_and_ordinal(pod.metadata.name)[0] == owner.metadata.name
+
+    def reconcile(self, key: str) -> None:
+        stateful_set = self.store.find(StatefulSet, key)
+        if stateful_set is None or not stateful_set.spec.template:
+            return  # an API server would have refused one without a template
+        known = self._history.of(stateful_set, compiled_selector(stateful_set.spec.selector))
+        pods = self.claimed(stateful_set)
+        collisions = stateful_set.status.collision_count or 0
+        latest, collisions = self._history.current(
+            stateful_set, stateful_set.spec.template, known, collisions, _lost_revision(stateful_set)
+        )
+        named = stateful_set.status.current_revision
+        current = next((revision for revision in known if revision.metadata.name == named), latest)
+        step = StatefulStep(self, stateful_set, Revisions(current, latest), pods)
+        failure: ApiError | None = None
+        try:
+            step.take()
+        except ApiError as refusal:
+            failure = refusal
+        self._write_status(stateful_set, _replace(step.status(), collision_count=collisions))
+        in_use = {current.metadata.name, latest.metadata.name, *(pod_revision(pod) for pod in pods)}
+        self._history.truncate(known, in_use, stateful_set.spec.revision_history_limit or 0)
+        if failure is not None:
+            raise failure
+        self._look_again(stateful_set, pods)
+
+    def _write_status(self, stateful_set: StatefulSet, status: StatefulSetStatus) -> None:
+        size = stateful_set.spec.replicas or 0
+        is_rolling = stateful_set.spec.update_strategy.type == ROLLING_UPDATE
+        if is_rolling and status.updated_replicas == status.ready_replicas == status.replicas == size:
+            status = _replace(status, current_replicas=size, current_revision=status.update_revision)
+        if status != _replace(stateful_set.status, collision_count=status.collision_count):
+            self.store.update_status(_replace(stateful_set, status=status))
+
+    def _look_again(self, stateful_set: StatefulSet, pods: Sequence[Pod]) -> None:
+        seconds = stateful_set.spec.min_ready_seconds
+        left = seconds_to_next_available(pods, seconds, self.store.clock.now()) if seconds else None
+        if left is not None:
+            self.enqueue_after(key(stateful_set), left)
+
+
+class Revisions(NamedTuple):
+    """The template that the set comes from, and the one that it is going to."""
+
+    current: ControllerRevision
+    latest: ControllerRevision
+
+
+class StatefulStep:
+    """One step of one set. Its pods are replaced here as they are made, and marked when they are deleted."""
+
+    def __init__(
+        self, controller: StatefulSetController, stateful_set: StatefulSet, revisions: Revisions, pods: Sequence[Pod]
+    ) -> None:
+        self._controller = controller
+        self._cluster = controller.cluster
+        self._set = stateful_set
+        self._revisions = revisions
+        self._now = controller.store.clock.now()
+        self._is_ordered = stateful_set.spec.pod_management_policy != PARALLEL
+        self._start = 0 if stateful_set.spec.ordinals is None else stateful_set.spec.ordinals.start
+        self._size = stateful_set.spec.replicas or 0
+        #: By ordinal: those that are wanted, and those that are not.
+        self._replicas: dict[int, Pod] = {}
+        self._condemned: dict[int, Pod] = {}
+        #: Pods that were replaced in this step by deleting them.
+        self._outdated = 0
+        for pod in pods:
+            ordinal = parent_and_ordinal(pod.metadata.name)[1]
+            if ordinal in self._wanted:
+                self._replicas[ordinal] = pod
+            elif ordinal >= 0:
+                self._condemned[ordinal] = pod
+
+    @property
+    def _wanted(self) -> range:
+        return range(self._start, self._start + self._size)
+
+    def take(self) -> None:
+        """Makes, deletes and replaces as many pods as may be at this moment."""
+        if self._set.metadata.deletion_timestamp is not None:
+            return
+        condemned = sorted(self._condemned, reverse=True)
+        unhealthy = self._first_unavailable(condemned)
+        steps: tuple[tuple[Sequence[int], Callable[[int], bool]], ...] = (
+            (self._wanted, self._is_replica_in_order),
+            (condemned, self._has_condemned_claims_in_order),
+            (condemned, lambda ordinal: self._may_go_on_after(ordinal, unhealthy)),
+        )
+        for ordinals, goes_on in steps:
+            for ordinal in ordinals:
+                if not goes_on(ordinal) and self._is_ordered:
+                    return
+        if self._set.spec.update_strategy.type != ON_DELETE:
+            self._update()
+
+    def _first_unavailable(self, condemned: Sequence[int]) -> int | None:
+        """The lowest ordinal whose pod is not available; that one need not become so before it goes."""
+        ordinals: list[int] = [*self._wanted, *reversed(condemned)]
+        for ordinal in ordinals:
+            pod = self._replicas.get(ordinal) or self._condemned.get(ordinal)
+            if pod is None or self._is_unavailable(pod):
+                return ordinal
+        return None
+
+    # -- single pods -------------------------------------------------------------------------------------------------
+
+    def _is_replica_in_order(self, ordinal: int) -> bool:
+        """Does what is to be done for one pod; whether the next may have its turn in an ordered set."""
+        pod = self._replicas.get(ordinal)
+        if pod is None:
+            self._create(ordinal)
+            return False
+        if pod.status.phase in TERMINAL_PHASES:
+            if pod.metadata.deletion_timestamp is None:
+                self._delete(pod)
+            return False
+        if pod.status.phase == "Pending":
+            self._controller.claims.create_missing(self._set, pod.metadata.name, ordinal)
+            self._controller.claims.own_right(self._set, pod, ordinal)
+        if self._is_ordered and (self._is_unavailable(pod) or pod.status.phase != "Running"):
+            return False
+        self._put_right(pod, ordinal)
+        return True
+
+    def _put_right(self, pod: Pod, ordinal: int) -> None:
+        """Gives a pod the labels of its identity, and its claims their owners, if they have them not."""
+        meta = pod.metadata
+        if meta.labels.get(POD_NAME_LABEL) != meta.name:
+            labels = {**meta.labels, POD_NAME_LABEL: meta.name, POD_INDEX_LABEL: str(ordinal)}
+            changed = _replace(pod, metadata=_replace(meta, labels=labels))
+            self._replicas[ordinal] = self._controller.store.update(changed)
+            self._record("Update", pod.metadata.name)
+        self._controller.claims.own_right(self._set, pod, ordinal)
+
+    def _has_condemned_claims_in_order(self, ordinal: int) -> bool:
+        self._controller.claims.own_right(self._set, self._condemned[ordinal], ordinal)
+        return True
+
+    def _may_go_on_after(self, ordinal: int, unhealthy: int | None) -> bool:
+        """Deletes a pod that is one too many; whether the next below may go in an ordered set."""
+        pod = self._condemned[ordinal]
+        if pod.metadata.deletion_timestamp is not None:
+            return False
+        if not self._is_ordered or ordinal == unhealthy or not self._is_unavailable(pod):
+            self._delete(pod)
+        return False
+
+    def _update(self) -> None:
+        """Deletes the highest pod that is of another template; one at a time, and only while those above are available."""
+        rolling = self._set.spec.update_strategy.rolling_update
+        lowest = self._start + ((rolling.partition or 0) if rolling is not None else 0)
+        for ordinal in reversed(range(lowest, self._start + self._size)):
+            pod = self._replicas[ordinal]
+            if pod_revision(pod) != self._revisions.latest.metadata.name and pod.metadata.deletion_timestamp is None:
+                self._delete(pod)
+                self._outdated += 1
+                return
+            if self._is_unavailable(pod):
+                return
+
+    def _is_unavailable(self, pod: Pod) -> bool:
+        is_on_its_way_out = pod.metadata.deletion_timestamp is not None
+        return is_on_its_way_out or not is_available(pod, self._set.spec.min_ready_seconds, self._now)
+
+    # -- writing -----------------------------------------------------------------------------------------------------
+
+    def _create(self, ordinal: int) -> None:
+        name = f"{self._set.metadata.name}-{ordinal}"
+        claims = self._controller.claims
+        if claims.belong_to_former(self._set, name, ordinal):
+            return
+        try:
+            claims.create_missing(self._set, name, ordinal)
+            pod = self._replicas[ordinal] = self._made(name, ordinal)
+            claims.own_right(self._set, pod, ordinal)
+        except ApiError as refusal:
+            if not isinstance(refusal, AlreadyExists):
+                self._record("Create", name, refusal)
+            raise
+        self._record("Create", name)
+
+    def _made(self, name: str, ordinal: int) -> Pod:
+        revision = self._revision_for(ordinal)
+        template = self._set.spec.template
+        if revision is not self._revisions.latest:
+            template = revision_template(revision)
+        maker = self._controller.templates.pod_maker(template, self._set)
+        labels = {
+            **maker.metadata.labels,
+            POD_NAME_LABEL: name,
+            POD_INDEX_LABEL: str(ordinal),
+            REVISION_LABEL: revision.metadata.name,
+        }
+        spec = maker.template.spec
+        fields: dict[str, Any] = {"hostname": name, "subdomain": self._set.spec.service_name}
+        claims = {template_name(claim): claim_name(self._set, claim, ordinal) for claim in self._claim_templates}
+        if claims:
+            kept = tuple(volume for volume in spec.volumes if volume.name not in claims)
+            spec = _replace(spec, volumes=(*(_claim_volume(*claim) for claim in claims.items()), *kept))
+            fields["volumes"] = _volume_documents(claims, template)
+        pod = Pod(metadata=_replace(maker.metadata, name=name, labels=labels), spec=spec)
+        return maker.create_as(pod, **{name: value for name, value in fields.items() if value})
+
+    @property
+    def _claim_templates(self) -> tuple[dict[str, Any], ...]:
+        return self._set.spec.volume_claim_templates
+
+    def _revision_for(self, ordinal: int) -> ControllerRevision:
+        """Pods below the partition, and those that were there before an update without one, are of the current revision."""
+        strategy, rank = self._set.spec.update_strategy, ordinal - self._start
+        if strategy.rolling_update is not None:
+            is_current = rank < (strategy.rolling_update.partition or 0)
+        else:
+            is_current = strategy.type == ROLLING_UPDATE and rank < self._set.status.current_replicas
+        return self._revisions.current if is_current else self._revisions.latest
+
+    def _delete(self, pod: Pod) -> None:
+        try:
+            self._controller.pods.delete(key(pod), grace_period_seconds=None)
+        except NotFound:
+            pass
+        except ApiError as refusal:
+            self._record("Delete", pod.metadata.name, refusal)
+            raise
+        self._record("Delete", pod.metadata.name)
+
+    def _record(self, verb: str, pod: str, refusal: ApiError | None = None) -> None:
+        about = f"{verb} Pod {pod} in StatefulSet {self._set.metadata.name}"
+        if refusal is None:
+            self._cluster.record(self._set, f"Successful{verb}", f"{about} successful")
+        else:
+            self._cluster.record(
+                self._set, f"Failed{verb}", f"{about} failed error: {refusal.message}", is_warning=True
+            )
+
+    def status(self) -> StatefulSetStatus:
+        pods = [*self._replicas.values(), *self._condemned.values()]
+        current, latest = self._revisions.current.metadata.name, self._revisions.latest.metadata.name
+        ready = [pod for pod in pods if pod.status.phase == "Running" and is_ready(pod)]
+        staying = [pod_revision(pod) for pod in pods if pod.metadata.deletion_timestamp is None]
+        available = [pod for pod in ready if is_available(pod, self._set.spec.min_ready_seconds, self._now)]
+        return StatefulSetStatus(
+            observed_generation=self._set.metadata.generation,
+            replicas=len(pods),
+            ready_replicas=len(ready),
+            current_replicas=staying.count(current) - self._outdated,
+            updated_replicas=staying.count(latest),
+            current_revision=current,
+            update_revision=latest,
+            available_replicas=len(available),
+        )
+
+
+def _lost_revision(stateful_set: StatefulSet) -> str:
+    """The name of the latest revision, which dumps often leave out, if the status is about the present template."""
+    status = stateful_set.status
+    return status.update_revision if status.observed_generation == stateful_set.metadata.generation else ""
+
+
+def parent_and_ordinal(name: str) -> tuple[str, int]:
+    """`web-3` → web, 3; a name without an ordinal belongs to no set: -1."""
+    found = _ORDINAL.match(name)
+    if found is None:
+        return "", -1
+    ordinal = int(found[2])
+    return found[1], ordinal if ordinal <= _LARGEST_ORDINAL else -1
+
+
+def pod_revision(pod: Pod) -> str:
+    """The name of the revision that the pod was made of."""
+    return pod.metadata.labels.get(REVISION_LABEL, "")
+
+
+def _claim_volume(name: str, claim: str) -> Volume:
+    return Volume(name=name, persistent_volume_claim=PersistentVolumeClaimVolumeSource(claim_name=claim))
+
+
+def _volume_documents(claims: dict[str, str], template: dict[str, Any]) -> list[dict[str, Any]]:
+    kept = [volume for volume in template["spec"].get("volumes") or () if volume.get("name") not in claims]
+    return [{"name": name, "persistentVolumeClaim": {"claimName": claim}} for name, claim in claims.items()] + kept
