@@ -12,7 +12,7 @@ from tests.embedded.stores import START, bare_pod, clock_of, make_store, pod
 from steersman import api
 from steersman.embedded import Pods, Store
 from steersman.errors import InputError
-from steersman.kubelets import RUN_SECONDS, Kubelets
+from steersman.kubelets import RUN_SECONDS, KubeletPolicy, Kubelets, PodSettings
 from steersman.testing import PodBuilder, make_node, make_pod
 
 
@@ -40,7 +40,7 @@ class FakeTimers:
 def _cluster(*pods: PodBuilder, start_seconds: float = 0.0) -> tuple[Store, FakeTimers]:
     store = make_store(make_node("n1"), *pods)
     timers = FakeTimers(store)
-    Kubelets(store, timers, start_seconds=start_seconds)
+    Kubelets(store, timers, KubeletPolicy(pods=PodSettings(start_seconds=start_seconds or None)))
     return store, timers
 
 

@@ -31,7 +31,7 @@ from steersman.embedded import ApiError, KubeAdmission, Pods, Store
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.ingest.handlers import FINISHED_PHASES
-from steersman.kubelets import run_seconds
+from steersman.kubelets import check_annotations
 from steersman.runtime.capabilities import capabilities_of
 from steersman.sim import notes, sources
 from steersman.sim.driver import Driver
@@ -77,7 +77,7 @@ class Simulation:
         self._seed = seed
         self._start = start
         clock = ManualClock(start)
-        self._store = Store(clock, admission=KubeAdmission(run_seconds))
+        self._store = Store(clock, admission=KubeAdmission(check_annotations))
         self._driver = Driver(self._store, clock, seed, options)
         self._recorder = Recorder(self._driver)
         #: What was done so far; each step does the same to another simulation.
