@@ -48,6 +48,12 @@ STOPPED: Final = 4
 @click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
 @click.option(
+    "--kubelet-policy",
+    type=click.Path(),
+    metavar="FILE",
+    help="A KubeletPolicy: how long pods start and run, which fail, and the like.",
+)
+@click.option(
     "--until",
     callback=parse_seconds,
     metavar="DURATION",
@@ -77,6 +83,7 @@ def simulate(
     plugins: tuple[str, ...],
     feature_gates: str | None,
     seed: int,
+    kubelet_policy: str | None,
     until: float | None,
     output: str,
     explain: tuple[str, ...],
@@ -104,6 +111,7 @@ def simulate(
             plugins=plugins,
             gates=parse_gates(feature_gates),
             stdin=sys.stdin.buffer if "-" in files else None,
+            kubelets=kubelet_policy,
         )
     with loaded as simulation:
         timing.loaded()

@@ -19,6 +19,7 @@ import msgspec
 
 from steersman.api import Condition, CSINode, Node, Object, Pod, PodStatus, key, timestamps
 from steersman.embedded import DELETED, EventType, Store, Timers
+from steersman.embedded.heartbeats import fall_silent, resume_heartbeat
 from steersman.embedded.pods import FINISHED_PHASES, with_condition
 from steersman.errors import InputError
 from steersman.kubelets import nodes as node_reports
@@ -26,7 +27,7 @@ from steersman.kubelets.behaviour import PodBehaviour, behaviour
 from steersman.kubelets.containers import KILLED_CODE, REBOOTED_CODE, UNKNOWN
 from steersman.kubelets.durations import parse_duration
 from steersman.kubelets.fit import NodeRoom
-from steersman.kubelets.pod_status import POD_COMPLETED, RUNNING, SUCCEEDED
+from steersman.kubelets.pod_status import POD_COMPLETED, READY, RUNNING, SUCCEEDED
 from steersman.kubelets.pod_sync import PodSync, killed_records, sync_pod
 from steersman.kubelets.policy import DEFAULT_POLICY, KubeletPolicy, PodSettings
 from steersman.kubelets.reports import UNUSABLE_ANNOTATION, KubeletEvents, PodReports
@@ -72,9 +73,8 @@ class Kubelets:
         self._pods = store.objects(Pod)
         #: Keys of the pods that are bound to a node that does not exist (yet or any more), by its name, in order.
         self._without_node: dict[str, dict[str, None]] = {}
-        #: Nodes whose kubelet does not answer, and since when.
-        self._silent: dict[str, float] = {}
-        self._silence_listeners: list[Callable[[str, bool], None]] = []
+        #: Names of the nodes whose kubelet does not answer.
+        self._silent: set[str] = set()
         #: By uid, when the containers of a pod may start.
         self._start_at: dict[str, float] = {}
         #: By uid, when the pod is to be looked at next.
@@ -90,34 +90,40 @@ class Kubelets:
     # -- nodes that fail -----------------------------------------------------------------------------------------------
 
     def is_silent(self, node: str) -> bool:
-        """Whether the node's kubelet has stopped to report, as a node lifecycle controller would find by its lease."""
+        """Whether the node's kubelet has stopped to report; others find that by its Lease (`embedded.heartbeats`)."""
         return node in self._silent
 
-    def on_silence(self, listener: Callable[[str, bool], None]) -> None:
-        """Has the listener called with the name of each node whose kubelet falls silent (True) or is back (False)."""
-        self._silence_listeners.append(listener)
-        for node in self._silent:
-            listener(node, True)
-
     def crash(self, node: str) -> None:
-        """The kubelet of the node falls silent: its pods stay as they are, whatever happens to them."""
+        """The kubelet of the node falls silent: its pods stay as they are, whatever happens to them. Raises `NotFound`."""
         self._store.get(Node, node)
         if node not in self._silent:
-            self._silent[node] = self._store.clock.monotonic()
-            self._tell_of_silence(node, is_silent=True)
+            self._silent.add(node)
+            fall_silent(self._store, node)
 
     def recover(self, node: str) -> None:
-        """The kubelet of the node is back, and takes up what was missed; containers have gone on meanwhile."""
+        """The kubelet of the node is back, and takes up what was missed: containers have gone on meanwhile. Raises
+        `NotFound`."""
         current = self._store.get(Node, node)
-        if self._silent.pop(node, None) is None:
+        if node not in self._silent:
             return
-        self._tell_of_silence(node, is_silent=False)
+        self._silent.discard(node)
+        resume_heartbeat(self._store, node)
         self._rewrite_node(current, node_reports.ready_again(current, self._store.timestamp()))
         for pod in self._pods_on(node):
-            self._take(pod)
+            self._take(self._reported_ready(pod))
+
+    def _reported_ready(self, pod: Pod) -> Pod:
+        """A pod that is written about as a whole is ready while it runs, though others may have written that it is not."""
+        if pod.status.phase != RUNNING or pod.metadata.uid in self._start_at or self._writes_full:
+            return pod
+        told = {condition.type: condition.status for condition in pod.status.conditions}
+        if told.get(READY) != "False":
+            return pod
+        return self._store.rewrite(pod, _replace(pod, status=_running(pod.status, self._store.timestamp())))
 
     def reboot(self, node: str) -> None:
-        """The node goes down, is away for the policy's `rebootSeconds`, and comes back with all containers restarted."""
+        """The node goes down, is away for the policy's `rebootSeconds`, and comes back with all containers restarted. Raises
+        `NotFound`."""
         self.crash(node)
         seconds = parse_duration(self._policy.reboot_seconds).seconds(f"{self._policy.seed}/{node}/reboot")
         self._call_after(seconds, partial(self._boot, node))
@@ -139,10 +145,6 @@ class Kubelets:
         ended = killed_records(records, self._store.timestamp(), REBOOTED_CODE, UNKNOWN)
         self._start_at.setdefault(pod.metadata.uid, self._store.clock.now())
         self._reports.report(pod, PodSync(ended, RUNNING, None))
-
-    def _tell_of_silence(self, node: str, *, is_silent: bool) -> None:
-        for listener in self._silence_listeners:
-            listener(node, is_silent)
 
     def _pods_on(self, node: str) -> list[Pod]:
         return [pod for pod in self._pods.values() if pod.spec.node_name == node]
@@ -215,7 +217,7 @@ class Kubelets:
                 self._take(pod)
 
     def _node_went(self, node: str) -> None:
-        self._silent.pop(node, None)
+        self._silent.discard(node)
         left = {key(pod): None for pod in self._pods_on(node)}
         if left:
             self._without_node[node] = left
