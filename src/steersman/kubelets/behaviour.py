@@ -8,7 +8,7 @@ Some may name a container: `steersman.dev/run-seconds.sidecar`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final, TypeAlias
@@ -145,7 +145,9 @@ def _read_annotations(given: _Annotations) -> tuple[PodSettings, _ByContainer]:
     for name, text in given:
         setting, container = _split(name)
         if setting not in (CONTAINER_ANNOTATIONS if container else POD_ANNOTATIONS):
-            raise InputError(UNKNOWN_ANNOTATION, field=_field(name), value=text, hint=_similar(name))
+            raise InputError(
+                UNKNOWN_ANNOTATION, field=_field(name), value=text, hint=similar_annotation(name, POD_ANNOTATIONS)
+            )
         field = setting.removeprefix(PREFIX).replace("-", "_")
         try:
             said.setdefault(container, {})[field] = _setting(field, text)
@@ -184,9 +186,10 @@ def _check_names(pod: Pod, containers: _ByContainer) -> None:
             raise InputError("is no container of the pod", field="metadata.annotations", value=container, hint=hint)
 
 
-def _similar(name: str) -> str:
-    close = get_close_matches(name, POD_ANNOTATIONS, n=1)
-    return f"did you mean {close[0]}?" if close else f"there are {', '.join(POD_ANNOTATIONS)}"
+def similar_annotation(name: str, known: Sequence[str]) -> str:
+    """A hint: which of the known annotations was probably meant, or which there are."""
+    close = get_close_matches(name.removeprefix(PREFIX), [each.removeprefix(PREFIX) for each in known], n=1)
+    return f"did you mean {PREFIX}{close[0]}?" if close else f"there are {', '.join(known)}"
 
 
 def _field(name: str) -> str:

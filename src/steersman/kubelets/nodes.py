@@ -9,7 +9,6 @@ many volumes they attach. docs/kubelets.md has the words for users.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Final
 
 import msgspec
@@ -28,7 +27,7 @@ from steersman.api import (
 )
 from steersman.embedded.pods import with_condition
 from steersman.errors import InputError
-from steersman.kubelets.behaviour import PREFIX
+from steersman.kubelets.behaviour import PREFIX, similar_annotation
 from steersman.kubelets.durations import parse_duration
 
 CRASH_AT: Final = "steersman.dev/crash-at"
@@ -77,8 +76,7 @@ def check_node(node: Node) -> None:
     """Raises `InputError` for an annotation that cannot be used."""
     for name, text in node.metadata.annotations.items():
         if name.startswith(PREFIX) and name not in NODE_ANNOTATIONS:
-            close = get_close_matches(name, NODE_ANNOTATIONS, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(NODE_ANNOTATIONS)}"
+            hint = similar_annotation(name, NODE_ANNOTATIONS)
             raise _bad(node, name, text, "is no annotation of nodes that Steersman knows", hint)
     list(node_events(node))
     with_devices(node)

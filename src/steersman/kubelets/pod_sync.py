@@ -96,6 +96,7 @@ class _Containers:
         self._timestamp = timestamps.render(now)
         self._wake = math.inf
         self._background_wake = math.inf
+        self._has_initialized = False
         self._has_failed_to_initialize = False
 
     def wait_until(self, moment: float, *, is_background: bool = False) -> None:
@@ -105,11 +106,12 @@ class _Containers:
             self._wake = min(self._wake, moment)
 
     def advance(self) -> None:
-        if not self._is_initialized():
+        self._has_initialized = self._initialize()
+        if not self._has_initialized:
             return
         for index, container in enumerate(self._pod.spec.containers):
             self._main[index] = self._advanced(container, self._main[index])
-        if all(self._is_over(c, record) for c, record in zip(self._pod.spec.containers, self._main, strict=True)):
+        if self._is_done():
             self._stop_sidecars()
 
     def result(self) -> PodSync:
@@ -122,7 +124,8 @@ class _Containers:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _is_initialized(self) -> bool:
+    def _initialize(self) -> bool:
+        """Whether the containers of the pod may begin."""
         has_begun_before = has_begun(PodRecords((), tuple(self._main)))
         for index, container in enumerate(self._pod.spec.init_containers):
             if is_sidecar(container):
@@ -209,7 +212,11 @@ class _Containers:
     def _phase(self, records: PodRecords) -> str:
         if self._has_failed_to_initialize:
             return FAILED
-        if not has_begun(records):
+        if not (self._has_initialized or has_begun(records)):
             return PENDING
-        pairs = zip(self._pod.spec.containers, records.main, strict=True)
-        return final_phase(records) if all(self._is_over(c, record) for c, record in pairs) else RUNNING
+        return final_phase(records) if self._is_done() else RUNNING
+
+    def _is_done(self) -> bool:
+        """Whether all containers have ended for good; a pod without any, which no server would admit, never is."""
+        pairs = zip(self._pod.spec.containers, self._main, strict=True)
+        return bool(self._main) and all(self._is_over(container, record) for container, record in pairs)
