@@ -11,7 +11,7 @@ from tests.controllers.world import World, template, with_ready, workload
 
 from steersman import api
 from steersman.embedded import Forbidden
-from steersman.kubelets import RUN_SECONDS, run_seconds
+from steersman.kubelets import RUN_SECONDS, check_annotations
 from steersman.testing import make_pod
 
 _replace = msgspec.structs.replace
@@ -229,7 +229,7 @@ def test_a_template_that_cannot_be_read_is_told() -> None:
 
 
 def test_a_pod_that_the_host_refuses_is_told() -> None:
-    world = World("replicaset", check_pod=run_seconds)
+    world = World("replicaset", check_pod=check_annotations)
     document = workload("ReplicaSet", replicas=1)
     document["spec"]["template"]["metadata"]["annotations"] = {RUN_SECONDS: "soon"}
     world.create(document)

@@ -15,7 +15,7 @@ from steersman.api import codec
 from steersman.clock import ManualClock
 from steersman.controllers import Cluster, start
 from steersman.embedded import KubeAdmission, Pods, Store
-from steersman.kubelets import Kubelets
+from steersman.kubelets import KubeletPolicy, Kubelets, PodSettings
 from steersman.testing import make_node
 
 T = TypeVar("T", bound=api.Object)
@@ -53,7 +53,7 @@ class World:
         self._bound = 0
         for name in nodes:
             self.store.create(make_node(name).obj())
-        Kubelets(self.store, self.timers, start_seconds=start_seconds)
+        Kubelets(self.store, self.timers, KubeletPolicy(pods=PodSettings(start_seconds=start_seconds)))
         self.controllers = start(Cluster(self.store, self.timers, self._record), controllers or None)
 
     def create(self, document: dict[str, Any]) -> api.Object:

@@ -3,44 +3,21 @@
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Callable
-
 import pytest
-from tests.embedded.stores import START, bare_pod, clock_of, make_store, pod
+from tests.embedded.stores import bare_pod, clock_of, make_store, pod
+from tests.kubelets.kubelet_world import FakeTimers
 
 from steersman import api
 from steersman.embedded import Pods, Store
 from steersman.errors import InputError
-from steersman.kubelets import RUN_SECONDS, Kubelets
+from steersman.kubelets import RUN_SECONDS, KubeletPolicy, Kubelets, PodSettings
 from steersman.testing import PodBuilder, make_node, make_pod
-
-
-class FakeTimers:
-    """Time passes when `run_until` is called; implements `Timers`."""
-
-    def __init__(self, store: Store) -> None:
-        self._clock = clock_of(store)
-        self._due: list[tuple[float, int, Callable[[], None]]] = []
-        self._count = 0
-
-    def call_at(self, time: float, callback: Callable[[], None], *, is_background: bool = False) -> None:
-        self._count += 1
-        heapq.heappush(self._due, (time, self._count, callback))
-
-    def run_until(self, seconds: float) -> None:
-        """Everything that is due until so many seconds after the start."""
-        while self._due and self._due[0][0] <= START + seconds:
-            time, _, callback = heapq.heappop(self._due)
-            self._clock.set(max(time, self._clock.now()))
-            callback()
-        self._clock.set(START + seconds)
 
 
 def _cluster(*pods: PodBuilder, start_seconds: float = 0.0) -> tuple[Store, FakeTimers]:
     store = make_store(make_node("n1"), *pods)
     timers = FakeTimers(store)
-    Kubelets(store, timers, start_seconds=start_seconds)
+    Kubelets(store, timers, KubeletPolicy(pods=PodSettings(start_seconds=start_seconds or None)))
     return store, timers
 
 

@@ -54,6 +54,12 @@ STOPPED: Final = 4
     help="Whether Deployments and their like make pods. Default: they do.",
 )
 @click.option(
+    "--kubelet-policy",
+    type=click.Path(),
+    metavar="FILE",
+    help="A KubeletPolicy: how long pods start and run, which fail, and the like.",
+)
+@click.option(
     "--until",
     callback=parse_seconds,
     metavar="DURATION",
@@ -86,6 +92,7 @@ def simulate(
     strict: bool,
     seed: int,
     controllers: bool,
+    kubelet_policy: str | None,
     until: float | None,
     output: str,
     explain: tuple[str, ...],
@@ -117,6 +124,7 @@ def simulate(
             stdin=sys.stdin.buffer if "-" in files else None,
             validate=chosen_validation(validate, strict),
             controllers=controllers,
+            kubelets=kubelet_policy,
         )
     with loaded as simulation:
         timing.loaded()

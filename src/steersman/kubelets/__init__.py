@@ -1,9 +1,44 @@
 # SPDX-License-Identifier: Apache-2.0
 """Simulated kubelets: what becomes of pods once they are bound to a node of the embedded cluster.
 
-Kubelets(store, timers)                               # pods that are bound run
+    kubelets = Kubelets(store, timers)                    # pods that are bound run
+    kubelets.crash("n1"); kubelets.recover("n1")          # nothing is heard of n1, and then it is back
+    drain(store, "n2")                                    # evicts what budgets allow
+
+Read `kubelets` first: what happens when. `policy` and `behaviour` are what users say, `pod_sync` what containers do, `reports`
+and `pod_status` what is written about it.
 """
 
-from steersman.kubelets.kubelets import RUN_SECONDS, Kubelets, run_seconds
+from steersman.kubelets.behaviour import RUN_SECONDS, behaviour, check_annotations
+from steersman.kubelets.drain import Drain, DrainRound, cordon, drain, uncordon
+from steersman.kubelets.kubelets import Kubelets
+from steersman.kubelets.policy import (
+    DEFAULT_POLICY,
+    SANDBOX_POLICY,
+    KubeletPolicy,
+    PodSettings,
+    PolicyRule,
+    PolicySource,
+    load_policy,
+)
+from steersman.kubelets.reports import KubeletEvents
 
-__all__ = ["RUN_SECONDS", "Kubelets", "run_seconds"]
+__all__ = [
+    "DEFAULT_POLICY",
+    "RUN_SECONDS",
+    "SANDBOX_POLICY",
+    "Drain",
+    "DrainRound",
+    "KubeletEvents",
+    "KubeletPolicy",
+    "Kubelets",
+    "PodSettings",
+    "PolicyRule",
+    "PolicySource",
+    "behaviour",
+    "check_annotations",
+    "cordon",
+    "drain",
+    "load_policy",
+    "uncordon",
+]

@@ -1,58 +1,214 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated kubelets: pods that are bound to a node run there, finish, and go when they are deleted.
+"""Simulated kubelets: pods that are bound to a node run there, finish or fail, and go when they are deleted.
 
-Listens to the store and writes back to it. Time passes elsewhere (`timers`).
+Listens to the store and writes back to it. Time passes elsewhere (`timers`). What is to become of a pod is said by a policy and
+by annotations (`policy`, `behaviour`).
 
-A pod with the annotation `steersman.dev/run-seconds: "30"` succeeds thirty seconds after its start; others run for ever.
+Most pods of simulations start, run and perhaps succeed: of these the phase and a few conditions are written, in one go. Pods
+whose containers fail, wait, are not ready or restart, and all pods of a store that keeps documents, are looked at container by
+container (`pod_sync`, `reports`).
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Final
 
 import msgspec
 
-from steersman.api import Condition, Node, Object, Pod, PodStatus, key, timestamps
+from steersman.api import Condition, CSINode, Node, Object, Pod, PodStatus, key, timestamps
 from steersman.embedded import DELETED, EventType, Store, Timers
+from steersman.embedded.heartbeats import fall_silent, resume_heartbeat
 from steersman.embedded.pods import FINISHED_PHASES, with_condition
 from steersman.errors import InputError
+from steersman.kubelets import nodes as node_reports
+from steersman.kubelets.behaviour import PodBehaviour, behaviour
+from steersman.kubelets.containers import KILLED_CODE, REBOOTED_CODE, UNKNOWN
+from steersman.kubelets.durations import parse_duration
+from steersman.kubelets.fit import NodeRoom
+from steersman.kubelets.pod_status import POD_COMPLETED, READY, RUNNING, SUCCEEDED
+from steersman.kubelets.pod_sync import PodSync, killed_records, sync_pod
+from steersman.kubelets.policy import DEFAULT_POLICY, KubeletPolicy, PodSettings
+from steersman.kubelets.reports import UNUSABLE_ANNOTATION, KubeletEvents, PodReports
 
-RUN_SECONDS: Final = "steersman.dev/run-seconds"
-NOT_SECONDS: Final = "is not a number of seconds"
-RUNNING: Final = "Running"
-SUCCEEDED: Final = "Succeeded"
-POD_COMPLETED: Final = "PodCompleted"
 STARTED_CONDITIONS: Final = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
-"""The conditions that are true of a running pod, in the kubelet's order."""
+"""The conditions that are true of a running pod."""
 _NOT_READY: Final = ("ContainersReady", "Ready")
+_SAYS_NOTHING: Final = PodSettings()
 
 _replace = msgspec.structs.replace
 
 
 class Kubelets:
-    """The kubelets of all nodes in the store. Pods start `start_seconds` after they are bound, 0 is at once."""
+    """The kubelets of all nodes in the store.
 
-    def __init__(self, store: Store, timers: Timers, *, start_seconds: float = 0.0) -> None:
+    `record` takes events. With `survives_bad_pods` a pod or node with an unusable annotation is rejected and hurts nobody else;
+    otherwise the error reaches whoever wrote it.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        timers: Timers,
+        policy: KubeletPolicy = DEFAULT_POLICY,
+        *,
+        record: KubeletEvents | None = None,
+        survives_bad_pods: bool = False,
+    ) -> None:
         self._store = store
         self._timers = timers
-        self._start_seconds = start_seconds
+        self._policy = policy
+        self._survives_bad_pods = survives_bad_pods
+        self._record = record
+        self._writes_full = store.keeps_documents or policy.statuses == "Full"
+        #: Whether nothing but annotations and the pod's own spec says what becomes of a pod.
+        self._has_plain_policy = not self._writes_full and policy.pods == _SAYS_NOTHING and not policy.rules
+        rejects = policy.rejects_unfit_pods
+        self._room = NodeRoom(store) if rejects or (rejects is None and store.keeps_documents) else None
+        if self._room is not None:
+            self._has_plain_policy = False
+        self._reports = PodReports(store, record)
         self._nodes = store.objects(Node)
         self._pods = store.objects(Pod)
         #: Keys of the pods that are bound to a node that does not exist (yet or any more), by its name, in order.
         self._without_node: dict[str, dict[str, None]] = {}
+        #: Names of the nodes whose kubelet does not answer.
+        self._silent: set[str] = set()
+        #: By uid, when the containers of a pod may start.
+        self._start_at: dict[str, float] = {}
+        #: By uid, when the pod is to be looked at next.
+        self._wake_at: dict[str, float] = {}
+        #: Images that were pulled, with the node.
+        self._images: set[tuple[str, str]] = set()
+        #: Annotations that tell of node events and were carried out, by uid of the node and name.
+        self._told: dict[tuple[str, str], str] = {}
+        self._registered = 0
         store.subscribe(self._on_node, (Node,))
         store.subscribe(self._on_pod, (Pod,))
 
-    # -- events ------------------------------------------------------------------------------------------------------
+    # -- nodes that fail -----------------------------------------------------------------------------------------------
+
+    def is_silent(self, node: str) -> bool:
+        """Whether the node's kubelet has stopped to report; others find that by its Lease (`embedded.heartbeats`)."""
+        return node in self._silent
+
+    def crash(self, node: str) -> None:
+        """The kubelet of the node falls silent: its pods stay as they are, whatever happens to them. Raises `NotFound`."""
+        self._store.get(Node, node)
+        if node not in self._silent:
+            self._silent.add(node)
+            fall_silent(self._store, node)
+
+    def recover(self, node: str) -> None:
+        """The kubelet of the node is back, and takes up what was missed: containers have gone on meanwhile. Raises
+        `NotFound`."""
+        current = self._store.get(Node, node)
+        if node not in self._silent:
+            return
+        self._silent.discard(node)
+        resume_heartbeat(self._store, node)
+        self._rewrite_node(current, node_reports.ready_again(current, self._store.timestamp()))
+        for pod in self._pods_on(node):
+            self._take(self._reported_ready(pod))
+
+    def _reported_ready(self, pod: Pod) -> Pod:
+        """A pod that is written about as a whole is ready while it runs, though others may have written that it is not."""
+        if pod.status.phase != RUNNING or pod.metadata.uid in self._start_at or self._writes_full:
+            return pod
+        told = {condition.type: condition.status for condition in pod.status.conditions}
+        if told.get(READY) != "False":
+            return pod
+        return self._store.rewrite(pod, _replace(pod, status=_running(pod.status, self._store.timestamp())))
+
+    def reboot(self, node: str) -> None:
+        """The node goes down, is away for the policy's `rebootSeconds`, and comes back with all containers restarted. Raises
+        `NotFound`."""
+        self.crash(node)
+        seconds = parse_duration(self._policy.reboot_seconds).seconds(f"{self._policy.seed}/{node}/reboot")
+        self._call_after(seconds, partial(self._boot, node))
+
+    def _boot(self, node: str) -> None:
+        if node not in self._nodes:
+            return
+        for pod in self._pods_on(node):
+            if pod.status.phase == RUNNING and pod.metadata.deletion_timestamp is None:
+                self._restart(pod)
+        current = self._nodes[node]
+        if self._record is not None:
+            self._record(current, "Rebooted", f"Node {node} has been rebooted", is_warning=True)
+        self.recover(node)
+
+    def _restart(self, pod: Pod) -> None:
+        """The containers of the pod were ended by the reboot; what becomes of them is found when the kubelet is back."""
+        records = self._reports.records(pod)
+        ended = killed_records(records, self._store.timestamp(), REBOOTED_CODE, UNKNOWN)
+        self._start_at.setdefault(pod.metadata.uid, self._store.clock.now())
+        self._reports.report(pod, PodSync(ended, RUNNING, None))
+
+    def _pods_on(self, node: str) -> list[Pod]:
+        return [pod for pod in self._pods.values() if pod.spec.node_name == node]
+
+    # -- events --------------------------------------------------------------------------------------------------------
 
     def _on_node(self, _: EventType, old: Object | None, new: Object | None) -> None:
-        if isinstance(new, Node) and old is None:
-            self._node_came(new.metadata.name)
-        elif isinstance(old, Node) and new is None:
+        if isinstance(new, Node):
+            current = self._nodes.get(new.metadata.name)
+            if current is None:
+                return
+            if old is None or old.metadata.annotations != new.metadata.annotations:
+                self._look_at_node(current)
+            if old is None:
+                self._node_came(new.metadata.name)
+        elif isinstance(old, Node):
             self._node_went(old.metadata.name)
+
+    def _look_at_node(self, node: Node) -> None:
+        try:
+            if node_reports.is_told(node):
+                node_reports.check_node(node)
+                self._obey(node)
+        except InputError as error:
+            if not self._survives_bad_pods:
+                raise
+            if self._record is not None:
+                self._record(node, UNUSABLE_ANNOTATION, str(error), is_warning=True)
+        if self._writes_full:
+            self._registered += 1
+            current = self._nodes[node.metadata.name]
+            self._rewrite_node(current, node_reports.registered(current, self._registered, self._store.timestamp()))
+
+    def _obey(self, node: Node) -> None:
+        """Does what annotations of the node say, each once."""
+        self._rewrite_node(node, node_reports.with_devices(node))
+        drivers = node_reports.csi_node(node)
+        if drivers is not None:
+            self._write_csi_node(drivers)
+        for name, seconds in node_reports.node_events(node):
+            text = node.metadata.annotations[name]
+            if self._told.get((node.metadata.uid, name)) != text:
+                self._told[node.metadata.uid, name] = text
+                self._call_after(seconds, partial(self._carry_out, node.metadata.name, node.metadata.uid, name))
+
+    def _write_csi_node(self, wanted: CSINode) -> None:
+        known = self._store.find(CSINode, wanted.metadata.name)
+        if known is None:
+            self._store.create(wanted)
+        elif known.spec != wanted.spec:
+            self._store.update(_replace(known, spec=wanted.spec))
+
+    def _carry_out(self, node: str, uid: str, event: str) -> None:
+        current = self._nodes.get(node)
+        if current is not None and current.metadata.uid == uid:
+            {
+                node_reports.CRASH_AT: self.crash,
+                node_reports.RECOVER_AT: self.recover,
+                node_reports.REBOOT_AT: self.reboot,
+            }[event](node)
+
+    def _rewrite_node(self, old: Node, new: Node) -> None:
+        if new is not old:
+            self._store.rewrite(old, new)
 
     def _node_came(self, node: str) -> None:
         for name in self._without_node.pop(node, ()):
@@ -61,96 +217,208 @@ class Kubelets:
                 self._take(pod)
 
     def _node_went(self, node: str) -> None:
-        left = {name: None for name, pod in self._pods.items() if pod.spec.node_name == node}
+        self._silent.discard(node)
+        left = {key(pod): None for pod in self._pods_on(node)}
         if left:
             self._without_node[node] = left
 
     def _on_pod(self, what: EventType, old: Object | None, new: Object | None) -> None:
-        if what is DELETED or not isinstance(new, Pod) or not new.spec.node_name:
+        if what is DELETED:
+            if old is not None and old.metadata.uid in self._start_at:
+                self._forget(old.metadata.uid)
             return
-        if not isinstance(old, Pod) or not old.spec.node_name:
-            self._take(new)
+        if not isinstance(new, Pod) or not new.spec.node_name:
+            return
+        if not isinstance(old, Pod) or not old.spec.node_name or self._may_have_changed(old, new):
+            current = self._pods.get(key(new))
+            if current is not None and current.metadata.uid == new.metadata.uid:
+                self._take(current)
         elif new.metadata.deletion_timestamp != old.metadata.deletion_timestamp:
             self._terminate(new)
 
+    def _may_have_changed(self, old: Pod, new: Pod) -> bool:
+        """Whether somebody has said something new about a pod that the kubelet has already."""
+        if old.metadata.annotations is not new.metadata.annotations:
+            return old.metadata.annotations != new.metadata.annotations
+        if new.metadata.uid not in self._start_at:
+            return False
+        return old.spec.active_deadline_seconds != new.spec.active_deadline_seconds or bool(
+            new.spec.readiness_gates and old.status.conditions != new.status.conditions
+        )
+
+    def _forget(self, uid: str) -> None:
+        self._start_at.pop(uid, None)
+        self._wake_at.pop(uid, None)
+        self._reports.forget(uid)
+
+    # -- taking pods ---------------------------------------------------------------------------------------------------
+
     def _take(self, pod: Pod) -> None:
         """The pod is on the node from now on, as a new pod or one that the store had when the kubelet came."""
-        if pod.spec.node_name not in self._nodes:
-            self._without_node.setdefault(pod.spec.node_name, {})[key(pod)] = None
+        node = pod.spec.node_name
+        if node not in self._nodes:
+            self._without_node.setdefault(node, {})[key(pod)] = None
+        elif node in self._silent:
+            return
         elif pod.metadata.deletion_timestamp is not None:
             self._terminate(pod)
-        elif pod.status.phase == RUNNING:
-            self._schedule_end(pod)
-        elif pod.status.phase not in FINISHED_PHASES:
-            self._schedule_start(pod)
-
-    # -- what is to happen when --------------------------------------------------------------------------------------
-
-    def _schedule_start(self, pod: Pod) -> None:
-        if self._start_seconds > 0:
-            self._after(self._start_seconds, self._start, pod)
+        elif pod.status.phase in FINISHED_PHASES:
+            return
+        elif self._has_plain_policy and not pod.metadata.annotations and self._has_plain_spec(pod):
+            if pod.status.phase != RUNNING:
+                self._store.rewrite(pod, _replace(pod, status=_running(pod.status, self._store.timestamp())))
         else:
-            self._start(pod)
+            self._take_as_told(pod)
 
-    def _schedule_end(self, pod: Pod) -> None:
-        seconds = run_seconds(pod)
+    def _take_as_told(self, pod: Pod) -> None:
+        told = self._behaviour(pod)
+        if told is None:
+            return
+        if not self._is_plain(pod, told):
+            self._acknowledge(pod, told)
+        elif pod.status.phase == RUNNING:
+            self._schedule_end(pod, told)
+        elif (seconds := told.start_seconds()) > 0:
+            self._after(seconds, self._start_late, pod)
+        else:
+            self._start(pod, told)
+
+    def _behaviour(self, pod: Pod) -> PodBehaviour | None:
+        """What is to become of the pod; None if nobody can tell, and the pod was rejected."""
+        try:
+            return behaviour(self._policy, pod)
+        except InputError as error:
+            if not self._survives_bad_pods:
+                raise
+            self._reports.reject(pod, UNUSABLE_ANNOTATION, str(error))
+            return None
+
+    def _is_plain(self, pod: Pod, told: PodBehaviour) -> bool:
+        """Whether the pod is written about as a whole."""
+        return not self._writes_full and told.is_plain and self._room is None and self._has_plain_spec(pod)
+
+    def _has_plain_spec(self, pod: Pod) -> bool:
+        """Whether nothing in the spec has a say in when the pod is ready or over, and its containers were never looked at."""
+        spec = pod.spec
+        return (
+            spec.active_deadline_seconds is None and not spec.readiness_gates and pod.metadata.uid not in self._start_at
+        )
+
+    # -- pods as a whole -----------------------------------------------------------------------------------------------
+
+    def _start_late(self, pod: Pod) -> None:
+        if pod.metadata.deletion_timestamp is None and pod.status.phase not in (RUNNING, *FINISHED_PHASES):
+            told = self._behaviour(pod)
+            if told is not None:
+                self._start(pod, told)
+
+    def _start(self, pod: Pod, told: PodBehaviour) -> None:
+        running = self._store.rewrite(pod, _replace(pod, status=_running(pod.status, self._store.timestamp())))
+        self._schedule_end(running, told)
+
+    def _schedule_end(self, pod: Pod, told: PodBehaviour) -> None:
+        seconds = told.run_seconds()
         if seconds is not None:
-            started = timestamps.parse(pod.status.start_time) if pod.status.start_time else self._store.clock.now()
-            self._after(started + seconds - self._store.clock.now(), self._finish, pod)
+            begun = timestamps.parse(pod.status.start_time) if pod.status.start_time else self._store.clock.now()
+            self._after(begun + seconds - self._store.clock.now(), self._finish, pod)
+
+    def _finish(self, pod: Pod) -> None:
+        if pod.status.phase == RUNNING and pod.metadata.uid not in self._start_at:
+            self._store.rewrite(pod, _replace(pod, status=_completed(pod.status, self._store.timestamp())))
+
+    # -- pods container by container -----------------------------------------------------------------------------------
+
+    def _acknowledge(self, pod: Pod, told: PodBehaviour) -> None:
+        uid = pod.metadata.uid
+        if uid not in self._start_at:
+            is_new = pod.status.start_time is None
+            misfit = self._room.misfit(pod) if self._room is not None and is_new else None
+            if misfit is not None:
+                self._reports.reject(pod, misfit.reason, misfit.message)
+                return
+            begun = (
+                self._store.clock.now() if pod.status.start_time is None else timestamps.parse(pod.status.start_time)
+            )
+            self._start_at[uid] = begun + told.start_seconds() + sum(self._pull_times(pod, told))
+        self._sync(pod)
+
+    def _pull_times(self, pod: Pod, told: PodBehaviour) -> Iterator[float]:
+        if told.settings.image_pull_seconds is None or pod.status.phase == RUNNING:
+            return
+        node = pod.spec.node_name
+        present = {name for image in self._nodes[node].status.images for name in image.names}
+        for container in (*pod.spec.init_containers, *pod.spec.containers):
+            image = container.image
+            if image not in present and (node, image) not in self._images:
+                self._images.add((node, image))
+                yield told.pull_seconds(image)
+
+    def _sync(self, pod: Pod) -> None:
+        """Brings the pod to the present moment, and comes back when something is to happen next."""
+        uid, now = pod.metadata.uid, self._store.clock.now()
+        told = self._behaviour(pod)
+        if told is None or pod.metadata.deletion_timestamp is not None or pod.status.phase in FINISHED_PHASES:
+            return
+        start_at = self._start_at.get(uid, now)
+        sync = sync_pod(pod, told, self._reports.records(pod), start_at, now)
+        self._reports.report(pod, sync, has_sandbox=now >= start_at)
+        if sync.wake is not None and self._wake_at.get(uid) != sync.wake:
+            self._wake_at[uid] = sync.wake
+            self._after(sync.wake - now, partial(self._wake, sync.wake), pod, is_background=sync.is_background)
+
+    def _wake(self, moment: float, pod: Pod) -> None:
+        """Of several timers of a pod the one that was set last counts."""
+        if self._wake_at.get(pod.metadata.uid) == moment:
+            del self._wake_at[pod.metadata.uid]
+            self._sync(pod)
+
+    # -- the end -------------------------------------------------------------------------------------------------------
 
     def _terminate(self, pod: Pod) -> None:
         end = pod.metadata.deletion_timestamp
-        if end is not None and pod.spec.node_name in self._nodes:
-            self._after(timestamps.parse(end) - self._store.clock.now(), self._remove, pod)
+        if end is None or pod.spec.node_name not in self._nodes or pod.spec.node_name in self._silent:
+            return
+        moment = timestamps.parse(end)
+        stop = self._stop_seconds(pod)
+        if stop is not None:
+            begun = moment - (pod.metadata.deletion_grace_period_seconds or 0)
+            moment = min(moment, begun + stop)
+        if self._writes_full:
+            self._reports.tell_of_killing(pod)
+        self._after(moment - self._store.clock.now(), self._remove, pod)
 
-    def _after(self, seconds: float, step: Callable[[Pod], None], pod: Pod) -> None:
-        time = self._store.clock.monotonic() + max(0.0, seconds)
-        self._timers.call_at(time, partial(self._if_still_there, key(pod), pod.metadata.uid, step))
-
-    def _if_still_there(self, name: str, uid: str, step: Callable[[Pod], None]) -> None:
-        pod = self._pods.get(name)
-        if pod is not None and pod.metadata.uid == uid and pod.spec.node_name in self._nodes:
-            step(pod)
-
-    # -- steps -------------------------------------------------------------------------------------------------------
-
-    def _start(self, pod: Pod) -> None:
-        if pod.metadata.deletion_timestamp is None and pod.status.phase not in (RUNNING, *FINISHED_PHASES):
-            now = self._store.timestamp()
-            running = self._store.rewrite(pod, _replace(pod, status=_running(pod.status, now)))
-            self._schedule_end(running)
-
-    def _finish(self, pod: Pod) -> None:
-        if pod.status.phase == RUNNING:
-            status = _completed(pod.status, self._store.timestamp())
-            self._store.rewrite(pod, _replace(pod, status=status))
+    def _stop_seconds(self, pod: Pod) -> float | None:
+        if self._has_plain_policy and not pod.metadata.annotations:
+            return None
+        try:
+            return behaviour(self._policy, pod).stop_seconds()
+        except InputError:
+            return None
 
     def _remove(self, pod: Pod) -> None:
         """The end of a grace period can only come earlier, and then the pod is gone before this timer."""
+        has_finished = pod.status.phase in FINISHED_PHASES
+        if not has_finished and (pod.metadata.uid in self._start_at or self._writes_full or pod.metadata.finalizers):
+            end = timestamps.parse(pod.metadata.deletion_timestamp or self._store.timestamp())
+            pod = self._reports.end(pod, KILLED_CODE if self._store.clock.now() >= end else 0)
         self._store.delete(Pod, key(pod))
 
+    # -- timers --------------------------------------------------------------------------------------------------------
 
-def run_seconds(pod: Pod) -> float | None:
-    """How long the pod runs before it succeeds, None for ever; raises `InputError` for an annotation that is no number."""
-    text = pod.metadata.annotations.get(RUN_SECONDS)
-    if text is None:
-        return None
-    seconds = _seconds(text)
-    if seconds is None:
-        place = f"metadata.annotations[{RUN_SECONDS}]"
-        raise InputError(
-            NOT_SECONDS, object=f"Pod {key(pod)}", field=place, value=text, hint='use a number such as "30"'
-        )
-    return seconds
+    def _after(self, seconds: float, step: Callable[[Pod], None], pod: Pod, *, is_background: bool = False) -> None:
+        callback = partial(self._if_still_there, key(pod), pod.metadata.uid, step)
+        self._call_after(seconds, callback, is_background=is_background)
 
+    def _call_after(self, seconds: float, callback: Callable[[], None], *, is_background: bool = False) -> None:
+        time = self._store.clock.monotonic() + max(0.0, seconds)
+        self._timers.call_at(time, callback, is_background=is_background)
 
-@lru_cache(maxsize=1024)
-def _seconds(text: str) -> float | None:
-    try:
-        seconds = float(text)
-    except ValueError:
-        return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    def _if_still_there(self, name: str, uid: str, step: Callable[[Pod], None]) -> None:
+        pod = self._pods.get(name)
+        if pod is not None and pod.metadata.uid == uid:
+            node = pod.spec.node_name
+            if node in self._nodes and node not in self._silent:
+                step(pod)
 
 
 def _running(status: PodStatus, now: str) -> PodStatus:

@@ -21,7 +21,7 @@ from steersman.controllers import start as start_controllers
 from steersman.cycle.decision import Decision
 from steersman.embedded import EphemeralClaims, ResourceClaimController, Store, StoreReader, VolumeController, feed
 from steersman.host import UNSCHEDULABLE_SECONDS, TimerHeap, frozen_heap, keep_freed_memory
-from steersman.kubelets import Kubelets
+from steersman.kubelets import DEFAULT_POLICY, Drain, KubeletPolicy, Kubelets
 from steersman.rng import SeededRng
 from steersman.sim.tasks import SimulationError, Tasks
 from steersman.sim.writer import EmbeddedWriter
@@ -41,8 +41,16 @@ class Driver:
     """One scheduler, its embedded cluster, and the time; with `controllers` also those that kube-controller-manager runs."""
 
     def __init__(
-        self, store: Store, clock: ManualClock, seed: int, options: SchedulerOptions, *, controllers: bool = False
+        self,
+        store: Store,
+        clock: ManualClock,
+        seed: int,
+        options: SchedulerOptions,
+        kubelets: KubeletPolicy = DEFAULT_POLICY,
+        *,
+        controllers: bool = False,
     ) -> None:
+        self._store = store
         self._clock = clock
         self._start = clock.monotonic()
         self._tasks = Tasks(clock)
@@ -58,7 +66,7 @@ class Driver:
         EphemeralClaims(store)
         VolumeController(store, self._timers)
         ResourceClaimController(store)
-        Kubelets(store, self._timers)
+        self.kubelets = Kubelets(store, self._timers, kubelets)
         if controllers:
             start_controllers(Cluster(store, self._timers))
 
@@ -92,6 +100,10 @@ class Driver:
         if not self._is_refreshed:
             self._is_refreshed = True
             self.scheduler.background.refresh_now()
+
+    def drain(self, node: str) -> None:
+        """Begins to drain the node; the rounds after the first one come as time passes."""
+        Drain(self._store, self._timers, node)
 
     def close(self) -> None:
         """Ends binding cycles that still wait."""

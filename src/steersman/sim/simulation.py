@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeAlias
 from weakref import finalize
 
+import msgspec
+
 from steersman import api
 from steersman import config as configuration
 from steersman.api.field_check import Validation
@@ -32,7 +34,7 @@ from steersman.embedded import ApiError, KubeAdmission, Pods, Store
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.ingest.handlers import FINISHED_PHASES
-from steersman.kubelets import run_seconds
+from steersman.kubelets import DEFAULT_POLICY, KubeletPolicy, PolicySource, check_annotations, load_policy, uncordon
 from steersman.runtime.capabilities import capabilities_of
 from steersman.sim import notes, sources, workloads
 from steersman.sim.driver import Driver
@@ -56,6 +58,9 @@ NOT_REPEATABLE: Final = f"cannot be explained afterwards, because {_BECAUSE}; na
 NOT_COPYABLE: Final = f"no copy can be made, because {_BECAUSE}"
 
 
+_NodeStep: TypeAlias = "Callable[[Simulation, str], object]"
+
+
 class Progress(NamedTuple):
     """How far a run has got."""
 
@@ -73,16 +78,23 @@ class Simulation:
     """
 
     def __init__(
-        self, options: SchedulerOptions, seed: int = 0, start: float = START, *, controllers: bool = True
+        self,
+        options: SchedulerOptions,
+        seed: int = 0,
+        start: float = START,
+        kubelets: KubeletPolicy = DEFAULT_POLICY,
+        *,
+        controllers: bool = True,
     ) -> None:
         """An empty cluster; most callers want `load`. `start` is what the cluster's clock shows, as Unix time."""
         self._options = options
         self._seed = seed
         self._start = start
         clock = ManualClock(start)
-        self._store = Store(clock, admission=KubeAdmission(run_seconds))
+        self._store = Store(clock, admission=KubeAdmission(check_annotations))
+        self._kubelets = kubelets
         self._controllers = controllers
-        self._driver = Driver(self._store, clock, seed, options, controllers=controllers)
+        self._driver = Driver(self._store, clock, seed, options, kubelets, controllers=controllers)
         self._recorder = Recorder(self._driver)
         #: What was done so far; each step does the same to another simulation.
         self._journal: list[Callable[[Simulation], object]] = []
@@ -108,14 +120,16 @@ class Simulation:
         stdin: BinaryIO | None = None,
         validate: Validation = "warn",
         controllers: bool = True,
+        kubelets: PolicySource = None,
     ) -> Self:
         """A simulation of what is given: manifests and dumps (files, directories, `-` for `stdin`) and API objects.
 
         `plugins` are Python files or classes; they run in every profile unless `config` says something else about them.
         `seed` decides among equally good nodes. `controllers` make the pods of Deployments and their like; pods that such an
-        object owns already count as its replicas. Fields that the kind of an object does not have are errors ("strict"), in
-        the notes of the result ("warn") or not looked for ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and
-        `PluginError`.
+        object owns already count as its replicas. `kubelets` says what becomes of pods once they are bound: a file with a
+        KubeletPolicy, the document as a dict, or a `KubeletPolicy`; without a seed of its own it has this one. Fields that the
+        kind of an object does not have are errors ("strict"), in the notes of the result ("warn") or not looked for
+        ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and `PluginError`.
         """
         chosen = gates if isinstance(gates, FeatureGates) else FeatureGates(gates)
         refuse_unsupported(chosen)
@@ -125,7 +139,10 @@ class Simulation:
         kinds = kinds_of_scheduler(enabled, chosen, registry)
         gathered = sources.gather(source, stdin, (*kinds.watched, *kinds.read), validate)
         moment = sources.latest_moment([given.object for given in gathered.objects])
-        simulation = cls(options, seed, START if moment is None else float(int(moment)), controllers=controllers)
+        policy = load_policy(kubelets)
+        policy = msgspec.structs.replace(policy, seed=policy.seed or seed)
+        began = START if moment is None else float(int(moment))
+        simulation = cls(options, seed, began, policy, controllers=controllers)
         simulation._add(gathered)
         return simulation
 
@@ -151,6 +168,26 @@ class Simulation:
         for item in what:
             self._delete(*(self._reference(item) if isinstance(item, str) else (type(item), api.key(item))))
         return self
+
+    def crash(self, node: str) -> Self:
+        """The node's kubelet falls silent; its pods stay until they are evicted or deleted. Raises `InputError`."""
+        return self._do_to_node(node, Simulation.crash, self._driver.kubelets.crash)
+
+    def recover(self, node: str) -> Self:
+        """The kubelet of a node that crashed is back. Raises `InputError`."""
+        return self._do_to_node(node, Simulation.recover, self._driver.kubelets.recover)
+
+    def reboot(self, node: str) -> Self:
+        """The node goes down and comes back; the containers on it are restarted. Raises `InputError`."""
+        return self._do_to_node(node, Simulation.reboot, self._driver.kubelets.reboot)
+
+    def drain(self, node: str) -> Self:
+        """No new pods come to the node; those on it are evicted, at once or when budgets allow. Raises `InputError`."""
+        return self._do_to_node(node, Simulation.drain, self._driver.drain)
+
+    def uncordon(self, node: str) -> Self:
+        """Pods may be scheduled on the node again. Raises `InputError`."""
+        return self._do_to_node(node, Simulation.uncordon, lambda name: uncordon(self._store, name))
 
     # -- running -----------------------------------------------------------------------------------------------------
 
@@ -240,6 +277,15 @@ class Simulation:
         except ApiError as error:
             raise InputError(error.message) from error
 
+    def _do_to_node(self, node: str, again: _NodeStep, act: Callable[[str], None]) -> Self:
+        name = node.removeprefix("node/")
+        try:
+            act(name)
+        except ApiError as error:
+            raise InputError(error.message) from error
+        self._journal.append(lambda other: again(other, name))
+        return self
+
     def _reference(self, text: str) -> tuple[type[api.Object], str]:
         """`pod/default/web-0` → Pod, default/web-0."""
         kind, _, name = text.partition("/")
@@ -289,6 +335,8 @@ class Simulation:
         failures = self._driver.scheduler.background.failures
         capabilities = capabilities_of(options.registry)
         about_workloads = workloads.workload_notes(self._store, self._owned_pods, self._stand_ins)
+        if not self._controllers:
+            about_workloads = workloads.idle_notes((*self._workloads, *self._store.objects(api.Pod).values()))
         yield from self._input_notes
         yield from notes.stranded_pods(self._store, self._driver.writer.placed_at)
         yield from notes.notes(
@@ -318,7 +366,7 @@ class Simulation:
 
     def _done_again(self, steps: int, watched: Iterable[str]) -> Simulation:
         """Another simulation to which the first so many steps were done, and which watched these pods."""
-        again = Simulation(self._options, self._seed, self._start, controllers=self._controllers)
+        again = Simulation(self._options, self._seed, self._start, self._kubelets, controllers=self._controllers)
         again._recorder.watch(watched)
         for step in self._journal[:steps]:
             step(again)

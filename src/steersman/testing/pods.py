@@ -190,6 +190,18 @@ class PodBuilder(Builder[api.Pod]):
     def scheduler(self, name: str) -> Self:
         return self._spec(scheduler_name=name)
 
+    # How it runs.
+
+    def restart_policy(self, policy: str) -> Self:
+        return self._spec(restart_policy=policy)
+
+    def active_deadline(self, seconds: int) -> Self:
+        return self._spec(active_deadline_seconds=seconds)
+
+    def readiness_gate(self, condition: str) -> Self:
+        gate = api.PodReadinessGate(condition_type=condition)
+        return self._spec(readiness_gates=(*self._object.spec.readiness_gates, gate))
+
     def phase(self, phase: str) -> Self:
         return self._status(phase=phase)
 

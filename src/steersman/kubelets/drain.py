@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draining a node as `kubectl drain` does: no new pods, and those that are there are evicted as their budgets allow.
+
+`drain` is one round; `Drain` goes on with rounds until the node is empty.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from steersman.api import Node, Pod, key
+from steersman.embedded import ApiError, NotFound, Store, Timers, TooManyRequests, evict
+from steersman.embedded.pods import FINISHED_PHASES
+
+ROUND_SECONDS: Final = 5.0
+"""So long kubectl waits before it asks again for an eviction that was refused."""
+MIRROR_POD: Final = "kubernetes.io/config.mirror"
+
+_replace = msgspec.structs.replace
+
+
+class DrainRound(NamedTuple):
+    """What became of the pods on the node, by their keys."""
+
+    evicted: tuple[str, ...]
+    #: Those that no budget allows to be evicted now, and why.
+    refused: dict[str, str]
+    #: Those whose eviction has begun earlier.
+    terminating: tuple[str, ...]
+
+    @property
+    def is_over(self) -> bool:
+        return not (self.evicted or self.refused or self.terminating)
+
+
+def cordon(store: Store, node: str) -> None:
+    """No pods are scheduled on the node any more; raises `NotFound`."""
+    current = store.get(Node, node)
+    if not current.spec.unschedulable:
+        store.rewrite(current, _replace(current, spec=_replace(current.spec, unschedulable=True)))
+
+
+def uncordon(store: Store, node: str) -> None:
+    """Pods may be scheduled on the node again; raises `NotFound`."""
+    current = store.get(Node, node)
+    if current.spec.unschedulable:
+        store.rewrite(current, _replace(current, spec=_replace(current.spec, unschedulable=False)))
+
+
+def drain(store: Store, node: str, *, grace_period_seconds: int | None = None) -> DrainRound:
+    """One round: cordons the node and asks for the eviction of each pod; raises `NotFound` for a node that is not there.
+
+    Pods of DaemonSets, which ignore that the node is cordoned, and static pods stay. Without grace period it is the pods' own.
+    """
+    cordon(store, node)
+    evicted: list[str] = []
+    refused: dict[str, str] = {}
+    terminating: list[str] = []
+    for pod in [pod for pod in store.objects(Pod).values() if pod.spec.node_name == node and _is_to_go(pod)]:
+        name = key(pod)
+        if pod.metadata.deletion_timestamp is not None:
+            terminating.append(name)
+            continue
+        try:
+            evict(store, name, grace_period_seconds=grace_period_seconds, uid=pod.metadata.uid)
+            evicted.append(name)
+        except TooManyRequests as refusal:
+            refused[name] = refusal.message
+        except NotFound:
+            continue
+        except ApiError as refusal:
+            refused[name] = refusal.message
+    return DrainRound(tuple(evicted), refused, tuple(terminating))
+
+
+class Drain:
+    """Rounds until nothing is left to be evicted; `last` says how far it has got. Ends when the node is gone or uncordoned."""
+
+    def __init__(self, store: Store, timers: Timers, node: str, *, grace_period_seconds: int | None = None) -> None:
+        self._store = store
+        self._timers = timers
+        self._node = node
+        self._grace_period_seconds = grace_period_seconds
+        self.last = drain(store, node, grace_period_seconds=grace_period_seconds)
+        self._go_on()
+
+    def _round(self) -> None:
+        node = self._store.find(Node, self._node)
+        if node is not None and node.spec.unschedulable:
+            self.last = drain(self._store, self._node, grace_period_seconds=self._grace_period_seconds)
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Nobody waits for pods that no budget lets go: that may never change."""
+        if not self.last.is_over:
+            moment = self._store.clock.monotonic() + ROUND_SECONDS
+            self._timers.call_at(moment, self._round, is_background=not (self.last.evicted or self.last.terminating))
+
+
+def _is_to_go(pod: Pod) -> bool:
+    owners = pod.metadata.owner_references
+    if pod.status.phase in FINISHED_PHASES:
+        return True
+    return MIRROR_POD not in pod.metadata.annotations and not any(
+        owner.kind == "DaemonSet" and owner.controller for owner in owners
+    )

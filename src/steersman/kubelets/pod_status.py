@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The status of a pod as a kubelet v1.36 writes it, made of its containers: conditions with reasons and messages.
+
+`pod_sync` says what the containers do and which phase that is; `Kubelets` writes what comes out of here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import msgspec
+
+from steersman.api import Condition, Container, Pod, PodStatus, Quantity, ResourceRequirements, quantity
+from steersman.embedded.pods import FINISHED_PHASES, POD_SCHEDULED
+from steersman.kubelets.containers import ContainerRecord, PodRecords
+
+PENDING: Final = "Pending"
+RUNNING: Final = "Running"
+SUCCEEDED: Final = "Succeeded"
+FAILED: Final = "Failed"
+POD_COMPLETED: Final = "PodCompleted"
+POD_FAILED: Final = "PodFailed"
+CONTAINERS_NOT_READY: Final = "ContainersNotReady"
+CONTAINERS_NOT_INITIALIZED: Final = "ContainersNotInitialized"
+READINESS_GATES_NOT_READY: Final = "ReadinessGatesNotReady"
+READY_TO_START: Final = "PodReadyToStartContainers"
+INITIALIZED: Final = "Initialized"
+CONTAINERS_READY: Final = "ContainersReady"
+READY: Final = "Ready"
+KUBELET_CONDITIONS: Final = (READY_TO_START, INITIALIZED, READY, CONTAINERS_READY, POD_SCHEDULED)
+"""In the kubelet's order, after those of others."""
+
+_COUNTED_FOR_QOS: Final = ("cpu", "memory")
+_replace = msgspec.structs.replace
+
+
+def reported_status(
+    pod: Pod,
+    records: PodRecords,
+    phase: str,
+    now: str,
+    *,
+    reason: str = "",
+    message: str = "",
+    has_sandbox: bool = True,
+) -> PodStatus:
+    """The status of the pod with these containers. What others wrote into it stays; addresses are added by the caller.
+
+    `reason` and `message` say why a pod has failed; those of a phase that stays the same are kept.
+    """
+    status = pod.status
+    if phase == status.phase and not reason:
+        reason, message = status.reason, status.message
+    return _replace(
+        status,
+        phase=phase,
+        reason=reason,
+        message=message,
+        start_time=status.start_time or now,
+        observed_generation=pod.metadata.generation,
+        qos_class=status.qos_class or qos_class(pod),
+        conditions=_conditions(pod, records, phase, now, has_sandbox),
+        init_container_statuses=tuple(record.plain() for record in records.init),
+        container_statuses=tuple(record.plain() for record in records.main),
+    )
+
+
+def rejected_status(pod: Pod, reason: str, message: str, now: str) -> PodStatus:
+    """The status of a pod that its kubelet does not take."""
+    status = pod.status
+    return _replace(
+        status,
+        phase=FAILED,
+        reason=reason,
+        message=f"Pod was rejected: {message}",
+        start_time=status.start_time or now,
+        observed_generation=pod.metadata.generation,
+        qos_class=status.qos_class or qos_class(pod),
+    )
+
+
+# -- conditions --------------------------------------------------------------------------------------------------------
+
+
+def _conditions(pod: Pod, records: PodRecords, phase: str, now: str, has_sandbox: bool) -> tuple[Condition, ...]:
+    before = {condition.type: condition for condition in pod.status.conditions}
+    others = tuple(condition for condition in pod.status.conditions if condition.type not in KUBELET_CONDITIONS)
+    containers_ready = _containers_ready(pod, records, phase)
+    written = (
+        Condition(type=READY_TO_START, status=_truth(has_sandbox and phase not in FINISHED_PHASES)),
+        _initialized(pod, records, phase),
+        _ready(pod, containers_ready),
+        containers_ready,
+        Condition(type=POD_SCHEDULED, status="True"),
+    )
+    return others + tuple(_dated(condition, before, pod.metadata.generation, now) for condition in written)
+
+
+def _dated(condition: Condition, before: dict[str, Condition], generation: int, now: str) -> Condition:
+    old = before.get(condition.type)
+    since = old.last_transition_time if old is not None and old.status == condition.status else now
+    return _replace(condition, last_transition_time=since or now, observed_generation=generation)
+
+
+def _initialized(pod: Pod, records: PodRecords, phase: str) -> Condition:
+    if phase == SUCCEEDED:
+        return Condition(type=INITIALIZED, status="True", reason=POD_COMPLETED)
+    incomplete = [
+        record.name
+        for container, record in zip(pod.spec.init_containers, records.init, strict=True)
+        if not (record.started if is_sidecar(container) else record.ready)
+    ]
+    if not incomplete or has_begun(records):
+        return Condition(type=INITIALIZED, status="True")
+    message = f"containers with incomplete status: {_listed(incomplete)}"
+    return Condition(type=INITIALIZED, status="False", reason=CONTAINERS_NOT_INITIALIZED, message=message)
+
+
+def _containers_ready(pod: Pod, records: PodRecords, phase: str) -> Condition:
+    if phase in FINISHED_PHASES:
+        reason = POD_COMPLETED if phase == SUCCEEDED else POD_FAILED
+        return Condition(type=CONTAINERS_READY, status="False", reason=reason)
+    sidecars = sidecar_records(pod, records)
+    unready = [record.name for record in (*sidecars, *records.main) if not record.ready]
+    if not unready:
+        return Condition(type=CONTAINERS_READY, status="True")
+    message = f"containers with unready status: {_listed(unready)}"
+    return Condition(type=CONTAINERS_READY, status="False", reason=CONTAINERS_NOT_READY, message=message)
+
+
+def _ready(pod: Pod, containers_ready: Condition) -> Condition:
+    if containers_ready.status != "True":
+        return _replace(containers_ready, type=READY)
+    complaints = list(_closed_gates(pod))
+    if not complaints:
+        return Condition(type=READY, status="True")
+    return Condition(type=READY, status="False", reason=READINESS_GATES_NOT_READY, message=", ".join(complaints))
+
+
+def _closed_gates(pod: Pod) -> Iterable[str]:
+    told = {condition.type: condition.status for condition in pod.status.conditions}
+    for gate in pod.spec.readiness_gates:
+        name = gate.condition_type
+        if name not in told:
+            yield f'corresponding condition of pod readiness gate "{name}" does not exist.'
+        elif told[name] != "True":
+            yield f'the status of pod readiness gate "{name}" is not "True", but {told[name]}'
+
+
+# -- containers --------------------------------------------------------------------------------------------------------
+
+
+def is_sidecar(container: Container) -> bool:
+    """Of an init container: whether it runs beside the containers of the pod."""
+    return container.restart_policy == "Always"
+
+
+def sidecar_records(pod: Pod, records: PodRecords) -> Sequence[ContainerRecord]:
+    pairs = zip(pod.spec.init_containers, records.init, strict=True)
+    return [record for container, record in pairs if is_sidecar(container)]
+
+
+def has_begun(records: PodRecords) -> bool:
+    """Whether a container of the pod has been started after the init containers."""
+    return any(record.has_run for record in records.main)
+
+
+def qos_class(pod: Pod) -> str:
+    """Guaranteed, Burstable or BestEffort, by requests and limits of cpu and memory."""
+    spec = pod.spec
+    given = [container.resources for container in (*spec.containers, *spec.init_containers)]
+    parts = [spec.resources] if spec.resources is not None and _counts(spec.resources) else given
+    if not any(_counts(part) for part in parts):
+        return "BestEffort"
+    return "Guaranteed" if all(_is_guaranteed(part) for part in parts) else "Burstable"
+
+
+def _counts(part: ResourceRequirements) -> bool:
+    return any(
+        name in _COUNTED_FOR_QOS and _milli(amount) > 0
+        for amounts in (part.requests, part.limits)
+        for name, amount in amounts.items()
+    )
+
+
+def _is_guaranteed(part: ResourceRequirements) -> bool:
+    return all(
+        name in part.limits
+        and _milli(part.limits[name]) > 0
+        and _milli(part.requests.get(name, part.limits[name])) == _milli(part.limits[name])
+        for name in _COUNTED_FOR_QOS
+    )
+
+
+def _milli(amount: Quantity) -> int:
+    return quantity.milli_value(quantity.parse(amount))
+
+
+def _listed(names: Iterable[str]) -> str:
+    """As Go prints a slice of strings."""
+    return f"[{' '.join(names)}]"
+
+
+def _truth(value: bool) -> str:
+    return "True" if value else "False"
