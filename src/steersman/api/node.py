@@ -51,8 +51,13 @@ class Node(Object, frozen=True):
     status: NodeStatus = NodeStatus()
 
 
+class NamespaceSpec(Struct, frozen=True):
+    finalizers: tuple[str, ...] = ()
+
+
 class NamespaceStatus(Struct, frozen=True):
     phase: str = ""
+    conditions: tuple[Condition, ...] = ()
 
 
 class Namespace(Object, frozen=True):
@@ -61,4 +66,5 @@ class Namespace(Object, frozen=True):
     PLURAL: ClassVar[str] = "namespaces"
     NAMESPACED: ClassVar[bool] = False
 
+    spec: NamespaceSpec = NamespaceSpec()
     status: NamespaceStatus = NamespaceStatus()

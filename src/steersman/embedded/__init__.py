@@ -13,6 +13,7 @@ plugins ask a `StoreReader`.
 """
 
 from steersman.embedded.admission import KubeAdmission, in_creation_order
+from steersman.embedded.deletion import Propagation, delete
 from steersman.embedded.documents import Document
 from steersman.embedded.ephemeral_claims import EphemeralClaims
 from steersman.embedded.errors import (
@@ -28,6 +29,7 @@ from steersman.embedded.errors import (
 )
 from steersman.embedded.eviction import evict
 from steersman.embedded.feed import feed
+from steersman.embedded.finalizers import CONTROLLED_FINALIZERS
 from steersman.embedded.history import ADDED, BOOKMARK, DELETED, MODIFIED, Commit, EventType
 from steersman.embedded.pods import Pods
 from steersman.embedded.reading import StoreReader
@@ -41,6 +43,7 @@ from steersman.embedded.watch import Watch, WatchEvent
 __all__ = [
     "ADDED",
     "BOOKMARK",
+    "CONTROLLED_FINALIZERS",
     "DELETED",
     "MODIFIED",
     "Admission",
@@ -59,6 +62,7 @@ __all__ = [
     "Listener",
     "NotFound",
     "Pods",
+    "Propagation",
     "ResourceClaimController",
     "Store",
     "StoreReader",
@@ -69,6 +73,7 @@ __all__ = [
     "VolumeController",
     "Watch",
     "WatchEvent",
+    "delete",
     "evict",
     "feed",
     "in_creation_order",

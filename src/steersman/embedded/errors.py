@@ -92,8 +92,18 @@ class Conflict(ApiError):
     code = 409
     reason = "Conflict"
 
-    def __init__(self, kind: type[Object], name: str, why: str = MODIFIED_SINCE, subresource: str = "") -> None:
-        target = f"{resource(kind)}/{subresource}" if subresource else resource(kind)
+    def __init__(
+        self,
+        kind: type[Object],
+        name: str,
+        why: str = MODIFIED_SINCE,
+        subresource: str = "",
+        *,
+        names_kind: bool = False,
+    ) -> None:
+        """With `names_kind` the message has the kind where others have the plural, as some messages of a server do."""
+        target = qualified(kind.KIND, kind) if names_kind else resource(kind)
+        target = f"{target}/{subresource}" if subresource else target
         super().__init__(f'Operation cannot be fulfilled on {target} "{bare_name(name)}": {why}')
 
 
@@ -146,8 +156,13 @@ class TooManyRequests(ApiError):
 
 def resource(kind: type[Object]) -> str:
     """What messages call a kind: the plural, with the API group unless it is the core one."""
+    return qualified(kind.PLURAL, kind)
+
+
+def qualified(name: str, kind: type[Object]) -> str:
+    """`name.group`, or the name alone in the core group."""
     group, _, _ = kind.API_VERSION.rpartition("/")
-    return f"{kind.PLURAL}.{group}" if group else kind.PLURAL
+    return f"{name}.{group}" if group else name
 
 
 def bare_name(key: str) -> str:

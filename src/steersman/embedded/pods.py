@@ -66,10 +66,18 @@ class Pods:
             status = _replace(status, nominated_node_name=nominated_node_name)
         return pod if status == pod.status else self._store.rewrite(pod, _replace(pod, status=status))
 
-    def delete(self, key: str, *, grace_period_seconds: int | None = 0, uid: str = "") -> Pod:
+    def delete(
+        self,
+        key: str,
+        *,
+        grace_period_seconds: int | None = 0,
+        uid: str = "",
+        finalizers: tuple[str, ...] | None = None,
+    ) -> Pod:
         """Deletes at once, or marks the pod as terminating if there is a grace period; None is the pod's own.
 
-        Pods that run nowhere go at once. It is the kubelet that removes a terminating pod in the end.
+        Pods that run nowhere go at once. It is the kubelet that removes a terminating pod in the end. `finalizers`, unless None,
+        take the place of the pod's own unless it is terminating already.
         """
         pod = self._store.get(Pod, key)
         check_uid(pod, uid)
@@ -77,8 +85,10 @@ class Pods:
             return self._delete_terminating(pod, key, grace_period_seconds)
         period = _grace_period(pod, grace_period_seconds)
         if not period:
-            return self._store.delete(Pod, key)
-        return self._mark(pod, self._store.clock.now() + period, period, pod.metadata.generation + 1)
+            return self._store.delete(Pod, key, finalizers=finalizers)
+        meta = pod.metadata
+        marked = meta if finalizers is None else _replace(meta, finalizers=finalizers)
+        return self._mark(pod, marked, self._store.clock.now() + period, period, meta.generation + 1)
 
     def _check_bindable(self, pod: Pod, uid: str, node: str) -> None:
         check_uid(pod, uid)
@@ -103,9 +113,9 @@ class Pods:
         copied = {name: labels[name] for name in TOPOLOGY_LABELS if name in labels}
         return _replace(pod.metadata, labels={**pod.metadata.labels, **copied}) if copied else pod.metadata
 
-    def _mark(self, pod: Pod, end: float, period: int, generation: int) -> Pod:
+    def _mark(self, pod: Pod, metadata: ObjectMeta, end: float, period: int, generation: int) -> Pod:
         metadata = _replace(
-            pod.metadata,
+            metadata,
             generation=generation,
             deletion_timestamp=timestamps.render(end),
             deletion_grace_period_seconds=period,
@@ -124,7 +134,7 @@ class Pods:
         end = timestamps.parse(pod.metadata.deletion_timestamp or "") - current + period
         if end < now:
             end, period = now, 1
-        return self._mark(pod, end, period, pod.metadata.generation)
+        return self._mark(pod, pod.metadata, end, period, pod.metadata.generation)
 
 
 def with_condition(conditions: tuple[Condition, ...], condition: Condition, now: str) -> tuple[Condition, ...]:

@@ -10,8 +10,10 @@ A store that `keeps_documents` also holds the whole JSON of every object (`docum
 the scheduler does. In others, which simulations use, the structs are all there is.
 
 Differences to a real API server, on purpose: uid, creation time, generation and status of a created object are kept where
-given, so that dumps of real clusters load as they are, and a deletion does not wait for finalizers, because the controllers
-that would remove them do not run here.
+given, so that dumps of real clusters load as they are. A deletion waits only for `awaited_finalizers`, because a dump is full of
+finalizers whose controllers do not run here: by default for none, in simulations for those that the controllers in it remove,
+and for all (None) where users bring controllers of their own. An object whose deletion waits goes with the update that removes
+the last of these finalizers.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from steersman.api.selectors import Selector
 from steersman.clock import Clock
 from steersman.embedded.documents import Document, carried, document_of
 from steersman.embedded.errors import AlreadyExists, Conflict, Invalid, NotFound
+from steersman.embedded.finalizers import is_held_up, marked_as_deleting
 from steersman.embedded.history import ADDED, DELETED, MODIFIED, Commit, EventType, History
 from steersman.embedded.naming import assigned_uid, generated_name
 from steersman.embedded.subscriptions import Listener, Subscription, Subscriptions
@@ -92,8 +95,10 @@ class Store:
         admission: Admission | None = None,
         history: int = HISTORY_LENGTH,
         keeps_documents: bool = False,
+        awaited_finalizers: frozenset[str] | None = frozenset(),
     ) -> None:
         self.clock = clock
+        self.awaited_finalizers = awaited_finalizers
         #: By kind and key, the same as `_objects`; None if no documents are kept.
         self._documents: dict[type[Object], dict[str, Document]] | None = {} if keeps_documents else None
         self._admission = admission
@@ -237,16 +242,19 @@ class Store:
         old = self._current(obj)
         return self._written(old, self._admitted(old, obj), obj, document)
 
-    def delete(self, kind: type[T], key: str, uid: str = "") -> T:
-        """Removes the object at once and gives it back as it was last; raises `Conflict` when it has another uid."""
+    def delete(self, kind: type[T], key: str, uid: str = "", *, finalizers: tuple[str, ...] | None = None) -> T:
+        """Removes the object, or marks it as being deleted while finalizers hold it up, and gives it back as it was last.
+
+        `finalizers`, unless None, take the place of the object's own. Raises `Conflict` when it has another uid. What clients
+        of an API server may say about a deletion is the business of `deletion`.
+        """
         old = self.get(kind, key)
         check_uid(old, uid)
-        metadata = _replace(old.metadata, resource_version=str(self._version + 1))
-        gone = _replace(old, metadata=metadata)
-        del self._objects[kind][key]
-        last = None if self._documents is None else self._documents[kind].pop(key)
-        self._record(kind, DELETED, gone, None, None if last is None else carried(last, old, gone), last)
-        return gone
+        final = old if finalizers is None else _replace(old, metadata=_replace(old.metadata, finalizers=finalizers))
+        if is_held_up(final, self.awaited_finalizers):
+            marked = marked_as_deleting(final, self.clock.now())
+            return old if marked == old else self.rewrite(old, marked)
+        return self._remove(old)
 
     def rewrite(self, old: T, new: T, document: Document | None = None) -> T:
         """The write under all updates: `new`, as it is, takes the place of the stored `old`, as the next version.
@@ -262,6 +270,14 @@ class Store:
         return stored
 
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _remove(self, old: T) -> T:
+        kind, place = type(old), key(old)
+        gone = _replace(old, metadata=_replace(old.metadata, resource_version=str(self._version + 1)))
+        del self._objects[kind][place]
+        last = None if self._documents is None else self._documents[kind].pop(place)
+        self._record(kind, DELETED, gone, None, None if last is None else carried(last, old, gone), last)
+        return gone
 
     def _of_kind(self, kind: type[Object]) -> dict[str, Object]:
         objects = self._objects.get(kind)
@@ -349,6 +365,9 @@ class Store:
             deletion_grace_period_seconds=kept.deletion_grace_period_seconds,
         )
         new = _replace(new, metadata=metadata)
+        if metadata.deletion_timestamp is not None and self._is_released(old, new):
+            gone = self._remove(old)
+            return _replace(new, metadata=_replace(metadata, resource_version=gone.metadata.resource_version))
         stored: Document = {}
         if document is not None and self._documents is not None:
             stored, document = self._documents[type(old)][key(old)], carried(document, seen, new)
@@ -360,6 +379,11 @@ class Store:
             counted = _replace(new, metadata=_replace(new.metadata, generation=kept.generation + 1))
             new, document = counted, None if document is None else carried(document, new, counted)
         return self.rewrite(old, new, document)
+
+    def _is_released(self, old: T, new: T) -> bool:
+        """Whether nothing but the finalizers that `new` no longer has kept the object from going."""
+        awaited, period = self.awaited_finalizers, old.metadata.deletion_grace_period_seconds
+        return not period and is_held_up(old, awaited) and not is_held_up(new, awaited)
 
     def _parsed(self, version: str, kind: type[Object]) -> int:
         if not version.isdecimal() or len(version) > _LONGEST_VERSION:

@@ -55,6 +55,8 @@ class KubeAdmission:
         self._rules: dict[type[api.Object], _Rule] = {**_RULES, api.Pod: PodAdmission().admit}
 
     def __call__(self, obj: T, old: T | None, view: ClusterView) -> T:
+        if old is None and obj.NAMESPACED:
+            nodes.check_namespace(obj, view)
         rule = self._rules.get(type(obj))
         if rule is None:
             return obj
