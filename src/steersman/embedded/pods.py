@@ -76,8 +76,8 @@ class Pods:
     ) -> Pod:
         """Deletes at once, or marks the pod as terminating if there is a grace period; None is the pod's own.
 
-        Pods that run nowhere go at once. It is the kubelet that removes a terminating pod in the end. `finalizers`, unless None,
-        take the place of the pod's own unless it is terminating already.
+        Pods that run nowhere go at once. It is the kubelet that removes a terminating pod in the end. `finalizers`, unless
+        None, take the place of the pod's own unless it is terminating already.
         """
         pod = self._store.get(Pod, key)
         check_uid(pod, uid)

@@ -10,10 +10,10 @@ A store that `keeps_documents` also holds the whole JSON of every object (`docum
 the scheduler does. In others, which simulations use, the structs are all there is.
 
 Differences to a real API server, on purpose: uid, creation time, generation and status of a created object are kept where
-given, so that dumps of real clusters load as they are. A deletion waits only for `awaited_finalizers`, because a dump is full of
-finalizers whose controllers do not run here: by default for none, in simulations for those that the controllers in it remove,
-and for all (None) where users bring controllers of their own. An object whose deletion waits goes with the update that removes
-the last of these finalizers.
+given, so that dumps of real clusters load as they are. A deletion waits only for `awaited_finalizers`, because a dump is full
+of finalizers whose controllers do not run here: by default for none, in simulations for those that the controllers in it
+remove, and for all (None) where users bring controllers of their own. An object whose deletion waits goes with the update
+that removes the last of these finalizers.
 """
 
 from __future__ import annotations
@@ -136,6 +136,11 @@ class Store:
         """A live view of all objects of a kind by key, in the order of their creation."""
         return MappingProxyType(cast("dict[str, T]", self._of_kind(kind)))
 
+    @property
+    def kinds(self) -> Sequence[type[Object]]:
+        """The kinds of which there are objects."""
+        return [kind for kind, objects in self._objects.items() if objects]
+
     def document(self, kind: type[Object], key: str) -> Document:
         """The object with every field, to be treated as frozen; raises `NotFound`. Made of the struct where none are kept."""
         obj = self.get(kind, key)
@@ -183,10 +188,14 @@ class Store:
         """Returns after the next write."""
         await self._history.next_change()
 
-    def subscribe(self, listener: Listener, kinds: Iterable[type[Object]]) -> Subscription:
-        """Calls the listener for every object there is, as added, kind after kind, then for every write."""
-        kinds = tuple(kinds)
-        return self._subscriptions.add(listener, kinds, self._version, self._current_objects(kinds))
+    def subscribe(self, listener: Listener, kinds: Iterable[type[Object]] | None) -> Subscription:
+        """Calls the listener for every object there is, as added, kind after kind, then for every write.
+
+        None are all kinds, also those of which there are no objects yet.
+        """
+        kinds = None if kinds is None else tuple(kinds)
+        initial = self._current_objects(self.kinds if kinds is None else kinds)
+        return self._subscriptions.add(listener, kinds, self._version, initial)
 
     def timestamp(self) -> str:
         """Now, as objects write it."""

@@ -39,17 +39,23 @@ class Subscriptions:
 
     def __init__(self) -> None:
         self._by_kind: dict[type[Object], tuple[Subscription, ...]] = {}
+        #: Those of listeners to all kinds; they are in `_by_kind` as well, for the kinds that have been heard of.
+        self._to_all: tuple[Subscription, ...] = ()
         self._undelivered: deque[Commit] = deque()
         self._delivering = False
 
     def add(
-        self, listener: Listener, kinds: Iterable[type[Object]], since: int, initial: Iterable[Object]
+        self, listener: Listener, kinds: Iterable[type[Object]] | None, since: int, initial: Iterable[Object]
     ) -> Subscription:
-        """Tells the listener of `initial`, the objects as of the version `since`, and from then on of every commit."""
+        """Tells the listener of `initial`, the objects as of the version `since`, and from then on of every commit.
+
+        `kinds` None are all kinds.
+        """
         added = Subscription(listener, since)
-        for kind in kinds:
-            active = (s for s in self._by_kind.get(kind, ()) if s.since != _NEVER)
-            self._by_kind[kind] = (*active, added)
+        for kind in tuple(self._by_kind) if kinds is None else kinds:
+            self._by_kind[kind] = (*_active(self._by_kind.get(kind, self._to_all)), added)
+        if kinds is None:
+            self._to_all = (*_active(self._to_all), added)
         outermost, self._delivering = not self._delivering, True
         try:
             for obj in initial:
@@ -63,7 +69,9 @@ class Subscriptions:
     def publish(self, commit: Commit) -> None:
         """Tells the listeners of the kind, unless a delivery is under way, which then takes it along."""
         if commit.kind not in self._by_kind:
-            return
+            if not self._to_all:
+                return
+            self._by_kind[commit.kind] = self._to_all
         self._undelivered.append(commit)
         if not self._delivering:
             self._deliver()
@@ -80,3 +88,7 @@ class Subscriptions:
                         subscription.listener(what, old, new)
         finally:
             self._delivering = False
+
+
+def _active(subscriptions: Iterable[Subscription]) -> Iterable[Subscription]:
+    return (subscription for subscription in subscriptions if subscription.since != _NEVER)

@@ -22,6 +22,7 @@ from steersman.api import (
     timestamps,
 )
 from steersman.embedded.admission.amounts import rounded_up
+from steersman.embedded.finalizers import PV_PROTECTION, PVC_PROTECTION, with_finalizer
 from steersman.embedded.store import ClusterView
 
 FILESYSTEM: Final = "Filesystem"
@@ -46,7 +47,7 @@ _replace = msgspec.structs.replace
 def admit_claim(
     claim: PersistentVolumeClaim, old: PersistentVolumeClaim | None, view: ClusterView
 ) -> PersistentVolumeClaim:
-    """Volume mode, the phase, and for a new claim without a class the default one."""
+    """Volume mode, the phase, and for a new claim protection while it is used and, without a class, the default one."""
     spec = with_volume_mode(claim.spec)
     if old is not None and spec.storage_class_name is None:
         spec = _replace(spec, storage_class_name=old.spec.storage_class_name)
@@ -58,11 +59,14 @@ def admit_claim(
     if requests is not spec.resources.requests:
         spec = _replace(spec, resources=_replace(spec.resources, requests=requests))
     status = claim.status if claim.status.phase else _replace(claim.status, phase=PENDING)
-    return _replace(claim, spec=spec, status=status)
+    protected = with_finalizer(claim, PVC_PROTECTION) if old is None else claim
+    return _replace(protected, spec=spec, status=status)
 
 
-def admit_volume(volume: PersistentVolume, _: PersistentVolume | None, __: ClusterView) -> PersistentVolume:
+def admit_volume(volume: PersistentVolume, old: PersistentVolume | None, _: ClusterView) -> PersistentVolume:
     phase = volume.status.phase or (AVAILABLE if volume.spec.claim_ref is None else PENDING)
+    if old is None:
+        volume = with_finalizer(volume, PV_PROTECTION)
     return _replace(volume, spec=_volume_spec(volume.spec), status=_replace(volume.status, phase=phase))
 
 

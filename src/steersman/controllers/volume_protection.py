@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Protection of storage in use: a claim stays as long as a pod uses it, a volume as long as it is bound to a claim.
+
+Admission gives both kinds a finalizer; this controller removes it when the object is deleted and nobody uses it any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from steersman.api import Object, PersistentVolume, PersistentVolumeClaim, Pod, key
+from steersman.controllers.controller import Cluster, Controller
+from steersman.embedded import EventType
+from steersman.embedded.finalizers import PV_PROTECTION, PVC_PROTECTION, without_finalizer
+
+
+class VolumeProtection(Controller):
+    """Reconciles claims by `namespace/name` and volumes by their name."""
+
+    NAME = "volume-protection"
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self._claims = self.store.objects(PersistentVolumeClaim)
+        #: Keys of the claims whose deletion waits.
+        self._terminating: set[str] = set()
+        self.store.subscribe(self._on_storage, (PersistentVolumeClaim, PersistentVolume))
+        self.store.subscribe(self._on_pod, (Pod,))
+
+    def _on_storage(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        if new is None:
+            if isinstance(old, PersistentVolumeClaim):
+                self._terminating.discard(key(old))
+        elif new.metadata.deletion_timestamp is not None:
+            if isinstance(new, PersistentVolumeClaim):
+                self._terminating.add(key(new))
+            self.enqueue(key(new))
+
+    def _on_pod(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        if new is None and isinstance(old, Pod) and self._terminating:
+            for claim in claims_of(old):
+                if claim in self._terminating:
+                    self.enqueue(claim)
+
+    def reconcile(self, name: str) -> None:
+        if "/" in name:
+            self._reconcile_claim(name)
+        else:
+            self._reconcile_volume(name)
+
+    def _reconcile_claim(self, name: str) -> None:
+        claim = self._claims.get(name)
+        if (
+            claim is None
+            or claim.metadata.deletion_timestamp is None
+            or PVC_PROTECTION not in claim.metadata.finalizers
+        ):
+            return
+        if not any(pod.spec.node_name and name in claims_of(pod) for pod in self.store.objects(Pod).values()):
+            self.store.update(without_finalizer(claim, PVC_PROTECTION))
+
+    def _reconcile_volume(self, name: str) -> None:
+        volume = self.store.find(PersistentVolume, name)
+        if volume is None or volume.metadata.deletion_timestamp is None:
+            return
+        if PV_PROTECTION in volume.metadata.finalizers and volume.status.phase != "Bound":
+            self.store.update(without_finalizer(volume, PV_PROTECTION))
+
+
+def claims_of(pod: Pod) -> Iterable[str]:
+    """Keys of the claims that the pod uses, its ephemeral ones included."""
+    namespace, name = pod.metadata.namespace, pod.metadata.name
+    found = list[str]()
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            found.append(f"{namespace}/{volume.persistent_volume_claim.claim_name}")
+        elif volume.ephemeral is not None:
+            found.append(f"{namespace}/{name}-{volume.name}")
+    return found
