@@ -30,14 +30,21 @@ class TestCluster:
 
     __test__ = False
 
-    def __init__(self) -> None:
-        self.store = Store(ManualClock(START), admission=KubeAdmission(), awaited_finalizers=None)
+    def __init__(self, *, keeps_documents: bool = False) -> None:
+        self.store = Store(
+            ManualClock(START), admission=KubeAdmission(), awaited_finalizers=None, keeps_documents=keeps_documents
+        )
         self.timers = FakeTimers(self.store)
         self.events: list[RecordedEvent] = []
         self.cluster = Cluster(self.store, self.timers, self._record)
 
     def _record(self, obj: api.Object, reason: str, message: str, *, is_warning: bool = False) -> None:
         self.events.append(RecordedEvent(obj.metadata.name, reason, message, is_warning))
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return self.store.clock.now() - START
 
     def run(self, seconds: float = 0.0) -> None:
         """Until so many seconds after the start."""

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a job's pod failures and successes mean: pod failure policy, success policy, and the delay before another try."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from steersman.api import (
+    ContainerStatus,
+    Job,
+    OnExitCodes,
+    OnPodCondition,
+    Pod,
+    PodFailurePolicyRule,
+    SuccessPolicy,
+    timestamps,
+)
+from steersman.controllers.job_indexes import parsed_indexes
+
+FIRST_BACKOFF_SECONDS: Final = 10.0
+LONGEST_BACKOFF_SECONDS: Final = 600.0
+IGNORE: Final = "Ignore"
+FAIL_JOB: Final = "FailJob"
+FAIL_INDEX: Final = "FailIndex"
+INDEX_FAILURES: Final = "batch.kubernetes.io/job-index-failure-count"
+INDEX_IGNORED_FAILURES: Final = "batch.kubernetes.io/job-index-ignored-failure-count"
+_LONGEST_COUNT: Final = 9
+
+
+class FailureVerdict(NamedTuple):
+    """What the pod failure policy of a job says about a failed pod."""
+
+    action: str = ""
+    #: Why the whole job fails, "" if it does not.
+    message: str = ""
+
+    @property
+    def counts(self) -> bool:
+        return self.action != IGNORE
+
+
+def failure_verdict(job: Job, pod: Pod) -> FailureVerdict:
+    """The first rule that applies to the failed pod."""
+    policy = job.spec.pod_failure_policy
+    for number, rule in enumerate(() if policy is None else policy.rules):
+        what = _match(rule, pod)
+        if what is None or rule.action not in (IGNORE, FAIL_INDEX, FAIL_JOB, "Count"):
+            continue
+        is_fatal = rule.action == FAIL_JOB
+        return FailureVerdict(rule.action, f"{what} matching {rule.action} rule at index {number}" if is_fatal else "")
+    return FailureVerdict()
+
+
+def _match(rule: PodFailurePolicyRule, pod: Pod) -> str | None:
+    """The part of the pod to which the rule applies, in the words of a condition's message; None if it does not apply."""
+    place = f"{pod.metadata.namespace}/{pod.metadata.name}"
+    if rule.on_exit_codes is not None:
+        status = pod.status
+        found = _matching_container((*status.container_statuses, *status.init_container_statuses), rule.on_exit_codes)
+        return None if found is None else f"Container {found[0]} for pod {place} failed with exit code {found[1]}"
+    kind = _matching_condition(pod, rule.on_pod_conditions)
+    return None if kind is None else f"Pod {place} has condition {kind}"
+
+
+def _matching_container(statuses: Iterable[ContainerStatus], rule: OnExitCodes) -> tuple[str, int] | None:
+    for status in statuses:
+        ended = None if status.state is None else status.state.terminated
+        if ended is None or not ended.exit_code or rule.container_name not in (None, status.name):
+            continue
+        if (ended.exit_code in rule.values) == (rule.operator == "In"):
+            return status.name, ended.exit_code
+    return None
+
+
+def _matching_condition(pod: Pod, patterns: Sequence[OnPodCondition]) -> str | None:
+    for condition in pod.status.conditions:
+        if any((condition.type, condition.status) == (known.type, known.status) for known in patterns):
+            return condition.type
+    return None
+
+
+def met_success_rule(policy: SuccessPolicy | None, completions: int, succeeded: set[int]) -> int | None:
+    """The number of the first rule of the success policy that the succeeded indexes meet."""
+    if policy is None or not succeeded:
+        return None
+    for number, rule in enumerate(policy.rules):
+        if rule.succeeded_indexes is None:
+            if rule.succeeded_count is not None and len(succeeded) >= rule.succeeded_count:
+                return number
+            continue
+        required = parsed_indexes(rule.succeeded_indexes, completions)
+        having = len(required & succeeded)
+        enough = rule.succeeded_count is not None and having >= rule.succeeded_count
+        if required and (having == len(required) or enough):
+            return number
+    return None
+
+
+class Backoff(NamedTuple):
+    """How often pods of a job failed since the last one that succeeded, and when the last of them did."""
+
+    failures: int = 0
+    last_failure: float = 0.0
+
+    def after(self, succeeded: Sequence[Pod], failed: Sequence[Pod]) -> Backoff:
+        """With the pods that have ended since."""
+        if not succeeded and not failed:
+            return self
+        failures = sorted(map(finish_time, failed))
+        if not succeeded:
+            return Backoff(self.failures + len(failures), failures[-1])
+        last_success = max(map(finish_time, succeeded))
+        later = [time for time in failures if time > last_success]
+        return Backoff(len(later), later[-1]) if later else Backoff()
+
+    def remaining_seconds(self, now: float) -> float:
+        """How long to wait before the next pod is made."""
+        if not self.failures:
+            return 0.0
+        seconds = min(FIRST_BACKOFF_SECONDS * 2.0 ** min(self.failures - 1, 30), LONGEST_BACKOFF_SECONDS)
+        return max(0.0, self.last_failure + seconds - now)
+
+
+def index_backoff(pod: Pod | None) -> Backoff:
+    """The same for one index, as of the last pod that failed there."""
+    if pod is None:
+        return Backoff()
+    failures = _count(pod, INDEX_FAILURES) + _count(pod, INDEX_IGNORED_FAILURES)
+    return Backoff(failures + 1, finish_time(pod))
+
+
+def index_failures(pod: Pod) -> int:
+    """How often the index had failed when the pod was made."""
+    return _count(pod, INDEX_FAILURES)
+
+
+def total_index_failures(pod: Pod) -> int:
+    """The same with the failures that the policy ignored."""
+    return _count(pod, INDEX_FAILURES) + _count(pod, INDEX_IGNORED_FAILURES)
+
+
+def index_failure_annotations(job: Job, replaced: Pod | None) -> dict[str, str]:
+    """What the next pod of an index says about the failures before it."""
+    if replaced is None:
+        return {INDEX_FAILURES: "0"}
+    failures, ignored = _count(replaced, INDEX_FAILURES), _count(replaced, INDEX_IGNORED_FAILURES)
+    if failure_verdict(job, replaced).counts:
+        failures += 1
+    else:
+        ignored += 1
+    counted = {INDEX_FAILURES: str(failures)}
+    return {**counted, INDEX_IGNORED_FAILURES: str(ignored)} if ignored else counted
+
+
+def finish_time(pod: Pod) -> float:
+    """When the pod ended: when it ceased to be ready, was deleted, or else was created."""
+    for condition in pod.status.conditions:
+        if condition.type == "Ready" and condition.status == "False" and condition.last_transition_time:
+            return timestamps.parse(condition.last_transition_time)
+    meta = pod.metadata
+    if meta.deletion_timestamp is not None:
+        return timestamps.parse(meta.deletion_timestamp) - (meta.deletion_grace_period_seconds or 0)
+    return timestamps.parse(meta.creation_timestamp) if meta.creation_timestamp else 0.0
+
+
+def _count(pod: Pod, annotation: str) -> int:
+    text = pod.metadata.annotations.get(annotation, "")
+    return int(text) if text.isdecimal() and len(text) <= _LONGEST_COUNT else 0
