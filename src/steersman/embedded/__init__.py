@@ -30,6 +30,7 @@ from steersman.embedded.errors import (
 from steersman.embedded.eviction import evict
 from steersman.embedded.feed import feed
 from steersman.embedded.finalizers import CONTROLLED_FINALIZERS
+from steersman.embedded.heartbeats import fall_silent, resume_heartbeat
 from steersman.embedded.history import ADDED, BOOKMARK, DELETED, MODIFIED, Commit, EventType
 from steersman.embedded.pods import Pods
 from steersman.embedded.reading import StoreReader
@@ -75,6 +76,8 @@ __all__ = [
     "WatchEvent",
     "delete",
     "evict",
+    "fall_silent",
     "feed",
     "in_creation_order",
+    "resume_heartbeat",
 ]

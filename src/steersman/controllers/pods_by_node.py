@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which pods are on which node: one index of a store for the controllers that look after nodes.
+
+It is made when it is asked for first, so that clusters whose nodes are all well pay nothing for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from weakref import WeakKeyDictionary
+
+from steersman.api import Object, Pod, key
+from steersman.embedded import EventType, Store
+
+
+class PodsByNode:
+    """See the module's text; `pods_by_node` gives the index of a store."""
+
+    def __init__(self, store: Store) -> None:
+        #: By name of the node, then by key, in the order in which they came.
+        self._pods: dict[str, dict[str, Pod]] = {}
+        self._listeners: list[Callable[[Pod | None, Pod | None], None]] = []
+        store.subscribe(self._on_pod, (Pod,))
+
+    def on(self, node: str) -> Sequence[Pod]:
+        """The pods that are bound to the node."""
+        return tuple(self._pods.get(node, {}).values())
+
+    def listen(self, listener: Callable[[Pod | None, Pod | None], None]) -> None:
+        """Tells of every change of a pod, after it is in the index."""
+        self._listeners.append(listener)
+
+    def _on_pod(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        before = old if isinstance(old, Pod) else None
+        after = new if isinstance(new, Pod) else None
+        if before is not None and after is None:
+            self._pods.get(before.spec.node_name, {}).pop(key(before), None)
+        if after is not None and after.spec.node_name:
+            self._pods.setdefault(after.spec.node_name, {})[key(after)] = after
+        for listener in self._listeners:
+            listener(before, after)
+
+
+_indexes: WeakKeyDictionary[Store, PodsByNode] = WeakKeyDictionary()
+
+
+def pods_by_node(store: Store) -> PodsByNode:
+    """The index of the store's pods, made at the first call."""
+    index = _indexes.get(store)
+    if index is None:
+        index = _indexes[store] = PodsByNode(store)
+    return index
