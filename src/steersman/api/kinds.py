@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from steersman.api.autoscaling import HorizontalPodAutoscaler
 from steersman.api.batch import CronJob, Job
 from steersman.api.device import DeviceClass, ResourceSlice
 from steersman.api.meta import Object
@@ -46,6 +47,7 @@ _CLASSES: Final[tuple[type[Object], ...]] = (
     ControllerRevision,
     Job,
     CronJob,
+    HorizontalPodAutoscaler,
     StorageClass,
     PersistentVolume,
     PersistentVolumeClaim,

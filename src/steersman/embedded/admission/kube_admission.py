@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeAlias, TypeVar
 
 from steersman import api
-from steersman.embedded.admission import devices, nodes, priority, storage, workloads
+from steersman.embedded.admission import autoscaling, devices, nodes, priority, storage, workloads
 from steersman.embedded.admission.pods import PodAdmission
 from steersman.embedded.store import ClusterView
 
@@ -25,6 +25,7 @@ _RULES: Final[dict[type[api.Object], _Rule]] = {
     api.CronJob: workloads.admit_cron_job,
     api.DaemonSet: workloads.admit_daemon_set,
     api.Deployment: workloads.admit_deployment,
+    api.HorizontalPodAutoscaler: autoscaling.admit_autoscaler,
     api.Job: workloads.admit_job,
     api.Namespace: nodes.admit_namespace,
     api.Node: nodes.admit_node,
