@@ -8,6 +8,7 @@ from typing import Final
 from steersman.api.autoscaling import HorizontalPodAutoscaler
 from steersman.api.batch import CronJob, Job
 from steersman.api.device import DeviceClass, ResourceSlice
+from steersman.api.limits import LimitRange, ResourceQuota, RuntimeClass
 from steersman.api.meta import Object
 from steersman.api.node import Namespace, Node
 from steersman.api.pod import Pod
@@ -48,6 +49,9 @@ _CLASSES: Final[tuple[type[Object], ...]] = (
     Job,
     CronJob,
     HorizontalPodAutoscaler,
+    LimitRange,
+    ResourceQuota,
+    RuntimeClass,
     StorageClass,
     PersistentVolume,
     PersistentVolumeClaim,

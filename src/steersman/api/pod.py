@@ -116,17 +116,6 @@ class ContainerState(Struct, frozen=True):
     terminated: ContainerStateTerminated | None = None
 
 
-class ContainerStateTerminated(Struct, frozen=True):
-    exit_code: Int32 = 0
-    reason: str = ""
-
-
-class ContainerState(Struct, frozen=True):
-    """Of a container that has ended, how. What else is known of containers nobody here decides by."""
-
-    terminated: ContainerStateTerminated | None = None
-
-
 class ContainerStatus(Struct, frozen=True):
     name: str = ""
     restart_count: Int32 = 0

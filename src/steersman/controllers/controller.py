@@ -44,6 +44,9 @@ class Cluster(NamedTuple):
     record: EventRecorder = ignore_event
     #: Where programming errors are counted; None lets them through, as simulations do.
     faults: InternalErrors | None = None
+    #: Whether pods stay whose owners were never there, and finished pods in any number: for partial dumps of clusters, and
+    #: for results that are looked at later.
+    keeps_remains: bool = False
 
 
 class Controller(ABC):

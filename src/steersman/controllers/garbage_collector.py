@@ -4,8 +4,8 @@
 Works on owner references alone, for all kinds, custom ones included. It knows every object by its uid and, for each owner,
 the dependents that refer to it; both are kept up to date by the events of the store.
 
-A partial dump of a cluster has pods whose owners are not in it. Whoever loads one sets `collects_strays` to False: then only
-those owners count as absent whose deletion has been seen.
+A partial dump of a cluster has pods whose owners are not in it. In a cluster that `keeps_remains` only those owners count as
+absent whose deletion has been seen.
 """
 
 from __future__ import annotations
@@ -38,9 +38,8 @@ class GarbageCollector(Controller):
 
     NAME = "garbage-collector"
 
-    def __init__(self, cluster: Cluster, *, collects_strays: bool = True) -> None:
+    def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self.collects_strays = collects_strays
         self._places: dict[str, _Place] = {}
         #: uid of an owner → uids of the objects that refer to it, in order.
         self._dependents: dict[str, dict[str, None]] = {}
@@ -146,7 +145,7 @@ class GarbageCollector(Controller):
             return False
         owner = self._find(reference.uid)
         if owner is None:
-            return not self.collects_strays
+            return self.cluster.keeps_remains
         if not _refers_to(obj, reference, owner):
             self._record_invalid_namespace(obj, reference, owner)
             return False

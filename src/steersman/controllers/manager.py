@@ -9,6 +9,7 @@ from typing import Final
 from steersman.controllers.controller import Cluster, Controller
 from steersman.controllers.daemon_sets import DaemonSetController
 from steersman.controllers.deployments import DeploymentController
+from steersman.controllers.housekeeping import HOUSEKEEPING
 from steersman.controllers.replica_sets import ReplicaSetController, ReplicationManager
 from steersman.controllers.stateful_sets import StatefulSetController
 
@@ -21,7 +22,7 @@ CONTROLLERS: Final[dict[str, type[Controller]]] = {
         ReplicationManager,
         StatefulSetController,
     )
-}
+} | {controller.NAME: controller for controller in HOUSEKEEPING}
 """Every controller, by its name."""
 
 

@@ -31,13 +31,14 @@ _replace = msgspec.structs.replace
 
 
 class PodGarbageCollector(Controller):
-    """Reconciles pods by key. `threshold` is the number of finished pods that may stay; 0 is any number."""
+    """Reconciles pods by key. `threshold` is the number of finished pods that may stay; 0 is any number, as it is in a
+    cluster that `keeps_remains`."""
 
     NAME = "pod-garbage-collector"
 
     def __init__(self, cluster: Cluster, *, threshold: int = TERMINATED_POD_THRESHOLD) -> None:
         super().__init__(cluster)
-        self._threshold = threshold
+        self._threshold = 0 if cluster.keeps_remains else threshold
         self._nodes = self.store.objects(Node)
         self._all_pods = self.store.objects(Pod)
         self._pods = Pods(self.store)

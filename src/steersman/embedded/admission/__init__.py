@@ -4,8 +4,7 @@
 `KubeAdmission` is given to a `Store`, which asks it about every object that is created or updated: fields that were left out
 are filled in, and pods get the priority of their class. Objects that a real API server has admitted before pass unchanged.
 
-Not done, because the objects or the controllers for it are missing here: limit ranges, quotas, runtime classes, service
-accounts, the taint that keeps pods off new nodes until a controller removes it, validation and webhooks.
+Not done: service accounts, the taint that keeps pods off new nodes until a controller removes it, validation and webhooks.
 """
 
 from steersman.embedded.admission.kube_admission import KubeAdmission, in_creation_order

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Admission of pods: the order of the rules, and the small ones.
 
-The order is that of an API server: defaults of fields, then priority and tolerations, then what happens just before the pod
-is stored.
+The order is that of an API server: defaults of fields, limit ranges, priority and tolerations, the runtime class, then what
+happens just before the pod is stored. A pod that was admitted by another cluster, because it is on a node or older than
+this moment, keeps what it has.
 """
 
 from __future__ import annotations
@@ -11,8 +12,16 @@ from typing import Final
 
 import msgspec
 
-from steersman.api import Condition, Pod, PodSpec, PodStatus, PriorityClass, Volume
-from steersman.embedded.admission import label_keys, pod_resources, priority, storage, tolerations
+from steersman.api import Condition, LimitRange, Object, Pod, PodSpec, PodStatus, PriorityClass, RuntimeClass, Volume
+from steersman.embedded.admission import (
+    label_keys,
+    limit_ranges,
+    pod_resources,
+    priority,
+    runtime_classes,
+    storage,
+    tolerations,
+)
 from steersman.embedded.admission.containers import ContainerDefaults
 from steersman.embedded.pods import POD_SCHEDULED
 from steersman.embedded.store import ClusterView
@@ -24,6 +33,7 @@ GRACE_PERIOD_SECONDS: Final = 30
 SCHEDULING_GATED: Final = "SchedulingGated"
 GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
 _MOST_REMEMBERED: Final = 1024
+_COMPLETED_BY: Final[tuple[type[Object], ...]] = (PriorityClass, LimitRange, RuntimeClass)
 
 _replace = msgspec.structs.replace
 
@@ -31,30 +41,52 @@ _replace = msgspec.structs.replace
 class PodAdmission:
     """Completes pods. What several pods share, containers or the whole spec, is shared by the completed pods too."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, requires_runtime_classes: bool = False) -> None:
+        self._requires_runtime_classes = requires_runtime_classes
         self._containers = ContainerDefaults()
-        #: By identity: specs that depend on nothing but themselves, completed. They are kept, so that their identity
-        #: stays theirs.
-        self._known: dict[int, tuple[PodSpec, PodSpec]] = {}
+        #: By identity, and by namespace where there are limit ranges: specs that depend on nothing but themselves and the
+        #: objects of `_stamp`, completed, with an annotation. They are kept, so that their identity stays theirs.
+        self._known: dict[tuple[int, str], tuple[PodSpec, PodSpec, str]] = {}
+        #: The versions of the objects that `_known` depends on.
+        self._stamp: tuple[str, ...] = ()
         #: The last status without a phase, and the pending one that it became.
         self._last_status = (PodStatus(), PodStatus(phase=PENDING))
 
     def admit(self, pod: Pod, old: Pod | None, view: ClusterView) -> Pod:
-        known = self._known.get(id(pod.spec)) if old is None else None
-        if known is not None and not view.objects(PriorityClass):
-            return self._with_first_status(_replace(pod, spec=known[1]), view)
-        admitted = self._completed(pod, old, view)
-        if old is None and _depends_on_nothing(pod.spec, view):
-            self._remember(pod.spec, admitted.spec)
-        return self._with_first_status(admitted, view) if old is None else admitted
+        if old is not None:
+            spec = self._completed(pod, old, view)[0]
+            return pod if spec is pod.spec else _replace(pod, spec=spec)
+        is_new = comes_new(pod, view)
+        self._forget_outdated(view)
+        place = (id(pod.spec), pod.metadata.namespace if is_new and view.objects(LimitRange) else "")
+        known = self._known.get(place)
+        if known is None:
+            completed, note = self._completed(pod, None, view, is_new=is_new)
+            known = (pod.spec, completed, note)
+            if not label_keys.depends_on_labels(pod.spec):
+                self._remember(place, known)
+        _, spec, note = known
+        if note:
+            annotations = {**pod.metadata.annotations, limit_ranges.ANNOTATION: note}
+            pod = _replace(pod, metadata=_replace(pod.metadata, annotations=annotations))
+        return self._with_first_status(pod if spec is pod.spec else _replace(pod, spec=spec), view)
 
-    def _completed(self, pod: Pod, old: Pod | None, view: ClusterView) -> Pod:
+    def _completed(self, pod: Pod, old: Pod | None, view: ClusterView, *, is_new: bool = False) -> tuple[PodSpec, str]:
+        """The completed spec, and what an annotation says about it."""
+        name, note = pod.metadata.name, ""
         spec = self._with_defaults(pod.spec)
-        spec = priority.resolved(pod.metadata.name, spec, old, view)
+        limits = limit_ranges.limits_of(pod.metadata.namespace, view) if is_new else ()
+        if limits:
+            spec, note = limit_ranges.with_default_resources(spec, limits)
+        spec = priority.resolved(name, spec, old, view)
         spec = tolerations.with_default_tolerations(spec)
+        if is_new:
+            spec = runtime_classes.with_runtime_class(name, spec, view, is_required=self._requires_runtime_classes)
+        if limits:
+            limit_ranges.check_pod(name, spec, limits)
         if old is None:
             spec = label_keys.merged(spec, pod.metadata.labels)
-        return pod if spec is pod.spec else _replace(pod, spec=spec)
+        return spec, note
 
     def _with_first_status(self, pod: Pod, view: ClusterView) -> Pod:
         """Pending, and if the pod is gated, the condition that says so; a status that the pod brings along stays."""
@@ -67,10 +99,16 @@ class PodAdmission:
             status = _replace(status, conditions=(*status.conditions, _gated(view.timestamp())))
         return pod if status is pod.status else _replace(pod, status=status)
 
-    def _remember(self, spec: PodSpec, completed: PodSpec) -> None:
+    def _forget_outdated(self, view: ClusterView) -> None:
+        stamp = _stamp(view)
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self._known.clear()
+
+    def _remember(self, place: tuple[int, str], known: tuple[PodSpec, PodSpec, str]) -> None:
         if len(self._known) >= _MOST_REMEMBERED:
             self._known.clear()
-        self._known[id(spec)] = (spec, completed)
+        self._known[place] = known
 
     def _with_defaults(self, spec: PodSpec) -> PodSpec:
         spec = self._containers.applied(spec)
@@ -87,9 +125,22 @@ class PodAdmission:
         )
 
 
-def _depends_on_nothing(spec: PodSpec, view: ClusterView) -> bool:
-    """Whether neither a priority class nor the pod's own labels have a say in the completed spec."""
-    return not (spec.priority_class_name or view.objects(PriorityClass) or label_keys.depends_on_labels(spec))
+def comes_new(obj: Object, view: ClusterView) -> bool:
+    """Whether the object is created at this moment, and not loaded as another cluster had it."""
+    if isinstance(obj, Pod) and obj.spec.node_name:
+        return False
+    created = obj.metadata.creation_timestamp
+    return not created or created == view.timestamp()
+
+
+def _stamp(view: ClusterView) -> tuple[str, ...]:
+    """The versions of all objects that specs are completed by."""
+    stamp: tuple[str, ...] = ()
+    for kind in _COMPLETED_BY:
+        known = view.objects(kind)
+        if known:
+            stamp += tuple(obj.metadata.resource_version for obj in known.values())
+    return stamp
 
 
 def _with_volume_defaults(spec: PodSpec) -> PodSpec:

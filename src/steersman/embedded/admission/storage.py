@@ -14,6 +14,7 @@ from steersman.api import (
     RBD,
     CSIDriver,
     CSIDriverSpec,
+    LimitRange,
     PersistentVolume,
     PersistentVolumeClaim,
     PersistentVolumeClaimSpec,
@@ -22,6 +23,7 @@ from steersman.api import (
     timestamps,
 )
 from steersman.embedded.admission.amounts import rounded_up
+from steersman.embedded.admission.limit_ranges import check_claim, limits_of
 from steersman.embedded.finalizers import PV_PROTECTION, PVC_PROTECTION, with_finalizer
 from steersman.embedded.store import ClusterView
 
@@ -60,6 +62,9 @@ def admit_claim(
         spec = _replace(spec, resources=_replace(spec.resources, requests=requests))
     status = claim.status if claim.status.phase else _replace(claim.status, phase=PENDING)
     protected = with_finalizer(claim, PVC_PROTECTION) if old is None else claim
+    limits = limits_of(claim.metadata.namespace, view) if view.objects(LimitRange) else ()
+    if limits:
+        check_claim(_replace(claim, spec=spec), limits)
     return _replace(protected, spec=spec, status=status)
 
 
