@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from tests.controllers.batch_cluster import TestCluster
+from tests.controllers.batch_cluster import TestCluster, owner_reference
 from tests.embedded.stores import START_TEXT, raw, with_meta
 
 from steersman import api
 from steersman.controllers.pod_gc import PodGarbageCollector
 from steersman.embedded import DELETED, EventType, delete
-from steersman.testing import make_node, make_pod
+from steersman.testing import make_node, make_pod, make_replica_set
 
 
 def _cluster(threshold: int = 0) -> TestCluster:
@@ -82,3 +82,17 @@ def test_the_oldest_finished_pods_go_when_there_are_too_many() -> None:
         cluster.create(with_meta(pod, creation_timestamp=f"{year}-01-01T00:00:00Z"))
     cluster.run()
     assert cluster.names(api.Pod) == ["young", "middle"]
+
+
+def test_a_cluster_that_keeps_remains_loses_only_pods_that_are_replaced() -> None:
+    cluster = TestCluster()
+    PodGarbageCollector(cluster.cluster._replace(keeps_remains=True), threshold=1)
+    owner = cluster.create(raw(make_replica_set("web")))
+    replaced = raw(make_pod("replaced").node("gone").phase("Running"))
+    cluster.create(with_meta(replaced, owner_references=(owner_reference(owner),)))
+    cluster.create(raw(make_pod("plain").node("gone").phase("Running")))
+    cluster.create(with_meta(raw(make_pod("deleted")), deletion_timestamp=START_TEXT))
+    for name in ("done", "also"):
+        cluster.create(raw(make_pod(name).node("gone").phase("Succeeded")))
+    cluster.run(100)
+    assert cluster.names(api.Pod) == ["plain", "deleted", "done", "also"]

@@ -6,7 +6,7 @@
                                                   └► `taint_eviction` deletes the pods that do not tolerate it
 
 The fewer nodes of a zone are well, the slower it goes: that so many fail at once is rather the fault of the network. Nodes
-without a Ready condition, such as people write by hand, are taken to be well, and keep the taints that they came with.
+without a Ready condition, such as people write by hand, are taken to be well, and have the taints that they came with.
 
 Left out: the labels `beta.kubernetes.io/os` and `arch`; the taint of new nodes; the startup grace period.
 """
@@ -188,10 +188,9 @@ class NodeLifecycleController(Controller):
         if node is None:
             return
         readiness = _readiness(node)
-        wanted = _no_schedule_taints(node)
         if readiness is None:
-            self._add_taints(node, wanted)
             return
+        wanted = _no_schedule_taints(node)
         kept = [taint for taint in node.spec.taints if not _is_own(taint, NO_SCHEDULE) or taint.key in wanted]
         node = self._write_taints(node, kept, wanted, NO_SCHEDULE)
         if readiness == "True":
@@ -199,11 +198,6 @@ class NodeLifecycleController(Controller):
             self._taint_waiting()
         else:
             self._taint_no_execute(node, UNREACHABLE if readiness == "Unknown" else NOT_READY)
-
-    def _add_taints(self, node: Node, wanted: list[str]) -> None:
-        """What a node written by hand says about itself stays, but for the taint of a node that was cordoned."""
-        kept = [taint for taint in node.spec.taints if taint.key != UNSCHEDULABLE or not taint.time_added or wanted]
-        self._write_taints(node, kept, wanted, NO_SCHEDULE)
 
     def _taint_no_execute(self, node: Node, taint_key: str) -> None:
         """The other taint of the two is swapped at once; a node without any has to wait for its turn."""

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from steersman.api import Condition, Node, Object, Pod, key
-from steersman.controllers.controller import Cluster, Controller
+from steersman.controllers.controller import Cluster, Controller, owned_key
 from steersman.embedded import EventType, NotFound, Pods
 from steersman.embedded.pods import FINISHED_PHASES, with_condition
 
@@ -31,8 +31,11 @@ _replace = msgspec.structs.replace
 
 
 class PodGarbageCollector(Controller):
-    """Reconciles pods by key. `threshold` is the number of finished pods that may stay; 0 is any number, as it is in a
-    cluster that `keeps_remains`."""
+    """Reconciles pods by key. `threshold` is the number of finished pods that may stay; 0 is any number.
+
+    In a cluster that `keeps_remains` any number stays, and so do pods that came without a node and as deleted, and pods of
+    missing nodes that nobody would replace.
+    """
 
     NAME = "pod-garbage-collector"
 
@@ -75,7 +78,9 @@ class PodGarbageCollector(Controller):
 
     def _has_no_kubelet(self, node_name: str) -> bool:
         node = self._nodes.get(node_name)
-        return not node_name or (node is not None and _is_out_of_service(node))
+        if not node_name:
+            return not self.cluster.keeps_remains
+        return node is not None and _is_out_of_service(node)
 
     def _miss(self, node: str, *, is_background: bool) -> None:
         now = self.store.clock.monotonic()
@@ -112,9 +117,15 @@ class PodGarbageCollector(Controller):
             if _is_terminating(pod):
                 self._fail_and_delete(pod, None)
         elif node not in self._nodes:
-            self._fail_and_delete(pod, NODE_GONE)
+            if not self.cluster.keeps_remains or self._will_be_replaced(pod):
+                self._fail_and_delete(pod, NODE_GONE)
         elif _is_terminating(pod) and _is_out_of_service(self._nodes[node]):
             self._fail_and_delete(pod, None)
+
+    def _will_be_replaced(self, pod: Pod) -> bool:
+        """Whether the controller of the pod is there."""
+        keys = ((kind, owned_key(pod, kind)) for kind in self.store.kinds)
+        return any(name is not None and self.store.find(kind, name) is not None for kind, name in keys)
 
     def _delete_oldest_finished(self) -> None:
         finished = [self._all_pods[name] for name in self._finished]

@@ -68,7 +68,7 @@ class Driver:
         ResourceClaimController(store)
         self.kubelets = Kubelets(store, self._timers, kubelets)
         if controllers:
-            start_controllers(Cluster(store, self._timers))
+            start_controllers(Cluster(store, self._timers, keeps_remains=True))
 
     @property
     def now(self) -> float:

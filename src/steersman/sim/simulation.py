@@ -30,7 +30,7 @@ from steersman.assembly.registry import PluginSource, kinds_of_scheduler, regist
 from steersman.clock import ManualClock
 from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
 from steersman.cycle.decision import Decision
-from steersman.embedded import ApiError, KubeAdmission, Pods, Store
+from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, Store, delete
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.ingest.handlers import FINISHED_PHASES
@@ -91,7 +91,8 @@ class Simulation:
         self._seed = seed
         self._start = start
         clock = ManualClock(start)
-        self._store = Store(clock, admission=KubeAdmission(check_annotations))
+        awaited = CONTROLLED_FINALIZERS if controllers else frozenset[str]()
+        self._store = Store(clock, admission=KubeAdmission(check_annotations), awaited_finalizers=awaited)
         self._kubelets = kubelets
         self._controllers = controllers
         self._driver = Driver(self._store, clock, seed, options, kubelets, controllers=controllers)
@@ -270,10 +271,7 @@ class Simulation:
     def _delete(self, kind: type[api.Object], key: str) -> None:
         self._journal.append(lambda other: other._delete(kind, key))
         try:
-            if kind is api.Pod:
-                Pods(self._store).delete(key)
-            else:
-                self._store.delete(kind, key)
+            delete(self._store, kind, key, propagation="Background", grace_period_seconds=0)
         except ApiError as error:
             raise InputError(error.message) from error
 
