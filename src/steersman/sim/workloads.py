@@ -13,7 +13,9 @@ from typing import Final
 import msgspec
 
 from steersman import api
+from steersman.controllers.autoscaler import SCALING_ACTIVE
 from steersman.controllers.controller import controller_of
+from steersman.controllers.load_curve import LOAD
 from steersman.controllers.owned_pods import compiled_selector, owned_pods
 from steersman.controllers.pod_states import is_active
 from steersman.controllers.replica_set_revisions import POD_TEMPLATE_HASH
@@ -141,6 +143,23 @@ def workload_notes(store: Store, given: Collection[str], stand_ins: int) -> Iter
         if stateful_set.spec.template and there < wanted:
             name = api.key(stateful_set)
             yield f"StatefulSet {name} has {there} of {wanted} pods: the next is made when those before are ready"
+    yield from _unused(store)
+
+
+def _unused(store: Store) -> Iterator[str]:
+    """Objects that did nothing in this simulation, and what it would take."""
+    schedules = store.objects(api.CronJob).values()
+    idle = sum(not known.status.last_schedule_time and not known.spec.suspend for known in schedules)
+    if idle:
+        yield f"{idle} CronJob made no job yet: nobody waits for the next run, --until or run(until=…) does"
+    scalers = store.objects(api.HorizontalPodAutoscaler).values()
+    unloaded = sum(_fails_for_metrics(known) for known in scalers)
+    if unloaded:
+        yield f"{unloaded} HorizontalPodAutoscaler without metrics: the annotation {LOAD} of it or its target gives a load"
+
+
+def _fails_for_metrics(scaler: api.HorizontalPodAutoscaler) -> bool:
+    return any(known.type == SCALING_ACTIVE and known.reason.startswith("FailedGet") for known in scaler.status.conditions)
 
 
 def _made(store: Store, given: Collection[str]) -> Iterator[str]:
