@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from scripts.site.markdown import code, table
+from steersman.controllers.load_curve import LOAD
 from steersman.kubelets import RUN_SECONDS
 
 ANNOTATIONS = (
@@ -12,6 +13,13 @@ ANNOTATIONS = (
         "Pod",
         "simulations",
         'So many seconds after its start the pod succeeds and its room is free: `"30"`, `"0.5"`. Without it: for ever.',
+    ),
+    (
+        LOAD,
+        "HorizontalPodAutoscaler or its target",
+        "simulations, the embedded cluster",
+        'What all pods together have to do, from when on: `"0s=200m, 5m=900m, 10m=300m"`. '
+        f"`{LOAD}-<metric>` is the load of one metric of several.",
     ),
 )
 
