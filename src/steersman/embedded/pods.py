@@ -86,9 +86,8 @@ class Pods:
         period = _grace_period(pod, grace_period_seconds)
         if not period:
             return self._store.delete(Pod, key, finalizers=finalizers)
-        meta = pod.metadata
-        marked = meta if finalizers is None else _replace(meta, finalizers=finalizers)
-        return self._mark(pod, marked, self._store.clock.now() + period, period, meta.generation + 1)
+        end = self._store.clock.now() + period
+        return self._mark(pod, end, period, pod.metadata.generation + 1, finalizers)
 
     def _check_bindable(self, pod: Pod, uid: str, node: str) -> None:
         check_uid(pod, uid)
@@ -113,9 +112,12 @@ class Pods:
         copied = {name: labels[name] for name in TOPOLOGY_LABELS if name in labels}
         return _replace(pod.metadata, labels={**pod.metadata.labels, **copied}) if copied else pod.metadata
 
-    def _mark(self, pod: Pod, metadata: ObjectMeta, end: float, period: int, generation: int) -> Pod:
+    def _mark(
+        self, pod: Pod, end: float, period: int, generation: int, finalizers: tuple[str, ...] | None = None
+    ) -> Pod:
         metadata = _replace(
-            metadata,
+            pod.metadata,
+            finalizers=pod.metadata.finalizers if finalizers is None else finalizers,
             generation=generation,
             deletion_timestamp=timestamps.render(end),
             deletion_grace_period_seconds=period,
@@ -134,7 +136,7 @@ class Pods:
         end = timestamps.parse(pod.metadata.deletion_timestamp or "") - current + period
         if end < now:
             end, period = now, 1
-        return self._mark(pod, pod.metadata, end, period, pod.metadata.generation)
+        return self._mark(pod, end, period, pod.metadata.generation)
 
 
 def with_condition(conditions: tuple[Condition, ...], condition: Condition, now: str) -> tuple[Condition, ...]:

@@ -159,7 +159,9 @@ def _unused(store: Store) -> Iterator[str]:
 
 
 def _fails_for_metrics(scaler: api.HorizontalPodAutoscaler) -> bool:
-    return any(known.type == SCALING_ACTIVE and known.reason.startswith("FailedGet") for known in scaler.status.conditions)
+    return any(
+        known.type == SCALING_ACTIVE and known.reason.startswith("FailedGet") for known in scaler.status.conditions
+    )
 
 
 def _made(store: Store, given: Collection[str]) -> Iterator[str]:
