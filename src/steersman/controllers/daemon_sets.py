@@ -37,7 +37,7 @@ from steersman.controllers.pod_owner import PodOwnerController
 from steersman.controllers.pod_states import is_ready, scaled
 from steersman.controllers.pod_template import PodMaker
 from steersman.controllers.revisions import REVISION_LABEL, RevisionHistory
-from steersman.embedded import ApiError, EventType, NotFound
+from steersman.embedded import ApiError, EventType, NamespaceTerminating, NotFound
 
 BURST_REPLICAS: Final = 250
 """So many pods are made, or deleted, at a time; then others get their turn."""
@@ -330,6 +330,8 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
             fields = {"affinity": pinned_document(written, node), "tolerations": tolerations}
         try:
             made = maker.create_as(pod, **fields)
+        except NamespaceTerminating:
+            return None
         except ApiError as refusal:
             self.cluster.record(daemon_set, "FailedCreate", f"Error creating: {refusal.message}", is_warning=True)
             return refusal

@@ -274,7 +274,9 @@ class DisruptionController(Controller):
             return
         since = condition.last_transition_time
         if since and self.store.clock.now() - timestamps.parse(since) >= STALE_SECONDS:
-            Pods(self.store).patch_status(name, condition=Condition(type=DISRUPTION_TARGET, status="False"))
+            generation = pod.metadata.generation
+            fresh = Condition(type=DISRUPTION_TARGET, status="False", observed_generation=generation)
+            Pods(self.store).patch_status(name, condition=fresh)
 
 
 def scaled(value: int | str, total: int) -> int:

@@ -35,7 +35,7 @@ from steersman.controllers.job_policies import (
     total_index_failures,
 )
 from steersman.controllers.pod_states import is_active, is_ready, is_terminating
-from steersman.embedded import ApiError, NotFound
+from steersman.embedded import ApiError, NamespaceTerminating, NotFound
 from steersman.embedded.finalizers import JOB_TRACKING
 
 if TYPE_CHECKING:
@@ -366,6 +366,8 @@ class JobSync:
             fields = {**fields, "hostname": f"{self._job.metadata.name}-{index}"}
         try:
             made = maker.create_as(pod, **fields)
+        except NamespaceTerminating:
+            return
         except ApiError as refusal:
             self._refused(refusal)
             return

@@ -97,10 +97,12 @@ class NodeLifecycleController(Controller):
     def _on_node(self, _: EventType, old: Object | None, new: Object | None) -> None:
         if isinstance(new, Node):
             if not isinstance(old, Node):
-                self.cluster.record(new, "RegisteredNode", f"Registered Node {new.metadata.name} in Controller")
+                name = new.metadata.name
+                self.cluster.record(new, "RegisteredNode", f"Node {name} event: Registered Node {name} in Controller")
             self._came(new, old if isinstance(old, Node) else None)
         elif isinstance(old, Node):
-            self.cluster.record(old, "RemovingNode", f"Removing Node {old.metadata.name} from Controller")
+            name = old.metadata.name
+            self.cluster.record(old, "RemovingNode", f"Node {name} event: Removing Node {name} from Controller")
             self._leave_zone(old)
 
     def _came(self, node: Node, old: Node | None) -> None:
@@ -109,14 +111,11 @@ class NodeLifecycleController(Controller):
             self._leave_zone(old)
         zone = self._zones.setdefault(zone_key, _Zone())
         zone.nodes[name] = None
-        was_ready, is_ready = old is None or _readiness(old) in (None, "True"), _readiness(node) in (None, "True")
-        if is_ready:
+        if _readiness(node) in (None, "True"):
             zone.not_ready.pop(name, None)
             zone.waiting.pop(name, None)
         else:
             zone.not_ready[name] = None
-            if was_ready and old is not None:
-                self._record_not_ready(node)
         if old is None or _concerns(old, node):
             self.enqueue(name)
 
@@ -130,7 +129,7 @@ class NodeLifecycleController(Controller):
             del self._zones[_zone_key(node)]
 
     def _record_not_ready(self, node: Node) -> None:
-        """A node that is not well has no pod that is."""
+        """A node that gives no sign of life has no pod that is ready; a kubelet that does says so itself."""
         name = node.metadata.name
         self.cluster.record(node, "NodeNotReady", f"Node {name} status is now: NodeNotReady")
         for pod in pods_by_node(self.store).on(name):
@@ -180,6 +179,8 @@ class NodeLifecycleController(Controller):
             conditions = with_condition(conditions, Condition(kind, "Unknown", reason, message), now)
         if conditions != node.status.conditions:
             self.store.update_status(_replace(node, status=_replace(node.status, conditions=conditions)))
+            if _readiness(node) in (None, "True"):
+                self._record_not_ready(node)
 
     # -- taints ------------------------------------------------------------------------------------------------------
 

@@ -136,8 +136,10 @@ class PodGarbageCollector(Controller):
     def _fail_and_delete(self, pod: Pod, condition: Condition | None) -> None:
         status = pod.status
         if status.phase not in FINISHED_PHASES:
-            status = _replace(status, phase="Failed")
+            generation = pod.metadata.generation
+            status = _replace(status, phase="Failed", observed_generation=generation)
             if condition is not None:
+                condition = _replace(condition, observed_generation=generation)
                 conditions = with_condition(status.conditions, condition, self.store.timestamp())
                 status = _replace(status, conditions=conditions)
             pod = self.store.update_status(_replace(pod, status=status))

@@ -29,7 +29,7 @@ from steersman.controllers.owned_pods import compiled_selector
 from steersman.controllers.pod_owner import PodOwnerController
 from steersman.controllers.pod_states import available_at, is_active, is_ready, is_terminating
 from steersman.controllers.pod_template import PodMaker
-from steersman.embedded import ApiError, NotFound
+from steersman.embedded import ApiError, NamespaceTerminating, NotFound
 
 BURST_REPLICAS: Final = 500
 """So many pods are made at a time; then others get their turn."""
@@ -208,6 +208,8 @@ class ReplicaSetController(PodOwnerController[Replicated]):
     def _create_one(self, owner: Replicated, maker: PodMaker) -> ApiError | None:
         try:
             pod = maker.create()
+        except NamespaceTerminating:
+            return None
         except ApiError as refusal:
             return self._refused(owner, refusal)
         self.cluster.record(owner, SUCCESSFUL_CREATE, f"Created pod: {pod.metadata.name}")

@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+import msgspec
+
 from steersman.api import Condition, Node, Object, Pod, Taint, Toleration, key
 from steersman.api.tolerations import NO_EXECUTE, tolerates
 from steersman.controllers.controller import Cluster, Controller
@@ -19,6 +21,9 @@ DELETED_BY_TAINT: Final = Condition(
     reason="DeletionByTaintManager",
     message="Taint manager: deleting due to NoExecute taint",
 )
+
+
+_replace = msgspec.structs.replace
 
 
 class _Eviction(NamedTuple):
@@ -113,7 +118,8 @@ class TaintEvictionController(Controller):
             return
         self.cluster.record(pod, EVICTION, f"Marking for deletion Pod {name}")
         try:
-            self._pods.patch_status(name, condition=DELETED_BY_TAINT, uid=eviction.uid)
+            condition = _replace(DELETED_BY_TAINT, observed_generation=pod.metadata.generation)
+            self._pods.patch_status(name, condition=condition, uid=eviction.uid)
             self._pods.delete(name, grace_period_seconds=None, uid=eviction.uid)
         except NotFound:
             pass

@@ -147,6 +147,10 @@ class Forbidden(ApiError):
         super().__init__(f'{resource(kind)} "{bare_name(name)}" is forbidden: {why}')
 
 
+class NamespaceTerminating(Forbidden):
+    """Nothing is created in a namespace that is being emptied; controllers need not try again."""
+
+
 class TooManyRequests(ApiError):
     """Not now, perhaps later."""
 

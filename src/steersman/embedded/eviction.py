@@ -36,7 +36,7 @@ def evict(store: Store, name: str, *, grace_period_seconds: int | None = 0, uid:
     if not _needs_no_budget(pod):
         _use_budget(store, pod)
     pods = Pods(store)
-    pods.patch_status(name, condition=EVICTED)
+    pods.patch_status(name, condition=_replace(EVICTED, observed_generation=pod.metadata.generation))
     pods.delete(name, grace_period_seconds=grace_period_seconds)
 
 

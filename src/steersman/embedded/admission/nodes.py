@@ -9,7 +9,7 @@ import msgspec
 
 from steersman.api import Namespace, Node, Object, timestamps
 from steersman.embedded.admission.amounts import rounded_up
-from steersman.embedded.errors import Forbidden
+from steersman.embedded.errors import NamespaceTerminating
 from steersman.embedded.finalizers import KUBERNETES, TERMINATING
 from steersman.embedded.store import ClusterView
 
@@ -43,7 +43,7 @@ def admit_namespace(namespace: Namespace, old: Namespace | None, _: ClusterView)
 
 
 def check_namespace(obj: Object, view: ClusterView) -> None:
-    """Nothing may be created in a namespace that is being emptied; raises `Forbidden`.
+    """Nothing may be created in a namespace that is being emptied; raises `NamespaceTerminating`.
 
     What has been created before the namespace was deleted comes from a dump and is let in.
     """
@@ -53,4 +53,4 @@ def check_namespace(obj: Object, view: ClusterView) -> None:
     created, deleted = obj.metadata.creation_timestamp, namespace.metadata.deletion_timestamp
     if created and deleted and timestamps.parse(created) >= timestamps.parse(deleted):
         why = f"unable to create new content in namespace {obj.metadata.namespace} because it is being terminated"
-        raise Forbidden(type(obj), obj.metadata.name, why)
+        raise NamespaceTerminating(type(obj), obj.metadata.name, why)
