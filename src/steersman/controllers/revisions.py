@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from steersman.api import ControllerRevision, Object, ObjectMeta, key
+from steersman.api import ControllerRevision, DaemonSet, Object, ObjectMeta, key
 from steersman.api.selectors import Selector
 from steersman.controllers.controller import controller_of, controller_reference
 from steersman.controllers.pod_template import template_hash, without_empty
@@ -17,6 +17,7 @@ from steersman.embedded.admission.pod_template import with_template_defaults
 from steersman.embedded.admission.workloads import template_labels
 
 REVISION_LABEL: Final = "controller-revision-hash"
+HASH_LABEL: Final = "controller.kubernetes.io/hash"
 _LONGEST_PREFIX: Final = 223
 _MOST_REMEMBERED: Final = 4096
 
@@ -132,12 +133,17 @@ def _new_revision(owner: Object, template: dict[str, Any], number: int, digest: 
     metadata = ObjectMeta(
         name=f"{owner.metadata.name[:_LONGEST_PREFIX]}-{digest}",
         namespace=owner.metadata.namespace,
-        labels={**template_labels(template), REVISION_LABEL: digest},
+        labels={**template_labels(template), _hash_label(owner): digest},
         annotations=owner.metadata.annotations,
         owner_references=(controller_reference(owner),),
     )
     patch = {"spec": {"template": {**template, "$patch": "replace"}}}
     return ControllerRevision(metadata=metadata, data=patch, revision=number)
+
+
+def _hash_label(owner: Object) -> str:
+    """Daemons look for their revision by the label that pods have."""
+    return REVISION_LABEL if isinstance(owner, DaemonSet) else HASH_LABEL
 
 
 def _age(revision: ControllerRevision) -> tuple[int, str, str]:
