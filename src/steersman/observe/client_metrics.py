@@ -7,9 +7,7 @@ from typing import Final, NamedTuple
 
 from prometheus_client import CollectorRegistry, Counter
 
-from steersman.observe.children import Children
-from steersman.observe.declaring import MetricSet
-from steersman.observe.histogram import Histogram
+from steersman.observe.series import Children, Histogram, MetricSet
 
 _SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _BYTES: Final = (64.0, 256.0, 512.0, 1024.0, *(4.0**power for power in range(6, 13)))

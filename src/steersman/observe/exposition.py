@@ -15,9 +15,9 @@ from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.registry import Collector
 
 from steersman.assembly import Scheduler
-from steersman.observe.children import CountedUp
 from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
+from steersman.observe.series import CountedUp
 from steersman.queue import CountingQueueMetrics, QueuedPodInfo, RecordedEvent
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"

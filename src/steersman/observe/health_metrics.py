@@ -7,8 +7,8 @@ from typing import Final
 
 from prometheus_client import CollectorRegistry, generate_latest
 
-from steersman.observe.declaring import MetricSet
 from steersman.observe.exposition import WithoutCreationTimes
+from steersman.observe.series import MetricSet
 
 SUCCESS: Final = "success"
 ERROR: Final = "error"

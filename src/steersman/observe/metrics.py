@@ -18,8 +18,7 @@ from steersman.client import SetAside
 from steersman.config import GATES, FeatureGates
 from steersman.config.feature_gates import GateStage
 from steersman.internal_errors import InternalErrors
-from steersman.observe.children import CountedUp
-from steersman.observe.declaring import MetricSet
+from steersman.observe.series import CountedUp, MetricSet
 
 #: Values of the label `result` of attempts.
 SCHEDULED: Final = "scheduled"
