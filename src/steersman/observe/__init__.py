@@ -7,14 +7,13 @@
 HTTPS.
 """
 
-from steersman.observe.client_metrics import ClientMetrics
+from steersman.observe.client_metrics import ClientMetrics, MeasuredTransport
 from steersman.observe.debugger import Beliefs, Comparison, Mismatch, beliefs, cache_text, queue_text
 from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
 from steersman.observe.exposition import CONTENT_TYPE, Exposition
 from steersman.observe.handled_events import HandledEvents
 from steersman.observe.health_metrics import HealthMetrics
 from steersman.observe.logs import Format, Log, ObjectRef, set_up
-from steersman.observe.measured_transport import MeasuredTransport
 from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
 from steersman.observe.pod_resources import pod_resources
