@@ -11,7 +11,7 @@ from steersman.observe.client_metrics import ClientMetrics, MeasuredTransport
 from steersman.observe.debugger import Beliefs, Comparison, Mismatch, beliefs, cache_text, queue_text
 from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
 from steersman.observe.exposition import CONTENT_TYPE, Exposition
-from steersman.observe.handled_events import HandledEvents
+from steersman.observe.handled_events import HandledEvents, TimedIngest
 from steersman.observe.health_metrics import HealthMetrics
 from steersman.observe.logs import Format, Log, ObjectRef, set_up
 from steersman.observe.measuring import Measuring
@@ -19,7 +19,6 @@ from steersman.observe.metrics import Metrics
 from steersman.observe.pod_resources import pod_resources
 from steersman.observe.slices import beside_scheduling, in_slices
 from steersman.observe.tasks import dump_tasks
-from steersman.observe.timed_ingest import TimedIngest
 
 __all__ = [
     "CONTENT_TYPE",
