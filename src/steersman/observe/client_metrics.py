@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to the API server as metrics, under client-go's names, and the transport that writes them.
 
-`app` puts a `MeasuredTransport` next to the network, below the limit that requests have to wait for; each thread has series of its
-own.
+`app` puts a `MeasuredTransport` next to the network, below the limit that requests have to wait for; each thread has its own
+series.
 """
 
 from __future__ import annotations

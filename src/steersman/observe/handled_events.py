@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which event handlers of kube-scheduler a change of an object would call, for the log's lines; and how long taking it in takes.
+"""Which event handlers of kube-scheduler a change of an object would call, for the log's lines; and how long they take.
 
-The binding of a pod, for instance, is one change and two events: a scheduled pod is added, an unscheduled one is deleted. A host
-that wants event_handling_duration_seconds feeds a `TimedIngest` instead of `scheduler.ingest`.
+The binding of a pod, for instance, is one change and two events: a scheduled pod is added, an unscheduled one is deleted. A
+host that wants event_handling_duration_seconds feeds a `TimedIngest` instead of `scheduler.ingest`.
 """
 
 from __future__ import annotations
