@@ -8,7 +8,17 @@ HTTPS.
 """
 
 from steersman.observe.client_metrics import ClientMetrics, MeasuredTransport
-from steersman.observe.debugger import Beliefs, Comparison, Mismatch, beliefs, cache_text, queue_text
+from steersman.observe.debugger import (
+    Beliefs,
+    Comparison,
+    Mismatch,
+    beliefs,
+    beside_scheduling,
+    cache_text,
+    dump_tasks,
+    in_slices,
+    queue_text,
+)
 from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
 from steersman.observe.exposition import CONTENT_TYPE, Exposition
 from steersman.observe.handled_events import HandledEvents, TimedIngest
@@ -17,8 +27,6 @@ from steersman.observe.logs import Format, Log, ObjectRef, set_up
 from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
 from steersman.observe.pod_resources import pod_resources
-from steersman.observe.slices import beside_scheduling, in_slices
-from steersman.observe.tasks import dump_tasks
 
 __all__ = [
     "CONTENT_TYPE",
