@@ -20,9 +20,8 @@ from steersman.observe.debugger import (
     queue_text,
 )
 from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
-from steersman.observe.exposition import CONTENT_TYPE, Exposition
+from steersman.observe.exposition import CONTENT_TYPE, Exposition, HealthMetrics
 from steersman.observe.handled_events import HandledEvents, TimedIngest
-from steersman.observe.health_metrics import HealthMetrics
 from steersman.observe.logs import Format, Log, ObjectRef, set_up
 from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
