@@ -25,6 +25,7 @@ from steersman.config.configuration import (
     Profile,
     SchedulerConfiguration,
 )
+from steersman.config.deviations import refuse_unsupported, without_effect
 from steersman.config.durations import Duration, DurationError
 from steersman.config.effective_configuration import (
     EffectiveConfiguration,
@@ -35,7 +36,6 @@ from steersman.config.effective_configuration import (
 )
 from steersman.config.errors import ConfigError, ConfigStage, DecodeKind, Problem
 from steersman.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates
-from steersman.config.gate_support import refuse_unsupported, without_effect
 from steersman.config.loader import default_configuration, load, load_unvalidated
 from steersman.config.plugin_args import (
     ARGS_TYPES,
