@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between two configurations, in the terms of their documents.
+"""Differences between two configurations, in the terms of their documents.
 
 Used by the command line. Profiles and plugin arguments are matched by name, so that an inserted profile does not make
 all later ones look changed. What makes no difference to a scheduler is none: another spelling of the same plugins and weights,

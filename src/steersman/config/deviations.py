@@ -55,7 +55,7 @@ def refuse_unsupported(gates: FeatureGates) -> None:
 
 
 def without_effect(gates: FeatureGates) -> list[str]:
-    """What is to be told of gates whose value changes nothing, a line each."""
+    """A line for each gate whose value changes nothing."""
     return [
         f"--feature-gates: {name}={str(value).lower()} has no effect: {reason}"
         for name, (value, reason) in WITHOUT_EFFECT.items()

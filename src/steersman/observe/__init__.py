@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators see of a running scheduler: metrics, logs, decision records, dumps.
+"""The views that operators have of a running scheduler: metrics, logs, decision records, dumps.
 
 `Measuring` observes a scheduler for `Metrics`, `MeasuredTransport` is a `client.Transport` with `ClientMetrics`;
 `Exposition` renders them. `HealthMetrics` and `pod_resources` stand for themselves. `DecisionLog` keeps the last decisions.

@@ -93,7 +93,7 @@ def difference(actual: Iterable[str], cached: Iterable[str]) -> Mismatch:
 
 
 class Beliefs(msgspec.Struct, frozen=True):
-    """What the scheduler believed and the listers had at one moment. Taking it is quick, comparing takes longer and may be done
+    """The beliefs of the scheduler and of the listers at one moment. Taking it is quick, comparing takes longer and may be done
     elsewhere."""
 
     nodes: Sequence[api.Node]

@@ -46,7 +46,7 @@ class Exposition:
         self._rendered = WithoutCreationTimes(metrics.registry)
 
     def text(self) -> Iterator[bytes]:
-        """What was last refreshed, a family at a time. Any thread may do this."""
+        """The metrics as last refreshed, a family at a time. Any thread may do this."""
         for family in self._rendered.collect():
             yield generate_latest(_OneFamily(family))
 

@@ -114,7 +114,7 @@ def _unfinished(obj: api.Object | None) -> api.Pod | None:
 
 
 def _registered(scheduler: Scheduler) -> dict[str, ActionType]:
-    """What plugins and extenders want to hear of, by resource."""
+    """The actions that plugins and extenders want to hear of, by resource."""
     wanted: dict[str, ActionType] = {}
     rows = [row for profile in scheduler.profiles.values() for row in profile.hints]
     if scheduler.options.extenders:

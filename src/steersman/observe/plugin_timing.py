@@ -92,7 +92,7 @@ class _Wrapping:
 
 
 def status_label(answer: object) -> str:
-    """What a plugin's answer means, as upstream prints it; the short forms of success are None and True."""
+    """The status that a plugin's answer means, as upstream prints it; the short forms of success are None and True."""
     if isinstance(answer, tuple):
         answer = answer[-1]
     if isinstance(answer, PermitResult):
