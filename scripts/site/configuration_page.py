@@ -17,9 +17,8 @@ from steersman.config import (
     default_multi_point,
     to_document,
 )
-from steersman.config.deviations import FIELD_DEVIATIONS
+from steersman.config.deviations import FIELD_DEVIATIONS, REFUSED, WITHOUT_EFFECT
 from steersman.config.field_kinds import FieldKind, ListOf, ObjectOf
-from steersman.config.gate_support import REFUSED, WITHOUT_EFFECT
 from steersman.config.json_tree import PlainValue
 from steersman.config.schema import CONFIGURATION, PLUGINS
 

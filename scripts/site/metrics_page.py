@@ -10,11 +10,10 @@ from prometheus_client.metrics_core import Metric
 
 from scripts.site.markdown import code, table
 from steersman.config import DEFAULT_GATES
-from steersman.observe.children import Children
 from steersman.observe.client_metrics import ClientMetrics
-from steersman.observe.declaring import MetricSet
-from steersman.observe.health_metrics import HealthMetrics
+from steersman.observe.exposition import HealthMetrics
 from steersman.observe.metrics import Metrics
+from steersman.observe.series import Children, MetricSet
 
 
 class MetricEntry(NamedTuple):

@@ -12,13 +12,13 @@ from collections import Counter
 from typing import Final
 
 INTERNAL_ERROR: Final = "internal error: {}"
-"""What the condition of a pod says, with `describe`."""
+"""The text of the condition of a pod, with `describe`."""
 
 logger = logging.getLogger(__name__)
 
 
 class InternalErrors:
-    """What has been survived so far."""
+    """The programming errors that were survived so far."""
 
     def __init__(self) -> None:
         #: By place, the label `where` of the metric.

@@ -20,7 +20,7 @@ VALIDATE_STATE: Final = "validate_state"
 
 
 class Kept(msgspec.Struct, frozen=True):
-    """What a reader must know of one kept structure before changing it."""
+    """The declaration of one kept structure: all that a reader must know before changing it."""
 
     #: Unique in the project.
     name: str

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Secrets kept out of what is shown: passwords in URLs, and the words that stand for what was left out.
 
-Used wherever a URL from a configuration or a kubeconfig ends up in a message, and by `config.printing`.
+Used wherever a URL from a configuration or a kubeconfig ends up in a message, and by `config.documents`.
 """
 
 from __future__ import annotations

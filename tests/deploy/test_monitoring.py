@@ -15,7 +15,7 @@ from prometheus_client import Metric
 from tests.deploy.shipped import DEPLOY
 
 from steersman.observe import ClientMetrics, Metrics
-from steersman.observe.children import Children
+from steersman.observe.series import Children
 
 ALERTS = DEPLOY / "monitoring" / "alerts" / "prometheusrule.yaml"
 DASHBOARD = DEPLOY / "monitoring" / "dashboard.json"

@@ -7,8 +7,8 @@ import pytest
 
 from steersman.config import FeatureGates
 from steersman.observe import Metrics
-from steersman.observe.children import Children
 from steersman.observe.metrics import exponential
+from steersman.observe.series import Children
 
 UPSTREAM_LABELS = {
     "scheduler_schedule_attempts": ("result", "profile"),

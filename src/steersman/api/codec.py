@@ -30,7 +30,7 @@ _FOREIGN_SHAPES: Final = frozenset({"resource.k8s.io/v1alpha3", "resource.k8s.io
 
 
 class Header(msgspec.Struct, frozen=True, rename="camel"):
-    """What identifies the kind of an object."""
+    """The fields that identify the kind of an object."""
 
     api_version: str | None = None
     kind: str | None = None

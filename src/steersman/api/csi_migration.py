@@ -85,14 +85,14 @@ def translated(volume: PersistentVolume, plugin: InTreePlugin) -> PersistentVolu
 
 
 def inline_handle(volume: Volume) -> str:
-    """What the driver calls a volume that a pod names directly."""
+    """The driver's name of a volume that a pod names directly."""
     if volume.gce_persistent_disk is not None:
         return _gce_handle(volume.gce_persistent_disk, f"zones/{UNSPECIFIED}")
     return _handle(volume)
 
 
 def persistent_handle(volume: PersistentVolume) -> str:
-    """What the driver calls a persistent volume."""
+    """The driver's name of a persistent volume."""
     disk = volume.spec.gce_persistent_disk
     return _handle(volume.spec) if disk is None else _gce_handle(disk, _gce_place(volume))
 

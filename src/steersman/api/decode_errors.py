@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with a document, in a user's words: msgspec's errors → `InputError` with field path and value.
+"""Faults of a document, in a user's words: msgspec's errors → `InputError` with field path and value.
 
 `codec` and `manifests` call this when decoding failed; speed does not matter here.
 """

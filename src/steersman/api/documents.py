@@ -91,7 +91,7 @@ def _in_document(data: Any, place: Place, list_header: codec.Header) -> Iterator
 
 
 def _header(api_version: str | None, kind: str | None, list_header: codec.Header, place: Place) -> codec.Header:
-    """What the object is; an item that does not say so is what its list is a list of."""
+    """The version and kind of an object; an item that does not say its kind is what its list is a list of."""
     if kind:
         return codec.Header(api_version, kind)
     if list_header.kind and list_header.kind != "List":

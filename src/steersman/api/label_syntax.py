@@ -34,7 +34,7 @@ _SUBDOMAIN_RULE: Final = (
 
 @lru_cache(maxsize=4096)
 def key_errors(key: str) -> tuple[str, ...]:
-    """What is wrong with a label key, an optional DNS subdomain and a name: `example.com/zone`."""
+    """Complaints about a label key, an optional DNS subdomain and a name: `example.com/zone`."""
     prefix, slash, name = key.rpartition("/")
     if "/" in prefix:
         return (
@@ -52,7 +52,7 @@ def key_errors(key: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def value_errors(value: str) -> tuple[str, ...]:
-    """What is wrong with a label value."""
+    """Complaints about a label value."""
     errors = []
     if _size(value) > _LONGEST_NAME:
         errors.append(_too_long(_LONGEST_NAME))

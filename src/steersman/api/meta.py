@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all API objects are made of: the Struct base with Kubernetes' field names, object metadata, label selectors.
+"""The parts that all API objects share: the Struct base with Kubernetes' field names, object metadata, label selectors.
 
 Every other module of this package builds on these. Objects are frozen: a change is a new object
 (`msgspec.structs.replace`), and an object that was read may be kept and shared without copying.

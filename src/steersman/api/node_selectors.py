@@ -66,13 +66,13 @@ class AnyTerm(msgspec.Struct, frozen=True, cache_hash=True):
 
     @property
     def error(self) -> str | None:
-        """What is wrong with the terms, to be reported for a node that none of the others matches."""
+        """The fault of the terms, to be reported for a node that none of the others matches."""
         errors = [error for term in self.terms for error in term.errors]
         return field_errors.aggregate(errors) if errors else None
 
 
 class RequiredNodeAffinity(msgspec.Struct, frozen=True, cache_hash=True):
-    """What a pod demands of its node: `spec.nodeSelector` and the required node affinity, both."""
+    """The demands of a pod on its node: `spec.nodeSelector` and the required node affinity, both."""
 
     labels: Selector = selectors.EVERYTHING
     node_selector: AnyTerm | None = None
@@ -100,7 +100,7 @@ class PreferredTerms(msgspec.Struct, frozen=True, cache_hash=True):
 
 
 def required(pod: Pod) -> RequiredNodeAffinity:
-    """What the pod demands of its node."""
+    """The demands of the pod on its node, compiled."""
     affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
     selector = affinity.required_during_scheduling_ignored_during_execution if affinity else None
     return RequiredNodeAffinity(

@@ -177,7 +177,7 @@ class Pod(Object, frozen=True):
 
 
 class PodTemplateSpec(Struct, frozen=True):
-    """What a workload creates its pods from."""
+    """The template that a workload creates its pods from."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: PodSpec = PodSpec()

@@ -325,7 +325,7 @@ def _wrap(number: int, bits: int) -> int:
 
 
 def _integer(digits: str) -> int:
-    """What `int` gives, of as many digits as there are, with an optional sign."""
+    """The number that `int` gives, of as many digits as there are, with an optional sign."""
     if len(digits) <= _DIGITS_AT_ONCE:
         return int(digits)
     middle = len(digits) // 2
@@ -335,7 +335,7 @@ def _integer(digits: str) -> int:
 
 
 def _digits(number: int) -> str:
-    """What `str` gives, of as many digits as there are."""
+    """The text that `str` gives, of as many digits as there are."""
     upper, lower = divmod(abs(number), _power(_DIGITS_AT_ONCE))
     text = f"{_digits(upper)}{lower:0{_DIGITS_AT_ONCE}d}" if upper else str(lower)
     return f"-{text}" if number < 0 else text

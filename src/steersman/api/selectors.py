@@ -164,7 +164,7 @@ def requirement(key: str, operator: Operator, values: tuple[str, ...], path: str
 
 
 def requirement_errors(key: str, operator: Operator, values: tuple[str, ...], path: str) -> list[str]:
-    """What is wrong with the parts of a requirement, in upstream's order and wording."""
+    """Complaints about the parts of a requirement, in upstream's order and wording."""
     errors = []
     if wrong := label_syntax.key_errors(key):
         errors.append(field_errors.invalid(field_errors.child(path, "key"), key, "; ".join(wrong)))

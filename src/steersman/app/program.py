@@ -30,7 +30,7 @@ from steersman.app.process import Control
 from steersman.app.queue_lines import QueueLines
 from steersman.app.settings import Effective, ServingOptions
 from steersman.app.supervision import Heartbeat, Watchdog, kept_going
-from steersman.app.tasks import Bindings, ended_before
+from steersman.app.tasks import Bindings
 from steersman.app.transports import ControlTransports, Transports
 from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.client import (
@@ -66,6 +66,7 @@ from steersman.observe import (
 from steersman.observe.logs import Silence
 from steersman.rng import SeededRng
 from steersman.serving import PING, Check, Endpoints, beliefs_beside, scheduler_endpoints
+from steersman.waiting import ended_before
 
 logger = logging.getLogger(__name__)
 

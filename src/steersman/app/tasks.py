@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tasks of a running scheduler that end in order: bindings in flight, and waiting for one of two things.
+"""Tasks of a running scheduler that end in order: bindings in flight.
 
 `Bindings` holds what the scheduler hands to its host: at shutdown it finishes or is undone. A task that breaks ends alone: the
 others, and the scheduler, go on.
@@ -18,18 +18,6 @@ from steersman.internal_errors import InternalErrors
 TASK: Final = "task"
 
 logger = logging.getLogger(__name__)
-
-
-async def ended_before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
-    """Runs the work until it ends (True) or, cancelling it, until `stop` is set (False). The work has ended either way."""
-    async with asyncio.TaskGroup() as group:
-        working = group.create_task(work)
-        stopping = group.create_task(stop.wait())
-        await asyncio.wait((working, stopping), return_when=asyncio.FIRST_COMPLETED)
-        ended = working.done()
-        working.cancel()
-        stopping.cancel()
-    return ended
 
 
 class Bindings:

@@ -39,7 +39,7 @@ _SCALE = MAX_NODE_SCORE // MAX_EXTENDER_PRIORITY
 
 
 class Refusals(msgspec.Struct):
-    """What extenders took away."""
+    """The nodes that extenders took away."""
 
     #: By node; a node that was taken away without a word is not here.
     statuses: dict[str, Status] = msgspec.field(default_factory=dict)

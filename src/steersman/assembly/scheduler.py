@@ -71,7 +71,7 @@ POP_FROM_BACKOFF_GATE = "SchedulerPopFromBackoffQ"
 
 
 class SchedulerOptions(msgspec.Struct, frozen=True):
-    """What a host chooses besides the configuration."""
+    """The choices of a host besides the configuration."""
 
     configuration: SchedulerConfiguration = msgspec.field(default_factory=config.default_configuration)
     gates: FeatureGates = config.DEFAULT_GATES
@@ -280,7 +280,7 @@ class Scheduler:
 
     @property
     def known_kinds(self) -> tuple[type[api.Object], ...]:
-        """What is watched, and what plugins read: manifests of these are loaded."""
+        """The kinds that are watched or that plugins read: manifests of these are loaded."""
         return (*self.watched_kinds, *self.read_kinds)
 
     # -- failures ----------------------------------------------------------------------------------------------------

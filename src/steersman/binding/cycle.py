@@ -57,7 +57,7 @@ class BindingUnanswered(Exception):
 
 
 class BindingParts(msgspec.Struct, frozen=True):
-    """What binding cycles work on."""
+    """The parts of a scheduler that binding cycles work on."""
 
     cache: Cache
     queue: SchedulingQueue
@@ -280,7 +280,7 @@ class BindingCycle:
         self._fail(queued, decision, profile, failure)
 
     def _broken(self, decision: Scheduled, profile: Profile, cause: Exception) -> Failed:
-        """What becomes of the pod after a programming error; without a place to report it to, the error goes on."""
+        """The end of an attempt after a programming error; without a place to report it to, the error goes on."""
         if self._internal_errors is None:
             raise cause
         self._internal_errors.survived(BINDING, f"Pod {decision.pod.key}", cause)

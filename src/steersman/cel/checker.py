@@ -44,7 +44,7 @@ _LITERAL_TYPES: Final[dict[type, Type]] = {
 
 @dataclass(slots=True)
 class CheckedAst:
-    """What the checker found out about a tree; the planner reads it."""
+    """The types and overloads that the checker found in a tree; the planner reads them."""
 
     root: AstNode
     #: By the id of the node.
@@ -305,7 +305,7 @@ class _Checker:
         self._set(node, types.map_of(key_type or self._fresh_variable(), value_type or self._fresh_variable()))
 
     def _unwrapped(self, node: AstNode, type_: Type) -> Type:
-        """What an element behind `?` must hold."""
+        """The type that an element behind `?` must hold."""
         inner, was_optional = unwrap_optional(type_)
         if not was_optional and not is_dyn(inner):
             self._report(node, f"expected type '{shown(types.optional_of(inner))}' but found '{shown(inner)}'")

@@ -71,7 +71,7 @@ def equal_or_false(left: Value, right: Value) -> bool:
 
 
 def find(entries: dict[Value, Value], key: Value) -> tuple[Value, bool]:
-    """What a map has under a key (in the form of `to_key`), and whether it has it."""
+    """The value of a map under a key (in the form of `to_key`), and whether it has it."""
     try:
         if key in entries:
             return entries[key], True

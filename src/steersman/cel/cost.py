@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What evaluation costs, in upstream's units: an expression that becomes too expensive for a device is stopped.
+"""The cost of evaluation, in upstream's units: an expression that becomes too expensive for a device is stopped.
 
 Looking up a variable or a field costs 1, building a list 10, a map 30; a call costs what `of_call` says, even if it or
 one of its operands fails, because `&&` and `||` may absorb the error.
@@ -38,7 +38,7 @@ _COMPARISONS: Final = 2.0
 
 
 def of_call(function: str, overload: str) -> CallCost | None:
-    """What a call costs; None is 1. The overload is empty if it is chosen only at run time."""
+    """The cost of a call; None is 1. The overload is empty if it is chosen only at run time."""
     return _BY_OVERLOAD.get(overload) or _BY_FUNCTION.get(function) or _DEFAULTS.get(overload)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an expression may name: the `device` variable with its fields, types, and all functions."""
+"""Names that an expression may use: the `device` variable with its fields, types, and all functions."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ TYPES: Final = {
     "type": types.TYPE,
     "uint": types.UINT,
 }
-"""What the names of types stand for."""
+"""The types that their names stand for."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong with an expression: at evaluation (`CelError`), and at compilation (`Issue`).
+"""Errors of expressions: at evaluation (`CelError`), and at compilation (`Issue`).
 
 Evaluation raises; compilation collects issues with their places, and `render` shows them as upstream does, each with the
 line of the expression and a caret under the place.

@@ -90,7 +90,7 @@ def _initialised(initialise: Evaluator, frame: Frame) -> Value:
 
 
 def _items(over: Value, *, pairs: bool) -> Iterable[tuple[Value, Value]]:
-    """What the first and the second variable are in each round."""
+    """The values of the first and the second variable in each round."""
     if isinstance(over, list):
         elements = list(over) if isinstance(over, GrowingList) else over
         return enumerate(elements) if pairs else zip(elements, repeat(None))
@@ -122,7 +122,7 @@ def _stepped(step: Evaluator, frame: Frame) -> Value:
 
 
 def _finished(result: Value) -> Value:
-    """What a comprehension has built no longer grows."""
+    """The value that a comprehension has built, which no longer grows."""
     if type(result) is GrowingList:
         return list(result)
     if type(result) is GrowingMap:

@@ -83,7 +83,7 @@ def _whole(text: str) -> int | None:
 
 
 def _unquoted(text: str) -> tuple[str, bool]:
-    """What is between the quotes, with line ends made uniform, and whether it is meant literally."""
+    """The text between the quotes, with line ends made uniform, and whether it is meant literally."""
     raw = text[0] in "rR"
     text = text[1:] if raw else text
     width = 3 if text[:3] in ('"""', "'''") and len(text) >= 6 else 1

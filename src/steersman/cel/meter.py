@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an evaluation may take besides upstream's cost, which does not cover everything: `+` on lists costs 1 whatever
+"""Limits of an evaluation besides upstream's cost, which does not cover everything: `+` on lists costs 1 whatever
 their length, and comparing two nested lists as much as comparing two numbers.
 
 *Work* counts the elements and characters that such operations touch or make; its limit is the same on every machine. *Time*
@@ -23,7 +23,7 @@ MOST_WORK: Final = 10_000_000
 LARGEST_VALUE: Final = 200_000
 """Elements of a list, or characters of a text."""
 LONGEST_CACHED: Final = 256
-"""What was made of longer texts is not kept."""
+"""Results for longer texts are not kept."""
 EVALUATION_SECONDS: Final = 0.1
 """For one device and one expression. Those that people write take some microseconds, and no expression that does not go
 through long lists in nested loops takes a millisecond."""

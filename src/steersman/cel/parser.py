@@ -63,7 +63,7 @@ _LITERALS: Final[dict[TokenKind, Callable[[str], Value]]] = {
 
 
 class Parsed(NamedTuple):
-    """What became of an expression: a tree, or issues."""
+    """The outcome of parsing an expression: a tree, or issues."""
 
     root: AstNode | None
     issues: list[Issue]
@@ -198,7 +198,7 @@ class _Parser:
         return self._make.call(bracket.offset, function, operand, index)
 
     def _arguments(self) -> tuple[AstNode, ...]:
-        """What follows an opening parenthesis, up to the closing one."""
+        """The arguments after an opening parenthesis, up to the closing one."""
         if self._tokens.accept(")"):
             return ()
         arguments = [self._expression(")")]

@@ -105,7 +105,7 @@ class _Planner:
         return attributes.chain(base, qualifiers)
 
     def _step(self, node: AstNode) -> tuple[AstNode, Qualifier] | None:
-        """What a node is selected from and how; None if it is no selection."""
+        """The operand and field of a selection; None if it is no selection."""
         if isinstance(node, Select) and not node.test_only and node.id not in self._checked.names:
             return node.operand, Qualifier(constant(node.field))
         if isinstance(node, Call) and node.function in (ast.INDEX, ast.OPTIONAL_INDEX, ast.OPTIONAL_SELECT):

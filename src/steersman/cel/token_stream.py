@@ -17,7 +17,7 @@ CONSTANTS: Final = {"true": True, "false": False, "null": None}
 _STARTS: Final = frozenset("[{(.-!") | CONSTANTS.keys()
 _NUMBERS: Final = frozenset({TokenKind.INT, TokenKind.DOUBLE})
 _FOLLOWERS: Final = frozenset({"&&", "||", "==", "!=", "<", "<=", ">", ">=", "in", "+", "*", "/", "%", "?"})
-"""What may stand behind a complete operand, wherever it is."""
+"""Tokens that may stand behind a complete operand, wherever it is."""
 _EXPECTATION_ORDER: Final = (
     "'['", "']'", "'{'", "'}'", "'('", "')'", "'.'", "','", "'-'", "'!'", "'?'", "':'", "'true'", "'false'", "'null'",
     "NUM_FLOAT", "NUM_INT", "NUM_UINT", "STRING", "BYTES", "IDENTIFIER",

@@ -9,7 +9,7 @@ from typing import Final
 
 
 class TypeKind(enum.Enum):
-    """What a type is; types of one kind differ by name and parameters."""
+    """The kind of a type; types of one kind differ by name and parameters."""
 
     ANY = enum.auto()
     BOOL = enum.auto()
@@ -112,7 +112,7 @@ def is_dyn_or_error(type_: Type) -> bool:
 
 
 def unwrap_optional(type_: Type) -> tuple[Type, bool]:
-    """What an optional may hold, and whether the type was an optional at all."""
+    """The type that an optional may hold, and whether the type was an optional at all."""
     if type_.kind is TypeKind.OPAQUE and type_.name == OPTIONAL_NAME:
         return type_.params[0], True
     return type_, False

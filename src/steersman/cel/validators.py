@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What upstream looks for in a tree that is syntactically and by type in order.
+"""Checks that upstream makes of a tree that is syntactically and by type in order.
 
 Constant arguments of `duration`, `timestamp` and `matches` must be valid, elements of one list or map must be of one type,
 and the clauses of a constant template must suit its arguments.

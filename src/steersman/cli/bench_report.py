@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `steersman bench` prints: a line per measurement, latencies below, and what could not be measured."""
+"""The report that `steersman bench` prints: a line per measurement, latencies below, and what could not be measured."""
 
 from __future__ import annotations
 

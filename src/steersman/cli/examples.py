@@ -62,7 +62,7 @@ def example_folder(name: str) -> Path:
 
 
 class ExampleFiles(NamedTuple):
-    """What is simulated of an example: manifests in the order of their names, plugins, and a configuration, if it has one."""
+    """The files of an example: manifests in the order of their names, plugins, and a configuration, if it has one."""
 
     manifests: list[str]
     plugins: list[str]

@@ -30,7 +30,7 @@ class _Refusals(msgspec.Struct):
 
 
 class DroppedEvents:
-    """What has been dropped and not been told."""
+    """The events that were dropped and not yet told."""
 
     def __init__(self) -> None:
         self._refusals: dict[tuple[str, str], _Refusals] = {}

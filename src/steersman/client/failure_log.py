@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What stands between us and an API server, in one line with the remedy; and a log that says it once, not once per request.
+"""Trouble between us and an API server, in one line with the remedy; and a log that says it once, not once per request.
 
 `trouble_with` finds the cause behind an error of the client. `explain` and `doctor` print it; in a running scheduler, where
 twenty watches fail together, `FailureLog` writes it down when it begins, once a minute while it lasts, and when it is over.
@@ -87,7 +87,7 @@ class FailureLog:
         return True
 
     def succeeded(self, what: str) -> None:
-        """What failed before works again."""
+        """A request of that name works, or works again."""
         with self._lock:
             was_failing = self._failing.pop(what, None) is not None
             is_over = was_failing and not self._failing

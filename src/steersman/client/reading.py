@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins read of the API server by themselves: implements `framework.reading.ApiReader` by GET requests, and no others.
+"""The read-only client of plugins on an API server: implements `framework.reading.ApiReader` by GET requests, and no others.
 
 The requests go over the transport that bindings take, rate limit included, and are repeated when the server has no time.
 Discovery tells plural and scope of a kind that is given by name.

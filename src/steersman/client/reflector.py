@@ -26,6 +26,7 @@ from steersman.client.set_aside import SetAside, Unreadable, stand_in
 from steersman.errors import SteersmanError
 from steersman.framework.watching import EventSink, event_resource, is_custom
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
+from steersman.waiting import ended_before
 
 logger = logging.getLogger(__name__)
 
@@ -120,7 +121,7 @@ class Reflector(Generic[T]):
         while True:
             try:
                 if await self._listed():
-                    await self._follow_until_renewal()
+                    await ended_before(self._renewal, self._follow())
             except Exception as error:
                 self._internal_errors.survived("informer", self.kind.PLURAL, error)
                 await self._backoff.pause()
@@ -184,18 +185,6 @@ class Reflector(Generic[T]):
         for key in [key for key in self.objects if key not in listed and key not in unreadable]:
             self._remove(key)
         self.resource_version = listing.resource_version
-
-    async def _follow_until_renewal(self) -> None:
-        following = asyncio.ensure_future(self._follow())
-        renewal = asyncio.ensure_future(self._renewal.wait())
-        try:
-            await asyncio.wait((following, renewal), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            renewal.cancel()
-            following.cancel()
-            await asyncio.wait((following,))
-        if not following.cancelled():
-            following.result()
 
     # -- watching ----------------------------------------------------------------------------------------------------
 

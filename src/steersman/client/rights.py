@@ -80,7 +80,7 @@ def cluster_rights(
 
 
 def plugin_rights(watched: Iterable[type[api.Object]], read: Iterable[type[api.Object]]) -> tuple[Right, ...]:
-    """What plugins need besides what every scheduler needs."""
+    """The rights that plugins need besides those of every scheduler."""
     return (*following(filter(is_custom, watched)), *reading(read))
 
 

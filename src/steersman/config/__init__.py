@@ -25,6 +25,17 @@ from steersman.config.configuration import (
     Profile,
     SchedulerConfiguration,
 )
+from steersman.config.deviations import refuse_unsupported, without_effect
+from steersman.config.documents import (
+    args_document,
+    default_configuration,
+    dump_public_yaml,
+    dump_yaml,
+    load,
+    load_unvalidated,
+    public_document,
+    to_document,
+)
 from steersman.config.durations import Duration, DurationError
 from steersman.config.effective_configuration import (
     EffectiveConfiguration,
@@ -35,8 +46,6 @@ from steersman.config.effective_configuration import (
 )
 from steersman.config.errors import ConfigError, ConfigStage, DecodeKind, Problem
 from steersman.config.feature_gates import DEFAULT_GATES, GATES, FeatureGates
-from steersman.config.gate_support import refuse_unsupported, without_effect
-from steersman.config.loader import default_configuration, load, load_unvalidated
 from steersman.config.plugin_args import (
     ARGS_TYPES,
     DefaultingType,
@@ -56,7 +65,6 @@ from steersman.config.plugin_args import (
     VolumeBindingArgs,
 )
 from steersman.config.policy import PolicyConversion, convert_policy
-from steersman.config.printing import args_document, dump_public_yaml, dump_yaml, public_document, to_document
 from steersman.config.validation import validate
 
 __all__ = [

@@ -254,7 +254,7 @@ def _label_name(path: str, name: str) -> list[FieldError]:
 
 
 def added_affinity_errors(path: str, affinity: NodeAffinity | None) -> list[FieldError]:
-    """What compiling the selectors of `addedAffinity` would stumble over.
+    """The errors that compiling the selectors of `addedAffinity` would stumble over.
 
     Empty terms, and preferred terms with weight 0, are never compiled and so never wrong.
     """

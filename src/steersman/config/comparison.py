@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What differs between two configurations, in the terms of their documents.
+"""Differences between two configurations, in the terms of their documents.
 
 Used by the command line. Profiles and plugin arguments are matched by name, so that an inserted profile does not make
 all later ones look changed. What makes no difference to a scheduler is none: another spelling of the same plugins and weights,
@@ -16,9 +16,9 @@ import msgspec
 
 from steersman.config.catalog import IN_TREE_CAPABILITIES, Capabilities
 from steersman.config.configuration import ExtensionPoint, Profile, SchedulerConfiguration
+from steersman.config.documents import to_document, without_secrets
 from steersman.config.effective_configuration import ExpansionError, effective_profile
 from steersman.config.json_tree import PlainValue
-from steersman.config.printing import to_document, without_secrets
 from steersman.redaction import hide_passwords
 
 _IDENTITIES: Final = ("schedulerName", "urlPrefix", "name")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduler configuration as the rest of the program sees it: every default applied, names in snake_case.
 
-Made by `loader`, checked by `validation`, expanded to what really runs by `effective_configuration`.
+Made by `documents`, checked by `validation`, expanded to what really runs by `effective_configuration`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Go durations: `10m0s` in text, an integer number of nanoseconds inside.
 
-Comes in from `field_kinds` (configuration text), goes out through `printing` and error texts. Depends on nothing.
+Comes in from `field_kinds` (configuration text), goes out through `documents` and error texts. Depends on nothing.
 """
 
 from __future__ import annotations

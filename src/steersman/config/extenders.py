@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What becomes of the extenders section: call order, timeouts, TLS material, resources that the scheduler ignores.
+"""The extenders section, made ready: call order, timeouts, TLS material, resources that the scheduler ignores.
 
 Used by `building`; the extender client takes the effective order and timeouts from there.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The v1 types as tables: field name in the document, attribute in the typed configuration, kind of value.
 
-Read by `decoder` (strictly: a field that is not here is unknown) and by `printing`. Two tables make plain dicts rather
+Read by `decoder` (strictly: a field that is not here is unknown) and by `documents`. Two tables make plain dicts rather
 than finished objects, the configuration and its profiles: their defaults depend on each other and on feature gates, and
 `defaults` completes them.
 """

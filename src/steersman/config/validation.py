@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Validate stage: what kube-scheduler refuses in a decoded and defaulted configuration, in its words.
 
-Takes a configuration from `loader` (or made by a program), returns all errors. Plugin arguments are checked by
+Takes a configuration from `documents` (or made by a program), returns all errors. Plugin arguments are checked by
 `args_validation`; what needs plugins is found later, by `effective_configuration`.
 """
 

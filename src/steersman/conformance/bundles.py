@@ -36,7 +36,7 @@ _GZIP: Final = b"\x1f\x8b"
 
 
 class Kind(StrEnum):
-    """What a line is."""
+    """The kind of a line."""
 
     SCENARIO = "scenario"
     QUEUE_TRACE = "queue trace"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every conformance runner reports, and the generic comparison of JSON values."""
+"""Differences, which every conformance runner reports, and the generic comparison of JSON values."""
 
 from __future__ import annotations
 

@@ -262,7 +262,7 @@ class _Replay:
         return {queued.key: {"q": _PLACE_NAMES[queued.place], **_info(queued)} for queued in queued_pods}
 
     def metrics(self) -> dict[str, int]:
-        """What the queue counted, under upstream's names; all counts began at zero."""
+        """The counts of the queue, under upstream's names; all counts began at zero."""
         sizes = self._queue.statistics()
         pending = {
             "active": sizes.active,

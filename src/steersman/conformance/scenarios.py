@@ -99,7 +99,7 @@ class Replay:
         return result
 
     def _pre_filter(self, profile: Profile, pod: PodInfo) -> Result:
-        """What was said before a plugin broke."""
+        """The answers from before a plugin broke."""
         nodes = TableNodes(self._setting.cache.nodes).all()
         try:
             outcome = scalar.pre_filter(profile, CycleState(), pod, nodes)

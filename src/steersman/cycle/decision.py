@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scheduling cycle decides, as values. The driver carries them out."""
+"""Decisions of a scheduling cycle, as values. The driver carries them out."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class AsksExtenders(Protocol):
 
 
 class PostFilterOutcome(msgspec.Struct, frozen=True):
-    """What the phase as a whole says."""
+    """The outcome of the phase as a whole."""
 
     #: None: the pod's nomination stays as it is.
     result: PostFilterResult | None
@@ -64,7 +64,7 @@ async def run_with_extenders(
 
 
 class _Answers:
-    """What the plugins have said so far."""
+    """The answers of the plugins so far."""
 
     def __init__(self) -> None:
         self._result: PostFilterResult | None = None

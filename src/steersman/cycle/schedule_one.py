@@ -203,6 +203,6 @@ def post_filtered(profile: Profile, pod: PodInfo, diagnosis: Diagnosis, outcome:
 
 
 def _percentage(profile: Profile, for_all_profiles: int | None) -> int | None:
-    """What the profile says goes, even if it is 0."""
+    """The percentage of the profile, even if it is 0, else that of the configuration."""
     own = profile.percentage_of_nodes_to_score
     return for_all_profiles if own is None else own

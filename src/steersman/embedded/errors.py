@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the embedded cluster refuses, in the terms of a Kubernetes `Status`: code, reason and message.
+"""Refusals of the embedded cluster, in the terms of a Kubernetes `Status`: code, reason and message.
 
 Raised by the store and everything on top of it. Messages are worded as a kube-apiserver words them.
 """
@@ -159,7 +159,7 @@ class TooManyRequests(ApiError):
 
 
 def resource(kind: type[Object]) -> str:
-    """What messages call a kind: the plural, with the API group unless it is the core one."""
+    """The name of a kind in messages: the plural, with the API group unless it is the core one."""
     return qualified(kind.PLURAL, kind)
 
 

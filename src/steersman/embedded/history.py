@@ -19,7 +19,7 @@ from steersman.embedded.errors import Expired, Timeout
 
 
 class EventType(enum.StrEnum):
-    """What happened to an object, spelled as in watch events."""
+    """The type of a change of an object, spelled as in watch events."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a provisioner makes of a claim: the new volume, usable where the selected node is.
+"""The volume that a provisioner makes for a claim, usable where the selected node is.
 
 Called by the controller in `volumes`. The nodes that share the volume are those with the same values of the driver's topology
 labels: those that the driver has registered for the node, else those of which the class speaks, else the zone.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins read of the embedded cluster: implements `framework.reading.ApiReader` on a `Store`.
+"""The read-only client of plugins on the embedded cluster: implements `framework.reading.ApiReader` on a `Store`.
 
 Answers as an API server would, at once. It serves the kinds that ship and those that plugins declare: manifests of others are
 passed over, so that "there are none" would be a lie, and an error says what to declare.

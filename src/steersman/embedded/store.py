@@ -70,7 +70,7 @@ _replace = msgspec.structs.replace
 
 
 class ClusterView(Protocol):
-    """What admission may look at: the store without its writing half."""
+    """The view that admission has: the store without its writing half."""
 
     def find(self, kind: type[T], key: str) -> T | None: ...
 

@@ -81,7 +81,7 @@ class Watch:
         self._history.wake()
 
     def __iter__(self) -> Iterator[WatchEvent]:
-        """What has happened so far; ends when there is nothing more, and may be taken up again."""
+        """The events so far; ends when there is nothing more, and may be taken up again."""
         while (event := self._next()) is not None:
             yield event
 
@@ -114,7 +114,7 @@ class Watch:
             self._ready.append(self._bookmark())
 
     def _event(self, commit: Commit) -> WatchEvent | None:
-        """What the commit looks like through the filter."""
+        """The commit as an event that is seen through the filter."""
         if commit.kind not in self._kinds:
             return None
         old, new = commit.old, commit.new

@@ -323,7 +323,7 @@ class ColumnarEvaluation(Evaluation):
         return state
 
     def _left_by(self, call: PreFilterCall) -> Mapping[str, object]:
-        """What PreFilter of the plugin leaves in the state, if it says Skip as it should."""
+        """The state that PreFilter of the plugin leaves, if it says Skip as it should."""
         state = CycleState()
         _, status = call.run(state, self.pod, self._nodes())
         return state.entries if is_skip(status) else {}

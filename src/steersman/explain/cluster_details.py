@@ -62,7 +62,7 @@ class ClusterDetails:
         }
 
     def of(self, status: Status, node: NodeInfo) -> str:
-        """What the plugin's reasons leave out; "" if there is nothing to add."""
+        """The details that the plugin's reasons leave out; "" if there is nothing to add."""
         said = self._by_plugin.get(status.plugin)
         return said(status, node) if said is not None else ""
 

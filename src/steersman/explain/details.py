@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kube-scheduler's reasons leave out: how much is missing, which taint, label or port; which constraint, term or volume.
+"""Details beside kube-scheduler's reasons: how much is missing, which taint, label or port; which constraint, term or volume.
 
 The reasons themselves stay as they are, word for word. Made when an explanation is made, from pod and node; for what depends on
 other nodes, from what the plugin's PreFilter has counted (`cluster_details`). Plugins that are not known here have nothing to

@@ -95,7 +95,7 @@ class NodeExplanation(_Part, frozen=True):
 
 
 class PreFilterExplanation(_Part, frozen=True):
-    """What was said of the pod before any node was looked at."""
+    """The outcome of PreFilter, before any node was looked at."""
 
     #: Plugins that have nothing to do for this pod.
     skipped: tuple[str, ...] = ()
@@ -170,7 +170,7 @@ class Explanation(_Part, frozen=True):
     preemption: PreemptionExplanation | None = None
 
     def of(self, node: str) -> NodeExplanation:
-        """What was said of one node; KeyError when there is none of that name."""
+        """The explanation of one node; KeyError when there is none of that name."""
         for explained in self.nodes:
             if explained.node == node:
                 return explained

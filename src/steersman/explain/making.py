@@ -138,7 +138,7 @@ def _state(evaluation: Evaluation) -> CycleState | None:
 
 
 def _objections(profile: Profile, state: CycleState, pod: PodInfo, node: NodeInfo, known: str) -> Iterator[Status]:
-    """What the filters say, without the one that is known to object."""
+    """The objections of the filters, without the one that is known to object."""
     for call in profile.filter:
         if call.name not in state.skip_filter and call.name != known:
             status = call.run(state, pod, node)

@@ -139,7 +139,7 @@ def _first_and_others(said: Sequence[str]) -> tuple[str, str]:
 
 
 def _objections_together(nodes: Sequence[NodeExplanation]) -> list[str]:
-    """What is said of all of these nodes; of amounts, the one that comes nearest."""
+    """The objections to all of these nodes; of amounts, the one that comes nearest."""
     return [
         _objection_together([(node.node, node.verdicts[index]) for node in nodes])
         for index in range(len(nodes[0].verdicts))

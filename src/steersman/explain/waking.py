@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What would wake a rejected pod, in words: the events that the plugins which rejected it have registered for.
+"""Events that would wake a rejected pod, in words: those that the plugins which rejected it have registered for.
 
 In come the registrations of a profile (`runtime.Profile.hints`); out goes, per plugin, a list for people. A plugin's hint
 function has the last word on a particular event; the list says which kinds of event it is asked about.

@@ -45,7 +45,7 @@ class KernelFault(CycleAborted):
 
 
 class Depends(Enum):
-    """What a kernel's answer for a row depends on besides the pod. See the module's text."""
+    """The things besides the pod that a kernel's answer for a row depends on. See the module's text."""
 
     NODE = "node"
     NODE_PODS = "node and its pods"
@@ -138,7 +138,7 @@ class AddedPods(Protocol):
         """How many are added."""
 
     def amounts(self, resource: str) -> IntColumn:
-        """What the added pods request together."""
+        """The sum of the requests of the added pods."""
 
     def with_ports(self) -> Sequence[int]:
         """Positions at which host ports may be among what they want: at others they are not."""
@@ -219,7 +219,7 @@ class ClusterFilterKernel(ABC):
         """Whether PreFilter would say Skip now."""
 
     def refusal(self) -> Status | None:
-        """What PreFilter would have against the pod itself, whatever the nodes; None: nothing."""
+        """The objection of PreFilter to the pod itself, whatever the nodes; None: nothing."""
         return None
 
     @abstractmethod
@@ -313,7 +313,7 @@ class ClusterScoreKernel(ABC):
 
     @abstractmethod
     def raw(self, feasible: Feasible) -> IntColumn:
-        """What Score would say of each row; only feasible rows matter."""
+        """The score of each row; only feasible rows matter."""
 
     @abstractmethod
     def normalized(self, feasible: Feasible) -> AnyIntColumn | None:
@@ -339,7 +339,7 @@ class ColumnarFilter:
     looks_at_claims: ClassVar[bool] = False
 
     def filter_fragment(self, pod: PodInfo) -> Hashable:
-        """What the filter looks at in the pod; pods with equal fragments share a kernel. None: do not share (cluster
+        """The part of the pod that the filter looks at; pods with equal fragments share a kernel. None: do not share (cluster
         kernels)."""
         raise TypeError(f"{type(self).__name__} has no filter_fragment")
 
@@ -353,7 +353,7 @@ class ColumnarScore:
     """Mixin of a ScorePlugin that has a vector form."""
 
     def score_fragment(self, pod: PodInfo) -> Hashable:
-        """What the score looks at in the pod; pods with equal fragments share a kernel. None: do not share (cluster
+        """The part of the pod that the score looks at; pods with equal fragments share a kernel. None: do not share (cluster
         kernels)."""
         raise TypeError(f"{type(self).__name__} has no score_fragment")
 

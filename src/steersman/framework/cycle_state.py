@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins hand from one extension point to the next within one scheduling cycle.
+"""The state that plugins hand from one extension point to the next within one scheduling cycle.
 
 A plugin writes under a key of its own in PreFilter or PreScore and reads it in Filter, Score and later. Evaluating
 "what if this pod were there" works on a clone: values that AddPod and RemovePod change implement `clone()`.
@@ -77,7 +77,7 @@ class DeferredState(CycleState, eq=False):
         return super().clone()
 
     def _complete(self) -> None:
-        """What was written meanwhile stays."""
+        """Fills the state; entries that were written meanwhile stay."""
         if self.fill is not None:
             filled, self.fill = self.fill(), None
             self.entries = {**filled.entries, **self.entries}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What happens in the cluster, in the words of the scheduling queue.
+"""Events of the cluster, in the words of the scheduling queue.
 
 Watch events come in at `ingest`, which turns an old and a new object into `ClusterEvent`s (for Pods and Nodes with the
 diff functions at the end of this module). Plugins say with `ClusterEventWithHint` which events may make a pod that they
@@ -19,7 +19,7 @@ from steersman.framework.pod_resources import request_amounts
 
 
 class ActionType(IntFlag):
-    """What happened to an object; registrations combine several bits."""
+    """The action on an object; registrations combine several bits."""
 
     NONE = 0
     ADD = 1

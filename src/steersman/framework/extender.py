@@ -32,7 +32,7 @@ class ExtenderError(SteersmanError):
 
 
 class ExtenderFilterOutcome(msgspec.Struct, frozen=True):
-    """What an extender leaves of the nodes it was shown."""
+    """The nodes that an extender leaves of those it was shown."""
 
     nodes: tuple[str, ...]
     #: By node; removing pods from it might help.
@@ -74,7 +74,7 @@ class Extender(Protocol):
 
     @property
     def weight(self) -> int:
-        """What its priorities count."""
+        """The weight of its priorities."""
 
     def is_interested(self, pod: PodInfo) -> bool: ...
 

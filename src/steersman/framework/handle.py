@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the framework gives a plugin when it is made: other objects of the cluster, the clock, the gates.
+"""The handle that a plugin is given when it is made: other objects of the cluster, the clock, the gates.
 
 A plugin that wants none of it has no constructor. Otherwise it is `__init__(self, args, handle)`: `args` is the typed
 argument struct of an in-tree plugin, or the mapping that the configuration holds for any other.
@@ -166,7 +166,7 @@ class Spawner(Protocol):
 
 
 class PostFilterHandle(Handle, Spawner, Protocol):
-    """What PostFilter plugins get besides: they ask what would help, and set it in motion."""
+    """The handle of PostFilter plugins: they ask what would help, and set it in motion."""
 
     @property
     def rng(self) -> Rng: ...
@@ -177,7 +177,7 @@ class PostFilterHandle(Handle, Spawner, Protocol):
 
 
 class PermitHandle(Handle, Spawner, Protocol):
-    """What Permit plugins get besides: they settle the fate of pods that wait for them, also in work beside the cycle."""
+    """The handle of Permit plugins: they settle the fate of pods that wait for them, also in work beside the cycle."""
 
     @property
     def pods(self) -> PodAccess: ...
@@ -190,7 +190,7 @@ class PodLister(Protocol):
 
 
 class PreBindHandle(Handle, Protocol):
-    """What PreBind plugins get besides: they write what the pod needs, and wait for it."""
+    """The handle of PreBind plugins: they write what the pod needs, and wait for it."""
 
     @property
     def pods(self) -> PodLister: ...
@@ -202,7 +202,7 @@ class PreBindHandle(Handle, Protocol):
 
 
 class DevicesHandle(PreBindHandle, Spawner, Protocol):
-    """What the plugin that allocates devices gets besides."""
+    """The handle of the plugin that allocates devices."""
 
     @property
     def rng(self) -> Rng: ...

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a hint function needs first: the objects of a cluster event with their types.
+"""Help for hint functions: the objects of a cluster event with their types.
 
 The queue hands every hint function the old and the new object of an event as plain objects, because one function may be
 registered for several kinds. An object of another kind is a fault: it raises, and the queue takes that for QUEUE.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a plugin sees of one node: the Node object and the pods that run, or are assumed to run, on it.
+"""One node as a plugin sees it: the Node object and the pods that run, or are assumed to run, on it.
 
 `state` implements this twice: over the columns, and as an overlay for "what if" questions. Resource amounts are integers:
 cpu in millicores, everything else in its base unit.
@@ -52,7 +52,7 @@ class NodeInfo(Protocol):
     def allowed_pods(self) -> int: ...
 
     def allocatable(self, resource: str) -> int:
-        """What the node offers; 0 for a resource that it does not have."""
+        """The amount that the node offers; 0 for a resource that it does not have."""
 
     def offers(self, resource: str) -> bool:
         """Whether the node's allocatable names the resource at all (an extended resource may be listed with 0)."""

@@ -120,7 +120,7 @@ class Eligibility(Protocol):
 
 
 class LabelledPod(Protocol):
-    """What a matcher may look at: equal for all pods of a label class."""
+    """The parts of a pod that a matcher may look at: equal for all pods of a label class."""
 
     @property
     def namespace(self) -> str: ...

@@ -165,8 +165,8 @@ _PostBind: TypeAlias = Callable[[CycleState, PodInfo, str], None] | Callable[[Po
 
 
 class Plugin:
-    """What every plugin has: a unique name, used in configuration, messages and metrics; and the kinds of objects that it needs
-    besides those that the scheduler watches anyway (`framework.watching.WATCHED_KINDS`)."""
+    """The base of every plugin: a unique name, used in configuration, messages and metrics; and the kinds of objects that it
+    needs besides those that the scheduler watches anyway (`framework.watching.WATCHED_KINDS`)."""
 
     name: ClassVar[str] = ""
     #: Custom resources, as a rule: `steersman.api.custom`. They are watched, `handle.objects` lists them, and a plugin that

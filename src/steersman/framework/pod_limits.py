@@ -22,7 +22,7 @@ NO_LIMIT: Final = 1 << 40
 
 
 class PodWeight(Hashable, Protocol):
-    """What pods count. Equal ones give equal weights to a pod until the labels of a namespace change."""
+    """The weight of pods. Equal ones give equal weights to a pod until the labels of a namespace change."""
 
     def of(self, pod: PodInfo) -> int:
         """Not negative, and the same for all pods of a template."""
@@ -51,7 +51,7 @@ class PodDemand(ABC):
 
 
 class PodLimits(msgspec.Struct, frozen=True):
-    """What one filter asks of a row, in the order in which it objects."""
+    """The limits that one filter sets to a row, in the order in which it objects."""
 
     demand: PodDemand | None = None
     limits: tuple[PodLimit, ...] = ()

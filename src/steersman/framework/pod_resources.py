@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pod asks of a node, and what a node offers, as integers.
+"""Requests of pods and offers of nodes, as integers.
 
 The rules are the API's: containers add up, init containers run one after the other beside the sidecars started before
 them, pod-level requests replace the sum, overhead comes on top, and an in-place resize counts with the greatest of what
@@ -54,15 +54,15 @@ def nonzero_requests(pod: Pod) -> tuple[int, int]:
 
 
 def scoring_requests(pod: Pod, *, with_minimum: bool, status: bool = True, pod_level: bool = True) -> dict[str, int]:
-    """What score plugins count: with the minimum for containers that name no request, or without; resizes under way
-    and pod-level requests count or not."""
+    """The requests that score plugins count: with the minimum for containers that name no request, or without; resizes under
+    way and pod-level requests count or not."""
     missing = _DEFAULTS if with_minimum else {}
     amounts = request_amounts(pod, status=status, pod_level=pod_level, missing=missing)
     return {name: _rounded_amount(name, amount) for name, amount in amounts.items()}
 
 
 def node_allocatable(node: Node) -> dict[str, int]:
-    """What the node offers, by resource name; ``pods`` is the number of pods it takes."""
+    """The amounts that the node offers, by resource name; ``pods`` is the number of pods it takes."""
     amounts = {name: quantities.parse(amount) for name, amount in node.status.allocatable.items()}
     return {n: _rounded_amount(n, a) for n, a in amounts.items() if is_accounted(n) or n == PODS}
 

@@ -41,6 +41,6 @@ def pods_to_activate(state: CycleState) -> PodsToActivate:
 
 
 def take_pods_to_activate(state: CycleState) -> list[api.Pod]:
-    """What plugins have asked for since the last time; nearly always nothing."""
+    """The pods that plugins have asked for since the last time; nearly always nothing."""
     pods = state.read(_KEY, PodsToActivate)
     return pods.take() if pods is not None else []

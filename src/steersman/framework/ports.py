@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the outside provides to a scheduler: writing to the API server, events, and tasks beside the cycle. Declared here once.
+"""Ports of a scheduler, which its host provides: writing to the API server, events, and tasks beside the cycle.
 
 A host implements `ApiWriter` (the HTTP client's dispatcher, the embedded cluster) and `Spawn`; time and chance are `Clock` and
 `Rng`. Plugins get the parts that they need through their handle (`framework.handle`).
@@ -24,7 +24,7 @@ Spawn = Callable[[Coroutine[Any, Any, None]], object]
 
 
 class Nomination(msgspec.Struct, frozen=True):
-    """What becomes of a pod's nomination: a node name, or "" for none."""
+    """The change of a pod's nomination: a node name, or "" for none."""
 
     node: str
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What makes the shape of a pod: `pod_info` interns shapes by these keys.
+"""Keys of the shape of a pod: `pod_info` interns shapes by these keys.
 
 Everything of a pod is in the key but what `POD_FIELDS_THAT_DECIDE_NOTHING` names: what tells pods of one template from each
 other (their names, the node that they are pinned to, the volume claims that they name), and what changes while a pod runs.

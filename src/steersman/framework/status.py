@@ -14,7 +14,7 @@ import msgspec
 
 
 class Code(IntEnum):
-    """What a plugin says; the numbers and names are upstream's."""
+    """The outcomes that a plugin can report; the numbers and names are upstream's."""
 
     SUCCESS = 0
     ERROR = 1

@@ -30,7 +30,7 @@ WATCHED_KINDS: Final[tuple[type[api.Object], ...]] = (
     api.ResourceClaim,
     api.Pod,
 )
-"""What the scheduler watches. Pods come last, so that everything they depend on is known by then."""
+"""The kinds that the scheduler watches. Pods come last, so that everything they depend on is known by then."""
 
 _ADD_AND_DELETE: Final = (ActionType.ADD, ActionType.DELETE)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every host of a scheduler needs: a loop that drives it in real time, timers, and the tuning of memory.
+"""Parts that every host of a scheduler needs: a loop that drives it in real time, timers, and the tuning of memory.
 
 `steersman run` and `steersman bench` drive a scheduler by `SchedulingLoop`. Simulations and the test harness, whose time is
 virtual, have `sim.driver`, which flushes the queue at the same intervals. `ScaledClock` and `LoopTimers` are the time of a

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `ingest` asks of an object before anything is changed: that all of it can be read which is text in the API but a
+"""The question of `ingest` to an object before anything is changed: that all of it can be read which is text in the API but a
 number or a time to the scheduler.
 
 Amounts of nodes and pods are not looked at here: `state` reads them before it changes anything.

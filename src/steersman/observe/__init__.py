@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What operators see of a running scheduler: metrics, logs, decision records, dumps.
+"""The views that operators have of a running scheduler: metrics, logs, decision records, dumps.
 
 `Measuring` observes a scheduler for `Metrics`, `MeasuredTransport` is a `client.Transport` with `ClientMetrics`;
 `Exposition` renders them. `HealthMetrics` and `pod_resources` stand for themselves. `DecisionLog` keeps the last decisions.
@@ -7,20 +7,25 @@
 HTTPS.
 """
 
-from steersman.observe.client_metrics import ClientMetrics
-from steersman.observe.debugger import Beliefs, Comparison, Mismatch, beliefs, cache_text, queue_text
+from steersman.observe.client_metrics import ClientMetrics, MeasuredTransport
+from steersman.observe.debugger import (
+    Beliefs,
+    Comparison,
+    Mismatch,
+    beliefs,
+    beside_scheduling,
+    cache_text,
+    dump_tasks,
+    in_slices,
+    queue_text,
+)
 from steersman.observe.decisions import DecisionLog, DecisionRecord, explain_now
-from steersman.observe.exposition import CONTENT_TYPE, Exposition
-from steersman.observe.handled_events import HandledEvents
-from steersman.observe.health_metrics import HealthMetrics
+from steersman.observe.exposition import CONTENT_TYPE, Exposition, HealthMetrics
+from steersman.observe.handled_events import HandledEvents, TimedIngest
 from steersman.observe.logs import Format, Log, ObjectRef, set_up
-from steersman.observe.measured_transport import MeasuredTransport
 from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
 from steersman.observe.pod_resources import pod_resources
-from steersman.observe.slices import beside_scheduling, in_slices
-from steersman.observe.tasks import dump_tasks
-from steersman.observe.timed_ingest import TimedIngest
 
 __all__ = [
     "CONTENT_TYPE",

@@ -1,15 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to the API server as metrics, under client-go's names. Written by `measured_transport`, in both threads."""
+"""Requests to the API server as metrics, under client-go's names, and the transport that writes them.
+
+`app` puts a `MeasuredTransport` next to the network, below the limit that requests have to wait for; each thread has its own
+series.
+"""
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from time import perf_counter
 from typing import Final, NamedTuple
+from urllib.parse import urlsplit
 
 from prometheus_client import CollectorRegistry, Counter
 
-from steersman.observe.children import Children
-from steersman.observe.declaring import MetricSet
-from steersman.observe.histogram import Histogram
+from steersman.client import ApiError, Response, Transport
+from steersman.client.transport import JSON, NO_QUERY, REQUEST_SECONDS, Query
+from steersman.errors import SteersmanError
+from steersman.observe.series import Children, Histogram, MetricSet
 
 _SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _BYTES: Final = (64.0, 256.0, 512.0, 1024.0, *(4.0**power for power in range(6, 13)))
@@ -56,3 +65,61 @@ class ClientMetrics(MetricSet):
             self._request_bytes.children(),
             self._response_bytes.children(),
         )
+
+
+#: The label `code` of a request that got no answer.
+NO_ANSWER: Final = "<error>"
+_OK: Final = "200"
+
+
+class MeasuredTransport:
+    """A `client.Transport`."""
+
+    def __init__(self, transport: Transport, metrics: ClientMetrics, server: str) -> None:
+        self._transport = transport
+        self._metrics = metrics.series()
+        self._host = urlsplit(server).netloc
+
+    def waited(self, method: str, seconds: float) -> None:
+        """A request had to wait for the client's own limit before it came here (`client.RateLimited`)."""
+        self._metrics.limiter_seconds[method, self._host].observe(seconds)
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        query: Query = NO_QUERY,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        timeout: float = REQUEST_SECONDS,
+    ) -> Response:
+        metrics, key, began = self._metrics, (method, self._host), perf_counter()
+        code = NO_ANSWER
+        try:
+            answer = await self._transport.request(method, path, query, body, content_type, timeout)
+            code = str(answer.status)
+        except ApiError as refusal:
+            code = str(refusal.code)
+            raise
+        finally:
+            metrics.requests[code, method, self._host].inc()
+            metrics.request_seconds[key].observe(perf_counter() - began)
+        metrics.request_bytes[key].observe(len(body or b""))
+        metrics.response_bytes[key].observe(len(answer.body))
+        return answer
+
+    async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
+        """Counts when it ends: it is not known earlier whether the server had granted it."""
+        code = _OK
+        try:
+            async with aclosing(self._transport.stream(path, query)) as lines:
+                async for line in lines:
+                    yield line
+        except ApiError as refusal:
+            code = str(refusal.code)
+            raise
+        except SteersmanError:
+            code = NO_ANSWER
+            raise
+        finally:
+            self._metrics.requests[code, "GET", self._host].inc()

@@ -1,17 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler believes, as text, and where that differs from what the API server shows. Pure functions.
+"""The beliefs of the scheduler as text, and where they differ from what the API server shows; and the tasks of the event loop.
 
-Hosts call them on SIGUSR2 and for `/debug/cache` and `/debug/queue`. Every node and pod is looked at, which takes long: texts
-come in pieces, so that a host can do other things in between (`slices`). A piece is true at the time when it is made; the
-comparison is of one moment.
+Hosts call this on SIGUSR2 and for `/debug/cache`, `/debug/queue` and `/debug/tasks`. Every node and pod is looked at, which
+takes long: texts come in pieces, and `in_slices` collects them while others run. A piece is true at the time when it is made;
+the comparison is of one moment.
 """
 
 from __future__ import annotations
 
+import asyncio
+import io
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain
-from typing import Protocol
+from time import perf_counter
+from typing import Final, Protocol, TypeVar
 
 import msgspec
 
@@ -19,13 +22,35 @@ from steersman import api
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.pod_resources import node_allocatable
-from steersman.observe.slices import in_slices
 from steersman.queue import SchedulingQueue
 from steersman.state.cache import Cache, PodRecord
 
+T = TypeVar("T")
+
+SLICE_SECONDS: Final = 0.005
+#: In a thread beside the one that schedules: as long a pause after each slice leaves Python's global lock to the other.
+SHORT_SLICE_SECONDS: Final = 0.002
+
+
+async def in_slices(parts: Iterable[T], seconds: float = SLICE_SECONDS, pause: float = 0.0) -> list[T]:
+    """All parts; after every so many seconds of work everybody else in the loop may run, or for a pause everybody at all."""
+    collected: list[T] = []
+    end = perf_counter() + seconds
+    for part in parts:
+        collected.append(part)
+        if perf_counter() >= end:
+            await asyncio.sleep(pause)
+            end = perf_counter() + seconds
+    return collected
+
+
+async def beside_scheduling(parts: Iterable[T]) -> list[T]:
+    """All parts, by a thread that must not slow the scheduling thread down."""
+    return await in_slices(parts, SHORT_SLICE_SECONDS, SHORT_SLICE_SECONDS)
+
 
 class Collect(Protocol):
-    """`slices.in_slices`, or one that suits another thread."""
+    """`in_slices`, or one that suits another thread."""
 
     async def __call__(self, parts: Iterable[str], /) -> list[str]: ...
 
@@ -68,7 +93,7 @@ def difference(actual: Iterable[str], cached: Iterable[str]) -> Mismatch:
 
 
 class Beliefs(msgspec.Struct, frozen=True):
-    """What the scheduler believed and the listers had at one moment. Taking it is quick, comparing takes longer and may be done
+    """The beliefs of the scheduler and of the listers at one moment. Taking it is quick, comparing takes longer and may be done
     elsewhere."""
 
     nodes: Sequence[api.Node]
@@ -168,3 +193,15 @@ def _mismatch_line(kind: str, found: Mismatch) -> str:
 
 def _scheduler_of(pod: api.Pod) -> str:
     return pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+
+
+def dump_tasks() -> str:
+    """By name, each with its stack, innermost call last. In the event loop that is to be looked at."""
+    tasks = sorted(asyncio.all_tasks(), key=lambda task: task.get_name())
+    return f"{len(tasks)} tasks\n\n" + "\n".join(map(_stack, tasks))
+
+
+def _stack(task: asyncio.Task[object]) -> str:
+    text = io.StringIO()
+    task.print_stack(file=text)
+    return f"{task.get_name()}\n{text.getvalue()}"

@@ -78,7 +78,7 @@ class DecisionLog(AttemptObserver):
         return [record for record, _ in zip(reversed(self._ring), range(count), strict=False)]
 
     def explain(self, pod: str) -> Explanation | None:
-        """What all nodes and plugins say of the pod now; None when there is no such pod, or it is another scheduler's."""
+        """An explanation of the pod as things are now; None when there is no such pod, or it is another scheduler's."""
         current = self._scheduler.pods.get(pod)
         return None if current is None else explain_now(self._scheduler, current)
 

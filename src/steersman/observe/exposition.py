@@ -3,6 +3,7 @@
 
 In the loop that schedules, what can be read off the scheduler's state is copied into the metrics: sizes of queue and cache,
 counts that the queue keeps anyway. That is quick. The text is made afterwards, family by family, and may be made elsewhere.
+Results of health checks (`/metrics/slis`) count whenever somebody looks at the summary of a path.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.registry import Collector
 
 from steersman.assembly import Scheduler
-from steersman.observe.children import CountedUp
 from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
+from steersman.observe.series import CountedUp, MetricSet
 from steersman.queue import CountingQueueMetrics, QueuedPodInfo, RecordedEvent
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
@@ -45,7 +46,7 @@ class Exposition:
         self._rendered = WithoutCreationTimes(metrics.registry)
 
     def text(self) -> Iterator[bytes]:
-        """What was last refreshed, a family at a time. Any thread may do this."""
+        """The metrics as last refreshed, a family at a time. Any thread may do this."""
         for family in self._rendered.collect():
             yield generate_latest(_OneFamily(family))
 
@@ -111,3 +112,24 @@ class WithoutCreationTimes(Collector):
             if family.type in _WITH_CREATION_TIMES:
                 family.samples = [sample for sample in family.samples if not sample.name.endswith("_created")]
             yield family
+
+
+CHECK_SUCCEEDED: Final = "success"
+CHECK_FAILED: Final = "error"
+
+
+class HealthMetrics(MetricSet):
+    """In a registry of its own, as upstream has it."""
+
+    def __init__(self) -> None:
+        super().__init__(CollectorRegistry())
+        self.last = self.gauges("kubernetes_healthcheck", "1 if the check succeeded last.", "name", "type")
+        self.results = self.counters("kubernetes_healthchecks_total", "Checks by result.", "name", "type", "status")
+
+    def checked(self, path: str, name: str, failed: bool) -> None:
+        """`path`: `healthz`, `livez` or `readyz`."""
+        self.last[name, path].set(not failed)
+        self.results[name, path, CHECK_FAILED if failed else CHECK_SUCCEEDED].inc()
+
+    def render(self) -> bytes:
+        return generate_latest(WithoutCreationTimes(self.registry))

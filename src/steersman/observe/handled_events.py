@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which event handlers of kube-scheduler a change of an object would call: for `timed_ingest`'s labels and the log's lines.
+"""Which event handlers of kube-scheduler a change of an object would call, for the log's lines; and how long they take.
 
-The binding of a pod, for instance, is one change and two events: a scheduled pod is added, an unscheduled one is deleted.
+The binding of a pod, for instance, is one change and two events: a scheduled pod is added, an unscheduled one is deleted. A
+host that wants event_handling_duration_seconds feeds a `TimedIngest` instead of `scheduler.ingest`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from time import perf_counter
 from typing import Final
 
 from steersman import api
@@ -30,6 +32,7 @@ from steersman.framework.extender import EXTENDER_PLUGIN
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.watching import event_resource
 from steersman.ingest.handlers import FINISHED_PHASES
+from steersman.observe.metrics import Metrics
 from steersman.queue import hint_rows
 
 #: For the log: metrics tell by labels what has changed.
@@ -111,7 +114,7 @@ def _unfinished(obj: api.Object | None) -> api.Pod | None:
 
 
 def _registered(scheduler: Scheduler) -> dict[str, ActionType]:
-    """What plugins and extenders want to hear of, by resource."""
+    """The actions that plugins and extenders want to hear of, by resource."""
     wanted: dict[str, ActionType] = {}
     rows = [row for profile in scheduler.profiles.values() for row in profile.hints]
     if scheduler.options.extenders:
@@ -119,3 +122,29 @@ def _registered(scheduler: Scheduler) -> dict[str, ActionType]:
     for _, row in rows:
         wanted[row.event.resource] = wanted.get(row.event.resource, ActionType.NONE) | row.event.action
     return wanted
+
+
+class TimedIngest:
+    """Passes everything on."""
+
+    def __init__(self, scheduler: Scheduler, metrics: Metrics) -> None:
+        self._ingest = scheduler.ingest
+        self._seconds = metrics.event_seconds
+        self._handled = HandledEvents(scheduler)
+
+    def expect(self, kind: type[api.Object], count: int) -> None:
+        self._ingest.expect(kind, count)
+
+    def changed(self, obj: api.Object) -> None:
+        old, began = self._handled.last_version(obj), perf_counter()
+        self._ingest.changed(obj)
+        self._observe(old, obj, perf_counter() - began)
+
+    def deleted(self, obj: api.Object) -> None:
+        old, began = self._handled.last_version(obj), perf_counter()
+        self._ingest.deleted(obj)
+        self._observe(old, None, perf_counter() - began)
+
+    def _observe(self, old: api.Object | None, new: api.Object | None, seconds: float) -> None:
+        for label in labels(self._handled.between(old, new), old, new):
+            self._seconds[(label,)].observe(seconds)

@@ -18,8 +18,7 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Code, fault_prefix
 from steersman.observe.evaluations import Evaluations
 from steersman.observe.metrics import ERROR, SCHEDULED, UNSCHEDULABLE, Metrics
-from steersman.observe.plugin_timing import FAILED, SUCCESS, timed
-from steersman.observe.queue_counts import MeasuredQueueMetrics
+from steersman.observe.plugin_timing import FAILED, SUCCESS, MeasuredQueueMetrics, timed
 from steersman.preemption import DefaultPreemption
 from steersman.preemption.report import PreemptionReport
 from steersman.queue import MICROSECONDS, NEVER, QueuedPodInfo

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The scheduler's metrics under kube-scheduler's names, labels and buckets, so that existing dashboards work.
 
-`measuring` and `timed_ingest` write them while the scheduler works; `exposition` adds what can be read off its state, and
+`measuring` and `handled_events` write them while the scheduler works; `exposition` adds what can be read off its state, and
 renders. Not here, because there is nothing to measure: batching of equal pods and its caches (upstream's own mechanism), pod
 groups, device allocation, and asynchronous API calls, whose feature gate is off.
 """
@@ -18,8 +18,7 @@ from steersman.client import SetAside
 from steersman.config import GATES, FeatureGates
 from steersman.config.feature_gates import GateStage
 from steersman.internal_errors import InternalErrors
-from steersman.observe.children import CountedUp
-from steersman.observe.declaring import MetricSet
+from steersman.observe.series import CountedUp, MetricSet
 
 #: Values of the label `result` of attempts.
 SCHEDULED: Final = "scheduled"

@@ -2,7 +2,8 @@
 """Times the plugins of a profile by wrapping the calls that it consists of; a profile that is not wrapped costs nothing.
 
 In comes a `runtime.Profile`, out comes one with the same plugins in the same order. What a call took goes to a `Stopwatch`
-(`measuring`). In-tree filters and scores run as columns, all plugins in one go, and are timed as a phase there, not here.
+(`measuring`). In-tree filters and scores run as columns, all plugins in one go, and are timed as a phase there, not here. Hints
+are timed by the counts that the queue is given.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
 
+from steersman import api
+from steersman.framework.events import ClusterEvent, HintFn, QueueingHint
 from steersman.framework.plugin import PermitResult
 from steersman.framework.status import Code, Status
+from steersman.observe.metrics import Metrics
+from steersman.queue import CountingQueueMetrics
 from steersman.runtime.applicable_calls import ApplicableCalls
 from steersman.runtime.profile import Profile, RawCall, StatusCall
 
@@ -87,9 +92,36 @@ class _Wrapping:
 
 
 def status_label(answer: object) -> str:
-    """What a plugin's answer means, as upstream prints it; the short forms of success are None and True."""
+    """The status that a plugin's answer means, as upstream prints it; the short forms of success are None and True."""
     if isinstance(answer, tuple):
         answer = answer[-1]
     if isinstance(answer, PermitResult):
         answer = answer.status
     return answer.code.label if isinstance(answer, Status) else SUCCESS
+
+
+#: Value of the label `hint` for one that raised.
+HINT_FAILED: Final = "Error"
+
+
+class MeasuredQueueMetrics(CountingQueueMetrics):
+    """A `QueueMetrics`."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        super().__init__()
+        self._seconds = metrics.hint_seconds
+
+    def measured_hint(self, plugin: str, event: ClusterEvent, hint: HintFn, /) -> HintFn:
+        seconds, label = self._seconds, event.label
+
+        def timed(pod: api.Pod, old: object, new: object) -> QueueingHint:
+            began = perf_counter()
+            try:
+                answer = hint(pod, old, new)
+            except Exception:
+                seconds[plugin, label, HINT_FAILED].observe(perf_counter() - began)
+                raise
+            seconds[plugin, label, answer.value].observe(perf_counter() - began)
+            return answer
+
+        return timed

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every pod asks for, and may use at most: `/metrics/resources`, one series per pod and resource.
+"""Requests and limits of every pod: `/metrics/resources`, one series per pod and resource.
 
 Made of the listers when somebody looks, and of nothing else; upstream counts the same way. Written pod by pod, without
 Prometheus' client: with 50,000 pods its objects alone keep everybody waiting for the garbage collector.
@@ -90,8 +90,8 @@ def _lines(name: str, pod: api.Pod, ends: Sequence[tuple[str, str]]) -> str:
 
 
 class Ends:
-    """What differs between the lines of a pod: text before and after the scheduler's name, one pair per resource. Pods of one
-    template ask for the same, so that it is made once."""
+    """The text that differs between the lines of a pod: before and after the scheduler's name, one pair per resource. Pods of
+    one template ask for the same, so that it is made once."""
 
     def __init__(self, amounts_of: Callable[[api.Pod], Amounts], key_of: Callable[[api.Pod], Hashable]) -> None:
         """Pods with equal keys have equal amounts."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a workload runs on: a cluster as operations see it, and the scheduler that works on it, driven in real time.
+"""The host that a workload runs on: a cluster as operations see it, and the scheduler that works on it, driven in real time.
 
     `workload_executor` ─► BenchCluster ─► API server ─► scheduler ─► …
 

@@ -15,9 +15,8 @@ from typing import Final, TypeAlias
 import msgspec
 
 from steersman.observe import Metrics
-from steersman.observe.children import Children
-from steersman.observe.histogram import Histogram
 from steersman.observe.metrics import exponential
+from steersman.observe.series import Children, Histogram
 
 BOUNDS: Final = exponential(1e-6, 1.1, 190)
 """Seconds, from a microsecond to a minute; two neighbours are 10 % apart."""

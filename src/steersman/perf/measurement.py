@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured between two moments of a workload: throughput, latencies, CPU time, memory.
+"""Measurements between two moments of a workload: throughput, latencies, CPU time, memory.
 
 `workload_executor` begins a `Collection` where an operation collects metrics and ends it with `finish`.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What became of a workload: measured, failed, or not possible here; how it compares with its threshold; and as JSON.
+"""Outcomes of workloads: measured, failed, or not possible here; how it compares with its threshold; and as JSON.
 
 The JSON is what upstream's performance dashboard reads: data items with buckets, a unit and labels, in one file per topic,
 named as upstream names it.
@@ -45,7 +45,7 @@ class ThresholdComparison(msgspec.Struct, frozen=True):
 
 
 class WorkloadOutcome(msgspec.Struct, frozen=True):
-    """What became of one workload: its verdict, and what was measured."""
+    """The outcome of one workload: its verdict, and what was measured."""
 
     topic: str
     test_case: str

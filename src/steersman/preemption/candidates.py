@@ -47,7 +47,7 @@ class CandidateChoice(msgspec.Struct, frozen=True):
 
 
 Cost = Callable[[Candidate, float], float]
-"""What a rule minimises; the number is the present time."""
+"""The key that a rule minimises; the number is the present time."""
 
 
 def highest_priority(candidate: Candidate) -> int:

@@ -71,7 +71,7 @@ class Evaluator:
     async def decide_with_extenders(
         self, state: CycleState, pod: PodInfo, statuses: NodeStatusReader, extenders: Sequence[Extender]
     ) -> PreemptionReport | Status:
-        """What `decide` returns, chosen among the candidates that these extenders leave."""
+        """The answer of `decide`, chosen among the candidates that these extenders leave."""
         refusal = self._why_not(pod, statuses)
         if refusal is not None:
             return refusal

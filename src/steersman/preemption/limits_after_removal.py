@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What filters that are not local say of every node once all pods of lower priority are gone: spreading and affinity.
+"""Answers of filters that are not local for every node once all pods of lower priority are gone: spreading and affinity.
 
 Part of `removal`, for filters that say what pods of a node mean to them (`framework.pod_limits`). A limit is like a resource of
 which pods take their weight, so that `reprieve` puts pods back as it does with resources; a demand that is met without the
@@ -35,7 +35,7 @@ class LimitAfterRemoval:
         self.spare: IntColumn = limit.spare + self.held
 
     def weight_of(self, pod: PodInfo, row: int) -> int:
-        """What the pod would count on the row."""
+        """The weight of the pod on the row."""
         return self.weight.of(pod) if self.weight is not None and self.counted[row] else 0
 
 
@@ -59,7 +59,7 @@ class DemandAfterRemoval:
 
 
 class LimitedStep:
-    """What a filter that is not local says with all less important pods gone."""
+    """The answers of a filter that is not local, with all less important pods gone."""
 
     def __init__(self, said: PodLimits, victims: VictimTable, priority: int) -> None:
         self.demand = None if said.demand is None else DemandAfterRemoval(said.demand, victims, priority)

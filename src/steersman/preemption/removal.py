@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What removing all pods of lower priority would leave, on every node at once. The first half of the vector dry run.
+"""The nodes as they would be without any pod of lower priority, all at once. The first half of the vector dry run.
 
 Works where a pod's filters are local, or say what pods of a node mean to them (`engine.local_filters.RowFilters`): then a
 node helps exactly if it passes the filters that look at the node alone, has the room and the ports without those pods, but

@@ -178,7 +178,7 @@ class QueuedPodHeap:
             self._store(entry)
 
     def problems(self) -> Iterator[str]:
-        """What is wrong here, for `validate_state`."""
+        """Contradictions in the heap, for `validate_state`."""
         reachable = {id(entry) for row in (self._heap, *self._runs.values()) for entry in row}
         for key, entry in self.entries.items():
             queued: QueuedPodInfo = entry[-1]

@@ -30,7 +30,7 @@ class RecordedEvent(NamedTuple):
 
 
 class Strategy(IntEnum):
-    """What to do with a waiting pod; the greater answer wins."""
+    """The fate of a waiting pod; the greater answer wins."""
 
     SKIP = 0
     AFTER_BACKOFF = 1
@@ -57,7 +57,7 @@ class Interest(msgspec.Struct, frozen=True):
         return self.is_wildcard or queued.gating_plugin in self.plugins
 
     def strategy(self, queued: QueuedPodInfo, old: object, new: object) -> Strategy:
-        """What the event means for a pod that was rejected."""
+        """The fate of a rejected pod after the event."""
         if not queued.unschedulable_plugins and not queued.pending_plugins:
             return Strategy.AFTER_BACKOFF
         if self.is_wildcard:
@@ -126,7 +126,7 @@ class HintTable:
         return Interest(event, event.is_wildcard, plugins, rows, self._internal_errors)
 
     def strategy_after_flight(self, queued: QueuedPodInfo, events: Iterable[RecordedEvent]) -> Strategy:
-        """What the events that a rejected pod missed while it was in flight mean for it, taken together."""
+        """The fate of a rejected pod after all events that it missed while it was in flight."""
         best = Strategy.SKIP
         highest = Strategy.IMMEDIATELY if queued.pending_plugins else Strategy.AFTER_BACKOFF
         for event, old, new in events:

@@ -60,7 +60,7 @@ class InFlight:
             self._recorded += 1
 
     def events_since_pop(self, uid: str) -> Iterable[RecordedEvent]:
-        """What happened since the pod was popped, oldest first; the pod must be in flight."""
+        """The events since the pod was popped, oldest first; the pod must be in flight."""
         _, recorded_before = self.pods[uid]
         return islice(self._events, recorded_before - self._forgotten, None)
 

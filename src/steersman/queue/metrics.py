@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the queue counts. Sizes are not counted but read off `SchedulingQueue.statistics()` when somebody asks."""
+"""Counts of the queue. Sizes are not counted but read off `SchedulingQueue.statistics()` when somebody asks."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ _EVERYTHING: Final = tuple(
         EventResource.DEVICE_CLASS,
     )
 )
-"""What a plugin is taken to be interested in that does not say. Not a wildcard: watches are chosen by resource."""
+"""The events of a plugin that does not say which it is interested in. Not a wildcard: watches are chosen by resource."""
 
 _TAINT_UPDATE: Final = ClusterEvent(EventResource.NODE, ActionType.UPDATE_NODE_TAINT)
 

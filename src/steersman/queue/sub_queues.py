@@ -128,7 +128,7 @@ class SubQueues:
         )
 
     def problems(self) -> Iterator[str]:
-        """What contradicts the invariants of the places, each by itself and all together."""
+        """Contradictions of the invariants of the places, each by itself and all together."""
         for place in (self.active, self.backoff, self.unschedulable, self.in_flight):
             yield from place.problems()
         found = Counter(queued.key for heap in self._heaps() for queued in heap)

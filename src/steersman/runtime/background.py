@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins do beside the scheduling (`framework.BackgroundPlugin`): refreshed before it begins, then from time to time.
+"""Work of plugins beside the scheduling (`framework.BackgroundPlugin`): refreshed before it begins, then from time to time.
 
 A host that lives in real time runs `Background.run`; one whose time is virtual calls `refresh_now`, once. One that raises,
 or does not end, costs nobody but its plugin: it is logged with the plugin's own frames, and tried again after the usual time.

@@ -32,7 +32,7 @@ def declared_reads(plugins: Mapping[str, type]) -> tuple[type[api.Object], ...]:
 
 
 def _declared(plugins: Mapping[str, type], wanted: str, other: str) -> tuple[type[api.Object], ...]:
-    """What the plugins name in one of the two attributes. One kind has one class, whatever it is wanted for."""
+    """The kinds that the plugins name in one of the two attributes. One kind has one class, whatever it is wanted for."""
     declared: dict[str, tuple[str, type[api.Object]]] = {}
     found: dict[type[api.Object], None] = {}
     for name, plugin in plugins.items():

@@ -46,7 +46,7 @@ class PluginRef(msgspec.Struct, frozen=True):
 
 
 class ProfileSpec(msgspec.Struct, frozen=True):
-    """What to build: plugins by extension point (in configuration spelling, ``preFilter``), and their arguments."""
+    """A profile to be built: plugins by extension point (in configuration spelling, ``preFilter``), and their arguments."""
 
     name: str
     points: Mapping[str, Sequence[PluginRef]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What plugins register for, looked at once when a profile is built: a registration that can never fire is refused.
+"""Registrations of plugins, looked at once when a profile is built: a registration that can never fire is refused.
 
 Such a pod would wait until the queue tries it again without a reason, after five minutes, and nobody would know why.
 """
@@ -63,7 +63,7 @@ def _check(method: str, registered: ClusterEvent, events: EventsByResource) -> N
 
 
 def _instead(resource: str, known: Collection[str]) -> str:
-    """What may have been meant: `v1/Namespace` is not how a core kind is written."""
+    """The resource that may have been meant: `v1/Namespace` is not how a core kind is written."""
     from difflib import get_close_matches  # takes a while to import, and only mistakes need it
 
     kind = resource.rpartition("/")[2]

@@ -53,7 +53,7 @@ class Decisions(msgspec.Struct, frozen=True):
 
 
 class ProcessFacts(msgspec.Struct, frozen=True):
-    """What `/statusz` says of a process."""
+    """The facts about a process that `/statusz` shows."""
 
     #: Of this program, and of Kubernetes whose behaviour it has.
     version: str

@@ -82,7 +82,7 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a handler has to say."""
+    """The answer of a handler."""
 
     status: int = 200
     body: bytes = b""
@@ -237,7 +237,7 @@ class _Parsed(msgspec.Struct, frozen=True):
 
 
 class _Collector:
-    """What httptools calls."""
+    """The callbacks of httptools."""
 
     def __init__(self) -> None:
         self.url = b""

@@ -79,7 +79,7 @@ def statusz(facts: ProcessFacts, paths: Iterable[str]) -> ZPage:
 
 
 class _Form(msgspec.Struct, frozen=True):
-    """What a client would take."""
+    """A form of an answer that a client would take."""
 
     media_type: str
     #: Of a document; "": it is text.

@@ -159,9 +159,12 @@ class Driver:
         return now + UNSCHEDULABLE_SECONDS if wakeup is not None and wakeup <= now else wakeup
 
     def _has_retries(self) -> bool:
-        """Whether a pod whose attempts ended with errors has not had all of its tries."""
-        queue = self.scheduler.queue
-        if not queue.statistics().error_backoff:
+        """Whether a pod whose attempts ended with errors has not had all of its tries, or one that something has woken waits
+        its backoff out: nothing is popped from backoffQ without the gate SchedulerPopFromBackoffQ."""
+        queue, sizes = self.scheduler.queue, self.scheduler.queue.statistics()
+        if sizes.backoff:
+            return True
+        if not sizes.error_backoff:
             return False
         return any(queued.attempts < MOST_ERRORS for queued in queue.contents().error_backoff)
 

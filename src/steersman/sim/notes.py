@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the reader of a result should know about the input: one line each, none when all is well."""
+"""Notes for the reader of a result about its input: one line each, none when all is well."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ BINDING: Final = "its node is chosen, but binding has not ended"
 
 
 class Placement(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
-    """What became of one pod. Times are seconds since the start of the simulation."""
+    """The fate of one pod. Times are seconds since the start of the simulation."""
 
     pod: str
     #: The node that the pod is bound to, or that it waits to be bound to; "" while it has none.

@@ -71,7 +71,7 @@ class Recorder:
 
 
 def explain_pending(driver: Driver, pod: api.Pod, placement: Placement) -> Explanation:
-    """What a pending pod would meet if it were tried now. Asks the plain engine: nothing changes by it."""
+    """An explanation of a pending pod as if it were tried now. Asks the plain engine: nothing changes by it."""
     scheduler = driver.scheduler
     info = scheduler.cache.shapes.info(pod)
     if placement.reason not in _AFTER_A_CYCLE or info.scheduler_name not in scheduler.profiles:

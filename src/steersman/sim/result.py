@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run came to: placements, pending pods, utilisation, events, and explanations on request.
+"""The result of a run: placements, pending pods, utilisation, events, and explanations on request.
 
 Made by `Simulation.run`; a picture of that moment, which later runs do not change. A result can be pickled: explanations that
 were recorded travel with it, the simulation that others would be made with stays behind.

@@ -220,7 +220,7 @@ class Simulation:
         return decision
 
     def result(self) -> Result:
-        """What the steps so far came to, as `run` reports it."""
+        """The result of the steps so far, as `run` reports it."""
         return self._result()
 
     def close(self) -> None:
@@ -293,7 +293,7 @@ class Simulation:
         raise InputError("is no object", value=text, hint='write "node/n1" or "pod/default/web-0"')
 
     def _on_decision(self, on_progress: Callable[[Progress], None] | None) -> Callable[[Decision], None] | None:
-        """What is to be done after every decision; None, and nothing is lost by it, for most runs."""
+        """The work after every decision; None, and nothing is lost by it, for most runs."""
         if on_progress is None:
             return self._recorder.decided if self._recorder.is_watching else None
         driver, recorder, asked = self._driver, self._recorder, self._asked

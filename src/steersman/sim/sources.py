@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulation is given, as objects: paths of manifests and dumps are read, objects are taken as they are.
+"""The input of a simulation, as objects: paths of manifests and dumps are read, objects are taken as they are.
 
 `Simulation` stores the objects in the order that comes out of here: what others refer to first, pods last, each kind in the
 order of the input.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler writes, written to the embedded cluster: bindings, conditions, nominations, events.
+"""The writer of a scheduler on the embedded cluster: bindings, conditions, nominations, events.
 
 Implements `assembly.ApiWriter`. Also keeps what a report needs and the cluster does not hold: when each pod got its node,
 and how often and since when it was tried in vain.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pod adds to the columns of its node: the amounts it requests, the same with the scheduler's minimum, and one pod.
+"""Charges, which pods add to the columns of nodes: the amounts they request, these with the scheduler's minimum, and one pod.
 
 `node_table` owns the columns and charges them when a pod comes or goes. Pods of one shape add the same.
 """

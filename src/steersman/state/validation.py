@@ -72,7 +72,7 @@ def _validate_records(cache: Cache) -> None:
 
 @CACHE_CHECKS.of(POD_SHAPES)
 def _validate_infos(cache: Cache) -> None:
-    """What is kept of a pod is what follows from its API object."""
+    """The records of pods must be what follows from their API objects."""
     for record in cache.pods():
         info, fresh = record.info, cache.shapes.info(record.info.pod)
         for part in _PARTS_OF_A_POD:
@@ -113,7 +113,7 @@ def _validate_rows(table: NodeTable) -> None:
 
 @TABLE_CHECKS.of(CHARGES_BY_SHAPE, REQUESTED_COLUMNS)
 def _validate_amounts(table: NodeTable) -> None:
-    """What pods add up to, on every row: without pods, zero."""
+    """The sums of pods on every row: without pods, zero."""
     for row, pods in enumerate(table.pods_on):
         shapes = [pod.shape for pod in pods.values()]
         requested: Counter[str] = Counter()
@@ -151,7 +151,7 @@ def _all_columns(table: NodeTable) -> Iterator[tuple[str, Column]]:
 
 @TABLE_CHECKS.of(TAINT_SETS)
 def _validate_nodes(table: NodeTable) -> None:
-    """What node objects say, on the rows that have one."""
+    """The columns of node objects, on the rows that have one."""
     for row, node in live_rows(table):
         place, offered = place_of(table, row), node_allocatable(node)
         expect(place, "amounts offered", table.offered.by_row[row], offered)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all builders share: chains that never change what they were called on, and deterministic uids.
+"""The base of all builders: chains that never change what they were called on, and deterministic uids.
 
 web = make_pod("web-0").label("app", "web")
 first, second = web.node("n1"), web.name("web-1").node("n2")      # `web` is still what it was

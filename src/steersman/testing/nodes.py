@@ -39,7 +39,7 @@ class NodeBuilder(Builder[api.Node]):
         return self._status(capacity={**status.capacity, **added}, allocatable={**status.allocatable, **added})
 
     def allocatable(self, **amounts: api.Quantity) -> Self:
-        """What is left of the capacity for pods."""
+        """The part of the capacity that is left for pods."""
         return self._status(allocatable={**self._object.status.allocatable, **resource_list(amounts)})
 
     def taint(self, key: str, value: str = "", *, effect: str = "NoSchedule") -> Self:

@@ -17,7 +17,7 @@ from steersman.cel.library.urls import parse_request_uri
 from steersman.cel.values import NONE, Optional, Value, register
 
 Check = Callable[[str], list[str]]
-"""What is wrong with a text; nothing is an empty list."""
+"""The complaints about a text; nothing is an empty list."""
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"

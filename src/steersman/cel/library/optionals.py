@@ -21,7 +21,7 @@ _ZERO_TIME: Final = -62135596800 * 1_000_000_000
 
 
 def value_of(optional: Optional) -> Value:
-    """What the optional holds."""
+    """The value that the optional holds."""
     if not optional.has_value:
         raise CelError("optional.none() dereference")
     return optional.value

@@ -37,9 +37,9 @@ _POSIX_NAMES: Final = frozenset(
 )  # fmt: skip
 _UNIT: Final = 1
 _WIDE: Final = 8
-"""What a set of characters beyond ASCII takes in RE2's program, about."""
+"""The size of a set of characters beyond ASCII in RE2's program, about."""
 _UNICODE: Final = 600
-"""What a Unicode class takes, at most about."""
+"""The size of a Unicode class there, at most about."""
 
 
 class CheckedPattern(NamedTuple):

@@ -21,7 +21,7 @@ class PredicateRule(msgspec.Struct, frozen=True):
 
     plugins: tuple[str, ...]
     note: str = ""
-    """What the reader of the result should know; empty if the plugins do exactly what the predicate did."""
+    """A word for the reader of the result; empty if the plugins do exactly what the predicate did."""
 
 
 _MIGRATED: Final = "its volumes are CSI volumes today, whose limits NodeVolumeLimits checks"

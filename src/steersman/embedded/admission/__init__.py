@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an API server does to an object before it stores it, and the scheduler sees it.
+"""Admission: the changes that an API server makes to an object before it stores it, and the scheduler sees it.
 
 `KubeAdmission` is given to a `Store`, which asks it about every object that is created or updated: fields that were left out
 are filled in, and pods get the priority of their class. Objects that a real API server has admitted before pass unchanged.

@@ -39,7 +39,7 @@ def _with_huge_page_limits(stated: ResourceRequirements, spec: PodSpec) -> Resou
 
 
 def _with_requests(stated: ResourceRequirements, spec: PodSpec) -> ResourceRequirements:
-    """What the containers request together, else what the pod is limited to."""
+    """The requests of all containers together, else the limit of the pod."""
     requests: ResourceList = dict(stated.requests)
     for name, amount in _container_requests(spec).items():
         if name in (CPU, MEMORY):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Filter found out about nodes, kept for pods that ask the same: replicas want the same devices of every node.
+"""Answers of Filter about nodes, kept for pods that ask the same: replicas want the same devices of every node.
 
 An answer holds until the devices that were found are taken, or others of the node's pools are given back, or the node itself
 or the slices that reach it change. All answers are void when classes change, or slices that are not tied to a node. Placing a

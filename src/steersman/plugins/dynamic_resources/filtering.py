@@ -110,8 +110,8 @@ class ClaimFilter:
     # -- one node ----------------------------------------------------------------------------------------------------
 
     def answer(self, cycle: CycleClaims, pod: PodInfo, node: NodeInfo) -> NodeAnswer:
-        """What the pod would get on the node; a Status: why it cannot be there. Faults are not kept: they name the claim,
-        which is another one for the next pod. CyclePostponed when the search takes too long for a cycle."""
+        """The devices that the pod would get on the node; a Status: why it cannot be there. Faults are not kept: they name the
+        claim, which is another one for the next pod. CyclePostponed when the search takes too long for a cycle."""
         known = cycle.answers.get(node.name, node.node)
         if known is not None:
             return known

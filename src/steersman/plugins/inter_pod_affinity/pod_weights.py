@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pod on a node means to the required terms, for what-if questions about many nodes: see `framework.pod_limits`.
+"""Weights of pods on a node for the required terms, for what-if questions about many nodes: see `framework.pod_limits`.
 
 Used by the kernel in `filtering`. Both weights are `PodWeight`s, so equal ones are found by what they look at.
 """

@@ -30,7 +30,7 @@ from steersman.framework.pod_info import AffinityTerm, PodInfo
 from steersman.kept import Kept
 
 NO_LABELS: Final[Mapping[str, str]] = MappingProxyType({})
-"""What the terms of the pod being scheduled are asked with: their namespaces are resolved already."""
+"""The labels that the terms of the pod being scheduled are asked with: their namespaces are resolved already."""
 
 
 def with_selected_namespaces(terms: Iterable[AffinityTerm], objects: Objects) -> tuple[AffinityTerm, ...]:

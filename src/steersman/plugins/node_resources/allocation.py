@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What both plugins of this folder score: how much of each configured resource is, and would be, allocated on a node.
+"""The allocation that both plugins of this folder score: how much of each configured resource is, or would be, taken.
 
 The amounts stand in the order of the configured resources. A resource that does not take part in the score of this pod
 on this node has 0 everywhere, and the scoring functions pass over it.

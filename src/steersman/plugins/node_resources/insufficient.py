@@ -40,7 +40,7 @@ class CheckedRequest(NamedTuple):
 
 
 class Amounts(Protocol):
-    """What the rule needs to know of a node; every `NodeInfo` has it."""
+    """The facts that the rule needs of a node; every `NodeInfo` has it."""
 
     @property
     def pod_count(self) -> int: ...

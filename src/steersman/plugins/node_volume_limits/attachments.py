@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What counts against the limits of CSI drivers: the volumes of pods, and what is attached to nodes whatever their pods.
+"""Volumes that count against the limits of CSI drivers: those of pods, and what is attached to nodes whatever their pods.
 
 Volumes are told apart by driver and handle, so that one that several pods use counts once. A claim without a volume counts
 under the driver that will provision it. In-tree volumes count under the driver that replaced their plugin. What a

@@ -26,12 +26,12 @@ REPLICAS: Final[dict[tuple[str, str], type[api.ReplicaSet] | type[api.StatefulSe
 
 
 def default_selector(pod: api.Pod, objects: Objects) -> Selector:
-    """What all services of the pod and its controller select; empty when the pod belongs to none."""
+    """The selector of all services of the pod and of its controller; empty when the pod belongs to none."""
     return joined_with_controller(service_labels(pod, objects), pod, objects)
 
 
 def joined_with_controller(labels: dict[str, str], pod: api.Pod, objects: Objects) -> Selector:
-    """What the services select, and the pod's controller as well."""
+    """The selector of the services and of the pod's controller."""
     owner = controller_of(pod)
     if owner is None:
         return from_labels(labels)

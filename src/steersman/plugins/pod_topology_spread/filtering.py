@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Filter of PodTopologySpread decides by: how many matching pods each domain has.
+"""Filter of PodTopologySpread, which decides by how many matching pods each domain has.
 
 PreFilter counts once; AddPod and RemovePod keep the counts right while "what if" questions are answered on a copy.
 
@@ -148,8 +148,8 @@ class HardConstraint:
         return crowded
 
     def limits(self) -> tuple[PodLimit, ...]:
-        """What the constraint asks of a row: that it has a domain, and that the domain gets no further ahead of the others
-        than it may. Pods that come to a domain or leave it change what it has, but not what the others have."""
+        """The limits that the constraint sets to a row: that it has a domain, and that the domain gets no further ahead of the
+        others than it may. Pods that come to a domain or leave it change what it has, but not what the others have."""
         domains = self.topology.domain
         label = PodLimit(None, np.where(domains == 0, -1, NO_LIMIT), np.zeros(len(domains), np.bool_))
         by_domain = self._lead + self._least_elsewhere() - self._table.counts

@@ -135,7 +135,7 @@ class ScoreClasses:
         return [int(total + ALMOST_HALF) for total in totals or ()]
 
     def _resolve(self, classes: list[int]) -> None:
-        """What the classes stand for: the number of pods on the host, or the domain, by constraint and class. From one
+        """The meaning of the classes: the number of pods on the host, or the domain, by constraint and class. From one
         cycle to the next these are mostly the same classes."""
         self._resolved_classes = classes
         self._resolved = []
@@ -201,7 +201,7 @@ class ScoreClasses:
         self._population_cell = self._population.data
 
     def _place_rows(self) -> None:
-        """What nodes decide: everything but the number of pods on the host, and whether there can be classes at all."""
+        """The part that nodes decide: all but the number of pods on the host, and whether there can be classes at all."""
         self._nodes_seen = self._view.node_log.end
         self._local = None
         self._resolved_classes = []

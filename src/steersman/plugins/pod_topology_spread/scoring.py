@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What Score of PodTopologySpread decides by: how many matching pods share a node's domains.
+"""Score of PodTopologySpread, which decides by how many matching pods share a node's domains.
 
 PreScore counts per domain, Score sums up a node's domains (the fewer pods the better), NormalizeScore turns that around
 into 0..100. A constraint weighs by the logarithm of the number of its domains, so that the counts of a few big domains

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a pod's claims are like, apart from any node.
+"""The claims of a pod, apart from any node.
 
 PreFilter sorts them: bound ones, those that wait for their first consumer, and those that the controllers should have bound
 by now. Claims of ephemeral volumes are made for the pod and must belong to it.
@@ -51,7 +51,7 @@ class PodClaims(msgspec.Struct):
 
 
 def prepare(pod: api.Pod, claims: AssumedObjects[PersistentVolumeClaim], objects: Objects) -> PodClaims | Status:
-    """What PreFilter finds out: the claims, or what stands against the pod on any node."""
+    """The claims as PreFilter finds them, or the objection to the pod on any node."""
     why = objection(pod, objects)
     if why:
         return unresolvable(why)

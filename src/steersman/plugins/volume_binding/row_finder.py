@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `volume_finder` says of one node, said of all rows at once.
+"""The answers of `volume_finder` for all rows at once.
 
 Bound volumes and provisioning come down to node selectors, which are evaluated over all rows. Volumes for waiting claims do
 too, as long as the claims do not compete; where two of them could get the same volume, the row is looked at by itself.

@@ -84,7 +84,7 @@ class VolumeFinder:
         return tuple(reasons) or found
 
     def objection_of_bound(self, claims: list[PersistentVolumeClaim], node: Node) -> str:
-        """What the volumes of bound claims have against the node; "" if nothing."""
+        """The objection of the volumes of bound claims to the node; "" if there is none."""
         unusable = self.unusable_of_bound(claims, node)
         if unusable is None:
             return ""

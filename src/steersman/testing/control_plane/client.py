@@ -168,7 +168,7 @@ class KubeClient:
         self.request("DELETE", self.path(kind, "", namespace), {"gracePeriodSeconds": 0}, query=query)
 
     def bind(self, pod: str, node: str, namespace: str = DEFAULT_NAMESPACE) -> None:
-        """What a scheduler does."""
+        """Binds a pod, as a scheduler does."""
         target = {"apiVersion": "v1", "kind": "Node", "name": node}
         body = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": pod}, "target": target}
         self.request("POST", self.path("Pod", pod, namespace, "binding"), body)

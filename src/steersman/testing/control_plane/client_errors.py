@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the API server refuses, as an exception that shows its words. Raised by `client`."""
+"""Refusals of the API server, as an exception that shows its words. Raised by `client`."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ class ClientCommand(msgspec.Struct, frozen=True):
     environment: Mapping[str, str] = {}
 
     def __call__(self, *arguments: str, stdin: str = "", timeout: float = COMMAND_SECONDS) -> str:
-        """What it wrote to standard output; `CommandError` with standard error when it failed."""
+        """The text that it wrote to standard output; `CommandError` with standard error when it failed."""
         done = self.run(*arguments, stdin=stdin, timeout=timeout)
         if done.returncode != 0:
             said = (done.stderr + done.stdout).strip()

@@ -15,7 +15,7 @@ ACCEPT: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscover
 
 
 class Resource(msgspec.Struct, frozen=True):
-    """What a server says about one kind."""
+    """The facts that a server tells about one kind."""
 
     api_version: str
     plural: str

@@ -17,7 +17,7 @@ IMAGE: Final = "example.com/pause:1"
 
 
 def manifest(built: Builder[T] | api.Object) -> JsonObject:
-    """What `kubectl create` would be given. Identity and history are the server's to fill in."""
+    """The manifest that `kubectl create` would be given. Identity and history are the server's to fill in."""
     obj = codec.to_dict(built.obj() if isinstance(built, Builder) else built)
     for field in ("uid", "resourceVersion", "creationTimestamp"):
         obj["metadata"].pop(field, None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What bounds a search for devices: the features that are on, the faults that end it, and the time that it may take.
+"""Bounds of a search for devices: the features that are on, the faults that end it, and the time that it may take.
 
 The lowest module of the package: everything else here may raise its faults and ask for its features.
 """

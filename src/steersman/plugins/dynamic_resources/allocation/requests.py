@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What claims ask for, prepared once per cycle: requests with their alternatives, classes looked up, and constraints.
+"""Requests of claims, prepared once per cycle: requests with their alternatives, classes looked up, and constraints.
 
 `prepare` is strict: what it cannot understand ends the attempt, in upstream's words. A constraint is an attribute that all
 devices of a claim share, or that tells them apart; `search` adds devices to it as it tries them and takes them back in

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Printing a configuration as a v1 document, the way kube-scheduler writes one.
+"""Configuration documents: text in, configuration out, and back.
 
-The reverse of `decoding` and `defaults`: everything is spelled out, so that loading the result gives the same
-configuration again. What leaves the process (`/configz`, `--write-config-to`, `steersman config show`) is printed without
-secrets: keys and certificates of extenders, and passwords in URLs.
+`load` runs the stages in order: `decoder`, `defaults`, `validation`. Building what runs from it is the work of
+`effective_configuration`. Printing is the reverse, the way kube-scheduler writes a v1 document: everything is spelled out, so
+that loading the result gives the same configuration again. What leaves the process (`/configz`, `--write-config-to`,
+`steersman config show`) is printed without secrets: keys and certificates of extenders, and passwords in URLs.
 """
 
 from __future__ import annotations
@@ -14,11 +15,41 @@ import yaml
 
 from steersman.config.args_schema import PLUGIN_ARGS
 from steersman.config.configuration import Args, SchedulerConfiguration
+from steersman.config.decoder import DecodedDocument, decode
+from steersman.config.defaults import with_defaults
+from steersman.config.feature_gates import DEFAULT_GATES, FeatureGates
 from steersman.config.json_tree import PlainValue
 from steersman.config.schema import CONFIGURATION
+from steersman.config.validation import validate
 from steersman.config.yaml_scalars import resolve
 from steersman.printable import has_printable_lines
 from steersman.redaction import HIDDEN_DATA, HIDDEN_PASSWORD, hide_passwords
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+_UNNAMED = "configuration"
+
+
+def load(text: str, source: str = _UNNAMED, gates: FeatureGates = DEFAULT_GATES) -> SchedulerConfiguration:
+    """A valid configuration from a YAML or JSON document; `source` names it in errors. Raises `ConfigError`."""
+    config = load_unvalidated(text, source, gates)
+    validate(config, gates, file=source)
+    return config
+
+
+def load_unvalidated(text: str, source: str = _UNNAMED, gates: FeatureGates = DEFAULT_GATES) -> SchedulerConfiguration:
+    """Like `load` without the validate stage, for those who want to see the defaults of a document that is wrong."""
+    return with_defaults(decode(text, source), gates)
+
+
+def default_configuration(gates: FeatureGates = DEFAULT_GATES) -> SchedulerConfiguration:
+    """The configuration of a scheduler that is started without a file."""
+    return with_defaults(DecodedDocument({}), gates)
+
+
+# -- printing ----------------------------------------------------------------------------------------------------------
+
 
 SECRET_FIELDS: Final = frozenset({"keyData", "certData"})
 """Of an extender's tlsConfig. A certificate is no secret, but its file often holds the key as well."""

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
-from steersman.observe.histogram import HistogramFamily
+from steersman.observe.series import HistogramFamily
 
 BOUNDS = (0.0009765625, 0.125, 1.0, 64.0)
 """Sums of them are exact in any order."""

@@ -11,11 +11,11 @@ import pytest
 
 import steersman
 from steersman.config import DEFAULT_GATES, GATES, FeatureGates, refuse_unsupported, without_effect
-from steersman.config.gate_support import REFUSED, WITHOUT_EFFECT
+from steersman.config.deviations import REFUSED, WITHOUT_EFFECT
 from steersman.errors import InputError
 
 #: Where gates are declared, and where those are listed that nobody reads.
-DECLARATIONS = ("feature_gates.py", "other_feature_gates.py", "gate_support.py")
+DECLARATIONS = ("feature_gates.py", "other_feature_gates.py", "deviations.py")
 ROOT = Path(steersman.__file__).parent
 
 
