@@ -59,9 +59,12 @@ class StatefulCount:
         self.ready = 0
         #: How many pods that are not on their way out are of which revision.
         self.revisions: Counter[str] = Counter()
-        #: Pods for which nothing was left to do under this spec.
-        self.settled: dict[int, Pod] = {}
-        self.spec = stateful_set.spec
+        self._spec = stateful_set.spec
+        self.wanted = wanted_ordinals(stateful_set.spec)
+        #: Ordinals of pods that are not wanted.
+        self.condemned: set[int] = set()
+        #: All wanted ordinals below are those of pods for which nothing is left to do under this spec.
+        self.settled_below = self.wanted.start
         for pod in pods:
             self.change(None, pod)
 
@@ -72,10 +75,11 @@ class StatefulCount:
             self._count(after, 1)
 
     def follow(self, spec: StatefulSetSpec) -> None:
-        """Under another spec no pod is settled."""
-        if spec is not self.spec:
-            self.spec = spec
-            self.settled.clear()
+        """Under another spec other pods may be wanted, and none is settled."""
+        if spec is not self._spec:
+            self._spec, self.wanted = spec, wanted_ordinals(spec)
+            self.condemned = {ordinal for ordinal in self.pods if ordinal not in self.wanted}
+            self.settled_below = self.wanted.start
 
     def _count(self, pod: Pod, one: int) -> None:
         parent, ordinal = parent_and_ordinal(pod.metadata.name)
@@ -83,6 +87,9 @@ class StatefulCount:
             _put(self.strangers, key(pod), pod, one)
         elif ordinal >= 0:
             _put(self.pods, ordinal, pod, one)
+            self.settled_below = min(self.settled_below, max(ordinal, self.wanted.start))
+            if ordinal not in self.wanted:
+                (self.condemned.add if one > 0 else self.condemned.discard)(ordinal)
             self.ready += one * (pod.status.phase == "Running" and is_ready(pod))
             if pod.metadata.deletion_timestamp is None:
                 revision = pod_revision(pod)
@@ -99,6 +106,12 @@ def _put(pods: dict[K, Pod], place: K, pod: Pod, one: int) -> None:
         pods[place] = pod
     else:
         pods.pop(place, None)
+
+
+def wanted_ordinals(spec: StatefulSetSpec) -> range:
+    """The ordinals of the pods that the set is to have."""
+    start = 0 if spec.ordinals is None else spec.ordinals.start
+    return range(start, start + (spec.replicas or 0))
 
 
 class StatefulSetController(PodOwnerController[StatefulSet]):
@@ -205,22 +218,17 @@ class StatefulStep:
         self._pods = count.pods
         self._now = controller.store.clock.now()
         self._is_ordered = stateful_set.spec.pod_management_policy != PARALLEL
-        self._start = 0 if stateful_set.spec.ordinals is None else stateful_set.spec.ordinals.start
-        self._size = stateful_set.spec.replicas or 0
-
-    @property
-    def _wanted(self) -> range:
-        return range(self._start, self._start + self._size)
+        self._wanted = count.wanted
 
     def take(self) -> None:
         """Makes, deletes and replaces as many pods as may be at this moment."""
         if self._set.metadata.deletion_timestamp is not None:
             return
-        wanted = self._wanted
-        condemned = sorted((ordinal for ordinal in self._pods if ordinal not in wanted), reverse=True)
+        unsettled = range(self._count.settled_below, self._wanted.stop)
+        condemned = sorted(self._count.condemned, reverse=True)
         unhealthy = self._first_unavailable(condemned) if condemned else None
         steps: tuple[tuple[Sequence[int], Callable[[int], bool]], ...] = (
-            (wanted, self._is_replica_in_order),
+            (unsettled, self._is_replica_in_order),
             (condemned, self._has_condemned_claims_in_order),
             (condemned, lambda ordinal: self._may_go_on_after(ordinal, unhealthy)),
         )
@@ -248,8 +256,6 @@ class StatefulStep:
         if pod is None:
             self._create(ordinal)
             return False
-        if self._count.settled.get(ordinal) is pod:
-            return True
         if pod.status.phase in TERMINAL_PHASES:
             if pod.metadata.deletion_timestamp is None:
                 self._delete(pod)
@@ -260,8 +266,9 @@ class StatefulStep:
         if self._is_ordered and (self._is_unavailable(pod) or pod.status.phase != "Running"):
             return False
         self._put_right(pod, ordinal)
-        if pod.status.phase == "Running" and not self._is_unavailable(pod):
-            self._count.settled[ordinal] = pod
+        is_settled = pod.status.phase == "Running" and not self._is_unavailable(pod)
+        if is_settled and self._count.settled_below == ordinal:
+            self._count.settled_below += 1
         return True
 
     def _put_right(self, pod: Pod, ordinal: int) -> None:
@@ -291,8 +298,8 @@ class StatefulStep:
         if self._count.revisions.keys() == {self._revisions.latest.metadata.name}:
             return
         rolling = self._set.spec.update_strategy.rolling_update
-        lowest = self._start + ((rolling.partition or 0) if rolling is not None else 0)
-        for ordinal in reversed(range(lowest, self._start + self._size)):
+        lowest = self._wanted.start + ((rolling.partition or 0) if rolling is not None else 0)
+        for ordinal in reversed(range(lowest, self._wanted.stop)):
             pod = self._pods.get(ordinal)
             if pod is None:
                 return  # it had ended, and was deleted in this step
@@ -351,7 +358,7 @@ class StatefulStep:
 
     def _revision_for(self, ordinal: int) -> ControllerRevision:
         """Pods below the partition, and those that were there before an update without one, are of the current revision."""
-        strategy, rank = self._set.spec.update_strategy, ordinal - self._start
+        strategy, rank = self._set.spec.update_strategy, ordinal - self._wanted.start
         if strategy.rolling_update is not None:
             is_current = rank < (strategy.rolling_update.partition or 0)
         else:
