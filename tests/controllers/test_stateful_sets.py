@@ -259,3 +259,22 @@ def test_only_pods_with_its_name_are_adopted() -> None:
     world.pass_time(40)
     assert _names(world) == ["web-0", "web-x"]
     assert not world.get(api.Pod, "web-x").metadata.owner_references
+
+
+def test_a_failed_pod_of_a_parallel_set_does_not_disturb_an_update() -> None:
+    world = _world(3, podManagementPolicy="Parallel")
+    world.pass_time(3)
+    world.change_status(world.get(api.Pod, "web-2"), phase="Failed")
+    world.set_image(_set(world), "nginx:2")
+    world.pass_time(150)
+    assert _images(world) == ["nginx:2"] * 3
+
+
+def test_other_claims_policies_reach_pods_that_had_settled() -> None:
+    world = _world(2, volumeClaimTemplates=[_CLAIM])
+    world.pass_time(2)
+    assert _owners(world) == []
+    policy = api.ClaimRetentionPolicy(when_deleted="Delete", when_scaled="Retain")
+    world.change_spec(_set(world), persistent_volume_claim_retention_policy=policy)
+    world.settle()
+    assert _owners(world) == ["StatefulSet"]

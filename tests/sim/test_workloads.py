@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import copy
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from tests.controllers.world import template, workload
 from tests.sim.clusters import nodes
 
 from steersman import api
+from steersman.api import codec
 from steersman.sim import Simulation
 
 _NOTE = "assumed of them: they are ready as soon as they start, and run until something ends them"
@@ -225,3 +228,47 @@ def test_a_wrong_template_is_refused_with_its_field(kind: str) -> None:
     document["spec"]["template"]["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "much"}}
     with pytest.raises(Exception, match=r"spec\.template\.spec\.containers\[0\]\.resources\.requests\.cpu"):
         Simulation.load(nodes("n1"), document)
+
+
+# -- a real cluster's dump ---------------------------------------------------------------------------------------------
+
+_DUMP = Path(__file__).parent / "data" / "dump_of_workloads.json"
+"""A Deployment after a rollout, a StatefulSet with claims, a DaemonSet and a ReplicationController on three nodes, as
+kube-apiserver and kube-controller-manager v1.36.4 left them."""
+
+
+def _dump(*left_out: str) -> list[dict[str, Any]]:
+    items = json.loads(_DUMP.read_text(encoding="utf-8"))["items"]
+    return [item for item in items if item["kind"] not in left_out]
+
+
+@pytest.mark.parametrize(
+    "left_out", [(), ("ControllerRevision",), ("ReplicaSet",), ("ReplicaSet", "ControllerRevision")], ids="+".join
+)
+def test_the_pods_of_a_real_cluster_stay_as_they_are(left_out: tuple[str, ...]) -> None:
+    dump = _dump(*left_out)
+    simulation = Simulation.load(dump)
+    result = simulation.run(until=120)
+    assert result.placements == {}
+    pods = {item["metadata"]["uid"] for item in dump if item["kind"] == "Pod"}
+    assert {pod.metadata.uid for pod in simulation.cluster.objects(api.Pod).values()} == pods
+    assert len(pods) == 9
+
+
+def test_controllers_say_of_a_real_cluster_what_upstreams_said() -> None:
+    dump = _dump()
+    simulation = Simulation.load(dump)
+    simulation.run(until=120)
+    kinds = (api.Deployment, api.ReplicaSet, api.StatefulSet, api.DaemonSet, api.ReplicationController)
+    for item in dump:
+        kind = next((kind for kind in kinds if item["kind"] == kind.KIND), None)
+        if kind is not None:
+            ours = codec.to_dict(simulation.cluster.get(kind, f"default/{item['metadata']['name']}"))
+            assert _said(ours["status"]) == _said(item["status"])
+            assert ours["spec"] == item["spec"]
+            assert ours["metadata"].get("annotations") == item["metadata"].get("annotations")
+
+
+def _said(status: dict[str, Any]) -> dict[str, Any]:
+    """A status without zeros, which some fields of upstream's have and others leave out."""
+    return {name: value for name, value in status.items() if value not in (0, None)}

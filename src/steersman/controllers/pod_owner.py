@@ -12,7 +12,7 @@ import msgspec
 from steersman.api import LabelSelector, Object, OwnerReference, Pod, key
 from steersman.api.selectors import Selector
 from steersman.controllers.controller import Cluster, Controller, controller_reference
-from steersman.controllers.owned_pods import OwnedPods, SelectorIndex, compiled_selector, owned_pods
+from steersman.controllers.owned_pods import OwnedPods, SelectorIndex, owned_pods
 from steersman.controllers.pod_template import PodTemplates
 from steersman.embedded import EventType, Pods
 
@@ -84,19 +84,6 @@ class PodOwnerController(Controller, Generic[T]):
             self._write_owners(
                 pod, tuple(ref for ref in pod.metadata.owner_references if ref.uid != owner.metadata.uid)
             )
-
-    def claimed(self, owner: T) -> list[Pod]:
-        """The owner's pods, in the order in which they came, after all claims are settled."""
-        selector = compiled_selector(self.selector_of(owner))
-        if owner.metadata.deletion_timestamp is None:
-            self.adopt(owner, selector)
-        pods = list(self.owned.of(owner.metadata.uid).values())
-        strangers = [pod for pod in pods if not (selector.matches(pod.metadata.labels) and self.may_adopt(owner, pod))]
-        if not strangers:
-            return pods
-        if owner.metadata.deletion_timestamp is None:
-            self.release(owner, strangers)
-        return [pod for pod in pods if pod not in strangers]
 
     def _write_owners(self, pod: Pod, owners: tuple[OwnerReference, ...]) -> None:
         self.store.update(_replace(pod, metadata=_replace(pod.metadata, owner_references=owners)))

@@ -8,20 +8,24 @@ above are gone. An update replaces pods from the highest ordinal down to the par
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
 
 import msgspec
 
 from steersman.api import (
     ControllerRevision,
+    OwnerReference,
     PersistentVolumeClaimVolumeSource,
     Pod,
     StatefulSet,
+    StatefulSetSpec,
     StatefulSetStatus,
     Volume,
     key,
 )
+from steersman.api.selectors import Selector
 from steersman.controllers.controller import Cluster
 from steersman.controllers.owned_pods import compiled_selector
 from steersman.controllers.pod_owner import PodOwnerController
@@ -42,6 +46,74 @@ _LARGEST_ORDINAL: Final = 2**31 - 1
 _replace = msgspec.structs.replace
 
 
+class StatefulCount:
+    """The pods of one set by ordinal, counted as they change."""
+
+    def __init__(self, stateful_set: StatefulSet, pods: Iterable[Pod]) -> None:
+        self._name = stateful_set.metadata.name
+        self.selector = stateful_set.spec.selector
+        self._compiled = compiled_selector(self.selector)
+        #: Pods that are not the set's, by their names or by their labels, although they say so.
+        self.strangers: dict[str, Pod] = {}
+        self.pods: dict[int, Pod] = {}
+        self.ready = 0
+        #: How many pods that are not on their way out are of which revision.
+        self.revisions: Counter[str] = Counter()
+        self._spec = stateful_set.spec
+        self.wanted = wanted_ordinals(stateful_set.spec)
+        #: Ordinals of pods that are not wanted.
+        self.condemned: set[int] = set()
+        #: All wanted ordinals below are those of pods for which nothing is left to do under this spec.
+        self.settled_below = self.wanted.start
+        for pod in pods:
+            self.change(None, pod)
+
+    def change(self, before: Pod | None, after: Pod | None) -> None:
+        if before is not None:
+            self._count(before, -1)
+        if after is not None:
+            self._count(after, 1)
+
+    def follow(self, spec: StatefulSetSpec) -> None:
+        """Under another spec other pods may be wanted, and none is settled."""
+        if spec is not self._spec:
+            self._spec, self.wanted = spec, wanted_ordinals(spec)
+            self.condemned = {ordinal for ordinal in self.pods if ordinal not in self.wanted}
+            self.settled_below = self.wanted.start
+
+    def _count(self, pod: Pod, one: int) -> None:
+        parent, ordinal = parent_and_ordinal(pod.metadata.name)
+        if parent != self._name or not self._compiled.matches(pod.metadata.labels):
+            _put(self.strangers, key(pod), pod, one)
+        elif ordinal >= 0:
+            _put(self.pods, ordinal, pod, one)
+            self.settled_below = min(self.settled_below, max(ordinal, self.wanted.start))
+            if ordinal not in self.wanted:
+                (self.condemned.add if one > 0 else self.condemned.discard)(ordinal)
+            self.ready += one * (pod.status.phase == "Running" and is_ready(pod))
+            if pod.metadata.deletion_timestamp is None:
+                revision = pod_revision(pod)
+                self.revisions[revision] += one
+                if not self.revisions[revision]:
+                    del self.revisions[revision]
+
+
+K = TypeVar("K")
+
+
+def _put(pods: dict[K, Pod], place: K, pod: Pod, one: int) -> None:
+    if one > 0:
+        pods[place] = pod
+    else:
+        pods.pop(place, None)
+
+
+def wanted_ordinals(spec: StatefulSetSpec) -> range:
+    """The ordinals of the pods that the set is to have."""
+    start = 0 if spec.ordinals is None else spec.ordinals.start
+    return range(start, start + (spec.replicas or 0))
+
+
 class StatefulSetController(PodOwnerController[StatefulSet]):
     NAME = "statefulset"
     KIND = StatefulSet
@@ -49,35 +121,58 @@ class StatefulSetController(PodOwnerController[StatefulSet]):
     def __init__(self, cluster: Cluster) -> None:
         self._history = RevisionHistory(cluster.store)
         self.claims = StatefulClaims(cluster)
+        #: By uid of the set; made when it is looked at first.
+        self._counts: dict[str, StatefulCount] = {}
         super().__init__(cluster)
 
     def may_adopt(self, owner: StatefulSet, pod: Pod) -> bool:
         return parent_and_ordinal(pod.metadata.name)[0] == owner.metadata.name
 
+    def owner_went(self, owner: StatefulSet) -> None:
+        self._counts.pop(owner.metadata.uid, None)
+
+    def pod_changed(self, owner: OwnerReference, before: Pod | None, after: Pod | None) -> None:
+        count = self._counts.get(owner.uid)
+        if count is not None:
+            count.change(before, after)
+
     def reconcile(self, key: str) -> None:
         stateful_set = self.store.find(StatefulSet, key)
         if stateful_set is None or not stateful_set.spec.template:
             return  # an API server would have refused one without a template
-        known = self._history.of(stateful_set, compiled_selector(stateful_set.spec.selector))
-        pods = self.claimed(stateful_set)
+        selector = compiled_selector(stateful_set.spec.selector)
+        known = self._history.of(stateful_set, selector)
+        count = self._claim(stateful_set, selector)
         collisions = stateful_set.status.collision_count or 0
         latest, collisions = self._history.current(
             stateful_set, stateful_set.spec.template, known, collisions, _lost_revision(stateful_set)
         )
         named = stateful_set.status.current_revision
         current = next((revision for revision in known if revision.metadata.name == named), latest)
-        step = StatefulStep(self, stateful_set, Revisions(current, latest), pods)
+        step = StatefulStep(self, stateful_set, Revisions(current, latest), count)
         failure: ApiError | None = None
         try:
             step.take()
         except ApiError as refusal:
             failure = refusal
         self._write_status(stateful_set, _replace(step.status(), collision_count=collisions))
-        in_use = {current.metadata.name, latest.metadata.name, *(pod_revision(pod) for pod in pods)}
-        self._history.truncate(known, in_use, stateful_set.spec.revision_history_limit or 0)
+        self._truncate(stateful_set, known, {current.metadata.name, latest.metadata.name})
         if failure is not None:
             raise failure
-        self._look_again(stateful_set, pods)
+        self._look_again(stateful_set, count)
+
+    def _claim(self, stateful_set: StatefulSet, selector: Selector) -> StatefulCount:
+        """Settles the claims, and gives the pods that are the set's."""
+        uid, is_staying = stateful_set.metadata.uid, stateful_set.metadata.deletion_timestamp is None
+        if is_staying:
+            self.adopt(stateful_set, selector)
+        count = self._counts.get(uid)
+        if count is None or count.selector != stateful_set.spec.selector:
+            count = self._counts[uid] = StatefulCount(stateful_set, self.owned.of(uid).values())
+        count.follow(stateful_set.spec)
+        if is_staying and count.strangers:
+            self.release(stateful_set, list(count.strangers.values()))
+        return count
 
     def _write_status(self, stateful_set: StatefulSet, status: StatefulSetStatus) -> None:
         size = stateful_set.spec.replicas or 0
@@ -87,11 +182,18 @@ class StatefulSetController(PodOwnerController[StatefulSet]):
         if status != _replace(stateful_set.status, collision_count=status.collision_count):
             self.store.update_status(_replace(stateful_set, status=status))
 
-    def _look_again(self, stateful_set: StatefulSet, pods: Sequence[Pod]) -> None:
+    def _truncate(self, stateful_set: StatefulSet, known: Sequence[ControllerRevision], in_use: set[str]) -> None:
+        limit = stateful_set.spec.revision_history_limit or 0
+        if len(known) > limit:
+            pods = self.owned.of(stateful_set.metadata.uid).values()
+            self._history.truncate(known, in_use | {pod_revision(pod) for pod in pods}, limit)
+
+    def _look_again(self, stateful_set: StatefulSet, count: StatefulCount) -> None:
         seconds = stateful_set.spec.min_ready_seconds
-        left = seconds_to_next_available(pods, seconds, self.store.clock.now()) if seconds else None
-        if left is not None:
-            self.enqueue_after(key(stateful_set), left)
+        if seconds:
+            left = seconds_to_next_available(count.pods.values(), seconds, self.store.clock.now())
+            if left is not None:
+                self.enqueue_after(key(stateful_set), left)
 
 
 class Revisions(NamedTuple):
@@ -102,43 +204,31 @@ class Revisions(NamedTuple):
 
 
 class StatefulStep:
-    """One step of one set. Its pods are replaced here as they are made, and marked when they are deleted."""
+    """One step of one set."""
 
     def __init__(
-        self, controller: StatefulSetController, stateful_set: StatefulSet, revisions: Revisions, pods: Sequence[Pod]
+        self, controller: StatefulSetController, stateful_set: StatefulSet, revisions: Revisions, count: StatefulCount
     ) -> None:
         self._controller = controller
         self._cluster = controller.cluster
         self._set = stateful_set
         self._revisions = revisions
+        self._count = count
+        #: By ordinal; as pods are made and deleted they come and go here.
+        self._pods = count.pods
         self._now = controller.store.clock.now()
         self._is_ordered = stateful_set.spec.pod_management_policy != PARALLEL
-        self._start = 0 if stateful_set.spec.ordinals is None else stateful_set.spec.ordinals.start
-        self._size = stateful_set.spec.replicas or 0
-        #: By ordinal: those that are wanted, and those that are not.
-        self._replicas: dict[int, Pod] = {}
-        self._condemned: dict[int, Pod] = {}
-        #: Pods that were replaced in this step by deleting them.
-        self._outdated = 0
-        for pod in pods:
-            ordinal = parent_and_ordinal(pod.metadata.name)[1]
-            if ordinal in self._wanted:
-                self._replicas[ordinal] = pod
-            elif ordinal >= 0:
-                self._condemned[ordinal] = pod
-
-    @property
-    def _wanted(self) -> range:
-        return range(self._start, self._start + self._size)
+        self._wanted = count.wanted
 
     def take(self) -> None:
         """Makes, deletes and replaces as many pods as may be at this moment."""
         if self._set.metadata.deletion_timestamp is not None:
             return
-        condemned = sorted(self._condemned, reverse=True)
-        unhealthy = self._first_unavailable(condemned)
+        unsettled = range(self._count.settled_below, self._wanted.stop)
+        condemned = sorted(self._count.condemned, reverse=True)
+        unhealthy = self._first_unavailable(condemned) if condemned else None
         steps: tuple[tuple[Sequence[int], Callable[[int], bool]], ...] = (
-            (self._wanted, self._is_replica_in_order),
+            (unsettled, self._is_replica_in_order),
             (condemned, self._has_condemned_claims_in_order),
             (condemned, lambda ordinal: self._may_go_on_after(ordinal, unhealthy)),
         )
@@ -153,7 +243,7 @@ class StatefulStep:
         """The lowest ordinal whose pod is not available; that one need not become so before it goes."""
         ordinals: list[int] = [*self._wanted, *reversed(condemned)]
         for ordinal in ordinals:
-            pod = self._replicas.get(ordinal) or self._condemned.get(ordinal)
+            pod = self._pods.get(ordinal)
             if pod is None or self._is_unavailable(pod):
                 return ordinal
         return None
@@ -162,7 +252,7 @@ class StatefulStep:
 
     def _is_replica_in_order(self, ordinal: int) -> bool:
         """Does what is to be done for one pod; whether the next may have its turn in an ordered set."""
-        pod = self._replicas.get(ordinal)
+        pod = self._pods.get(ordinal)
         if pod is None:
             self._create(ordinal)
             return False
@@ -176,6 +266,9 @@ class StatefulStep:
         if self._is_ordered and (self._is_unavailable(pod) or pod.status.phase != "Running"):
             return False
         self._put_right(pod, ordinal)
+        is_settled = pod.status.phase == "Running" and not self._is_unavailable(pod)
+        if is_settled and self._count.settled_below == ordinal:
+            self._count.settled_below += 1
         return True
 
     def _put_right(self, pod: Pod, ordinal: int) -> None:
@@ -183,18 +276,17 @@ class StatefulStep:
         meta = pod.metadata
         if meta.labels.get(POD_NAME_LABEL) != meta.name:
             labels = {**meta.labels, POD_NAME_LABEL: meta.name, POD_INDEX_LABEL: str(ordinal)}
-            changed = _replace(pod, metadata=_replace(meta, labels=labels))
-            self._replicas[ordinal] = self._controller.store.update(changed)
+            self._controller.store.update(_replace(pod, metadata=_replace(meta, labels=labels)))
             self._record("Update", pod.metadata.name)
         self._controller.claims.own_right(self._set, pod, ordinal)
 
     def _has_condemned_claims_in_order(self, ordinal: int) -> bool:
-        self._controller.claims.own_right(self._set, self._condemned[ordinal], ordinal)
+        self._controller.claims.own_right(self._set, self._pods[ordinal], ordinal)
         return True
 
     def _may_go_on_after(self, ordinal: int, unhealthy: int | None) -> bool:
         """Deletes a pod that is one too many; whether the next below may go in an ordered set."""
-        pod = self._condemned[ordinal]
+        pod = self._pods[ordinal]
         if pod.metadata.deletion_timestamp is not None:
             return False
         if not self._is_ordered or ordinal == unhealthy or not self._is_unavailable(pod):
@@ -203,13 +295,16 @@ class StatefulStep:
 
     def _update(self) -> None:
         """Deletes the highest pod that is of another template; one at a time, and only while those above are available."""
+        if self._count.revisions.keys() == {self._revisions.latest.metadata.name}:
+            return
         rolling = self._set.spec.update_strategy.rolling_update
-        lowest = self._start + ((rolling.partition or 0) if rolling is not None else 0)
-        for ordinal in reversed(range(lowest, self._start + self._size)):
-            pod = self._replicas[ordinal]
+        lowest = self._wanted.start + ((rolling.partition or 0) if rolling is not None else 0)
+        for ordinal in reversed(range(lowest, self._wanted.stop)):
+            pod = self._pods.get(ordinal)
+            if pod is None:
+                return  # it had ended, and was deleted in this step
             if pod_revision(pod) != self._revisions.latest.metadata.name and pod.metadata.deletion_timestamp is None:
                 self._delete(pod)
-                self._outdated += 1
                 return
             if self._is_unavailable(pod):
                 return
@@ -227,7 +322,7 @@ class StatefulStep:
             return
         try:
             claims.create_missing(self._set, name, ordinal)
-            pod = self._replicas[ordinal] = self._made(name, ordinal)
+            pod = self._made(name, ordinal)
             claims.own_right(self._set, pod, ordinal)
         except ApiError as refusal:
             if not isinstance(refusal, AlreadyExists):
@@ -263,7 +358,7 @@ class StatefulStep:
 
     def _revision_for(self, ordinal: int) -> ControllerRevision:
         """Pods below the partition, and those that were there before an update without one, are of the current revision."""
-        strategy, rank = self._set.spec.update_strategy, ordinal - self._start
+        strategy, rank = self._set.spec.update_strategy, ordinal - self._wanted.start
         if strategy.rolling_update is not None:
             is_current = rank < (strategy.rolling_update.partition or 0)
         else:
@@ -290,20 +385,21 @@ class StatefulStep:
             )
 
     def status(self) -> StatefulSetStatus:
-        pods = [*self._replicas.values(), *self._condemned.values()]
+        """What is to be said of the pods as they are now."""
+        count, seconds = self._count, self._set.spec.min_ready_seconds
         current, latest = self._revisions.current.metadata.name, self._revisions.latest.metadata.name
-        ready = [pod for pod in pods if pod.status.phase == "Running" and is_ready(pod)]
-        staying = [pod_revision(pod) for pod in pods if pod.metadata.deletion_timestamp is None]
-        available = [pod for pod in ready if is_available(pod, self._set.spec.min_ready_seconds, self._now)]
+        available = count.ready
+        if seconds:
+            available = sum(is_available(pod, seconds, self._now) for pod in self._pods.values())
         return StatefulSetStatus(
             observed_generation=self._set.metadata.generation,
-            replicas=len(pods),
-            ready_replicas=len(ready),
-            current_replicas=staying.count(current) - self._outdated,
-            updated_replicas=staying.count(latest),
+            replicas=len(self._pods),
+            ready_replicas=count.ready,
+            current_replicas=count.revisions[current],
+            updated_replicas=count.revisions[latest],
             current_revision=current,
             update_revision=latest,
-            available_replicas=len(available),
+            available_replicas=available,
         )
 
 

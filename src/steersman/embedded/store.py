@@ -223,8 +223,8 @@ class Store:
             stored = self._admission(stored, None, self)
             if kind.NAMESPACED and namespace not in self._of_kind(Namespace):
                 self.create(Namespace(metadata=ObjectMeta(name=namespace)))
-                as_of_now = _replace(stored.metadata, uid=obj.metadata.uid)
-                stored = self._stamped(_replace(stored, metadata=as_of_now), name, namespace)
+                # Anew: the namespace took the version of which the uid was made, and labels may tell the uid.
+                stored = self._admission(self._stamped(obj, name, namespace), None, self)
         objects[place] = stored
         whole = self._kept_document(place, obj, stored, document)
         self._record(kind, ADDED, None, stored, whole)

@@ -246,11 +246,13 @@ class Simulation:
         self._journal.append(lambda other: other._add(gathered))
         self._skipped += gathered.skipped
         self._input_notes += gathered.notes
+        stand_ins: list[api.ReplicaSet] = []
         if self._controllers:
-            for stand_in in workloads.stand_in_replica_sets(given.object for given in gathered.objects):
-                self._stand_ins += 1
-                self._create(Given(stand_in))
-        for given in gathered.objects:
+            stand_ins = workloads.stand_in_replica_sets(given.object for given in gathered.objects)
+            self._stand_ins += len(stand_ins)
+        pods = [given for given in gathered.objects if isinstance(given.object, api.Pod)]
+        others = [given for given in gathered.objects if not isinstance(given.object, api.Pod)]
+        for given in (*others, *map(Given, stand_ins), *pods):
             self._create(given)
 
     def _create(self, given: Given) -> None:

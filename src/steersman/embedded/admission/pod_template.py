@@ -39,14 +39,13 @@ def with_pod_spec_defaults(spec: _Part) -> _Part:
         filled["terminationGracePeriodSeconds"] = 30  # zero is a period, too
     if filled.get("serviceAccountName") and not filled.get("serviceAccount"):
         filled["serviceAccount"] = filled["serviceAccountName"]
-    uses_host_network = bool(filled.get("hostNetwork"))
     for name in _CONTAINER_LISTS:
-        _change_each(filled, name, lambda container: _container(container, uses_host_network))
+        _change_each(filled, name, _container)
     _change_each(filled, "volumes", _volume)
     return filled
 
 
-def _container(container: _Part, uses_host_network: bool) -> _Part:
+def _container(container: _Part) -> _Part:
     image = container.get("image")
     filled = _filled(
         container,
@@ -55,7 +54,7 @@ def _container(container: _Part, uses_host_network: bool) -> _Part:
         terminationMessagePolicy="File",
         resources={},
     )
-    _change_each(filled, "ports", lambda port: _port(port, uses_host_network))
+    _change_each(filled, "ports", lambda port: _filled(port, protocol="TCP"))
     _change_each(filled, "env", _env)
     for name in _PROBES:
         _change(filled, name, _probe)
@@ -68,11 +67,6 @@ def _pull_policy(image: str) -> str:
     name, _, digest = image.partition("@")
     tag = name.rpartition("/")[2].partition(":")[2]
     return "Always" if tag == "latest" or not (tag or digest) else "IfNotPresent"
-
-
-def _port(port: _Part, uses_host_network: bool) -> _Part:
-    filled = _filled(port, protocol="TCP")
-    return _filled(filled, hostPort=port.get("containerPort")) if uses_host_network else filled
 
 
 def _env(variable: _Part) -> _Part:
