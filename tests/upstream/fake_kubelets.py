@@ -22,7 +22,9 @@ logger = logging.getLogger(__name__)
 
 ZONES: Final = ("zone-a", "zone-b")
 _CAPACITY: Final = {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": "110"}
-_RUNNING: Final = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
+_RUNNING: Final = ("PodScheduled", "PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
+"""Conditions of a pod that runs. PodScheduled too: of a pod that was created with its node, it is the kubelet that says so."""
+_READY: Final = ("ContainersReady", "Ready")
 _SYSTEM: Final = "kube-system"
 _WATCH_SECONDS: Final = 240.0
 _AGAIN_SECONDS: Final = 0.5
@@ -152,7 +154,7 @@ class FakeKubelets:
         if pod["status"].get("phase") not in ENDED:
             now = timestamps.render(time.time())
             state = {"terminated": {"exitCode": 137, "reason": "Error", "finishedAt": now}}
-            conditions = [{"type": kind, "status": "False", "lastTransitionTime": now} for kind in _RUNNING[2:]]
+            conditions = [{"type": kind, "status": "False", "lastTransitionTime": now} for kind in _READY]
             containers = [_container(found, state) for found in _containers(pod)]
             self._patch_status(pod, {"phase": "Failed", "conditions": conditions, "containerStatuses": containers})
         if meta.get("deletionGracePeriodSeconds") != 0:

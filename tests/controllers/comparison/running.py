@@ -242,6 +242,8 @@ class Run:
     def _holds(self, wanted: Until) -> bool:
         if wanted.count is not None:
             return len(self.side.objects(wanted.kind)) == wanted.count
+        if not wanted.name:
+            return any(has(found, wanted.has) for found in self.side.objects(wanted.kind))
         try:
             found = self._find(wanted)
         except LookupError:

@@ -39,8 +39,8 @@ class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that is given must hold: of a named object that it `has` these fields (of lists, an item with these fields) or is
-    `gone`; of a kind, how many objects there are."""
+    """All that is given must hold: of a named object, or of any without a name, that it `has` these fields (of lists, an item
+    with these fields) or is `gone`; of a kind, how many objects there are."""
 
     kind: str
     name: str = ""
