@@ -40,6 +40,8 @@ _HASH_LABELS: Final = ("pod-template-hash", "controller-revision-hash", "control
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _NOT_COMPARED: Final = ("RegisteredNode", "FailedBinding")
 """Reasons of events that are not about a scenario: of nodes that come, and of claims that nobody has a volume for."""
+_COMBINED: Final = "(combined from similar events): "
+"""What client-go writes before the message of an event that comes often; how often it came is a matter of time."""
 _NODE_FIELDS: Final = ("taints", "unschedulable")
 _JOB_LABELS: Final = ("controller-uid", "job-name")
 _SERVERS_POD_FIELDS: Final = ("enableServiceLinks", "priority", "preemptionPolicy", "securityContext", "schedulerName")
@@ -139,6 +141,7 @@ class _Mask:
         return "<hash>" if name in _HASH_LABELS and masked_value == value else masked_value
 
     def text(self, text: str) -> str:
+        text = text.removeprefix(_COMBINED)
         if text in self._hashes:
             return self._hashes[text]
         text = _UID.sub(lambda match: self._uids.get(match[0], "<uid>"), text)
