@@ -300,7 +300,10 @@ def has(found: Any, wanted: Any) -> bool:
 
 
 def _as_sent(stored: Document, wanted: Document) -> Document:
-    """The stored object without what the server alone may say; with a status if it was given one."""
+    """The stored object without what the server alone may say; with a status if it was given one. Nodes as they were given,
+    since controllers annotate them at once."""
+    if stored["kind"] == "Node":
+        return _timeless(wanted)
     metadata = {name: value for name, value in stored["metadata"].items() if name not in _SERVERS_OWN}
     sent = {**stored, "metadata": metadata}
     if "status" in wanted:
