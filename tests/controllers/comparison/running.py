@@ -118,7 +118,7 @@ class Run:
     def _apply(self, documents: Sequence[Document]) -> None:
         for document in documents:
             self._create(document)
-        self._play()
+            self._play()
 
     def _refused(self, document: Document) -> None:
         try:
