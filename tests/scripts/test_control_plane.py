@@ -58,8 +58,8 @@ def test_a_folder_that_lacks_the_programs_is_a_failure_everywhere(without_go: di
 
 @pytest.fixture
 def without_tools(without_go: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """With the programs of a control plane, which nobody starts, and no apt-get."""
-    for name in ("etcd", "kube-apiserver", "kube-scheduler"):
+    """With the programs of a cluster, which nobody starts, and no apt-get."""
+    for name in ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl", "helm"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     for name in ("mkdir", "echo"):
