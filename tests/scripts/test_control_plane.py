@@ -12,8 +12,6 @@ from pathlib import Path
 import pytest
 from scripts.lockfile import ROOT
 
-from steersman.testing.control_plane.binaries import E2E_TEST, HELM, KUBE_CONTROLLER_MANAGER, KUBECTL
-
 SCRIPT = ROOT / "scripts" / "control_plane" / "test.sh"
 
 
@@ -60,8 +58,8 @@ def test_a_folder_that_lacks_the_programs_is_a_failure_everywhere(without_go: di
 
 @pytest.fixture
 def without_tools(without_go: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    """With the programs of a control plane, which nobody starts, and no apt-get."""
-    for name in ("etcd", "kube-apiserver", "kube-scheduler", KUBE_CONTROLLER_MANAGER, KUBECTL, HELM, E2E_TEST):
+    """With the programs of a cluster, which nobody starts, and no apt-get."""
+    for name in ("etcd", "kube-apiserver", "kube-scheduler", "kube-controller-manager", "kubectl", "helm"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
     for name in ("mkdir", "echo"):

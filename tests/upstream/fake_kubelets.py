@@ -2,8 +2,8 @@
 """Kubelets without machines on a real API server: bound pods run and are ready at once, deleted pods end at once, or after
 the time that a preStop hook sleeps.
 
-Nodes are made ready once and never heard of again, so kube-controller-manager must be told to be patient with them. What others
-write to a node's status stays: upstream's tests add resources of their own there.
+Nodes are made ready once and send no heartbeats, so kube-controller-manager must be told to be patient with them. Extended
+resources that somebody writes into a node's capacity become allocatable, as with a real kubelet: upstream's tests rely on it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import itertools
 import logging
 import threading
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 from steersman.api import timestamps
@@ -22,7 +23,9 @@ logger = logging.getLogger(__name__)
 
 ZONES: Final = ("zone-a", "zone-b")
 _CAPACITY: Final = {"cpu": "8", "memory": "32Gi", "ephemeral-storage": "100Gi", "pods": "110"}
-_RUNNING: Final = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
+_RUNNING: Final = ("PodScheduled", "PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
+"""Conditions of a pod that runs. PodScheduled too: of a pod that was created with its node, it is the kubelet that says so."""
+_READY: Final = ("ContainersReady", "Ready")
 _SYSTEM: Final = "kube-system"
 _WATCH_SECONDS: Final = 240.0
 _AGAIN_SECONDS: Final = 0.5
@@ -65,13 +68,12 @@ def node_manifest(number: int) -> JsonObject:
 
 
 class FakeKubelets:
-    """All kubelets of a cluster in one thread, from `with` to the end of the block."""
+    """All kubelets of a cluster, from `with` to the end of the block: a thread for the pods and one for the nodes."""
 
     def __init__(self, client: KubeClient, nodes: int) -> None:
         self._client = client
         self._nodes = nodes
         self._stopping = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
         self._addresses = itertools.count(2)
         #: Uids of pods that sleep before they end.
         self._sleeping: set[str] = set()
@@ -84,35 +86,38 @@ class FakeKubelets:
         )
         for node in nodes:
             self._client.create(_system_pod_manifest(node["metadata"]["name"]))
-        self._thread.start()
+        for kind, serve in (("Pod", self._serve_pod), ("Node", self._serve_node)):
+            threading.Thread(target=self._follow, args=(kind, serve), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """The thread ends with its watch, when the API server has ended; nobody waits for it."""
+        """The threads end with their watches, when the API server has ended; nobody waits for them."""
         self._stopping.set()
 
-    def _run(self) -> None:
+    def _follow(self, kind: str, serve: Callable[[JsonObject], None]) -> None:
         while not self._stopping.is_set():
             try:
-                for what, pod in self._client.watch("Pod", timeout=_WATCH_SECONDS):
+                for what, obj in self._client.watch(kind, timeout=_WATCH_SECONDS):
                     if what in ("ADDED", "MODIFIED"):
-                        self._serve(pod)
+                        _unless_gone(serve, obj)
             except (OSError, ValueError, KeyError, http.client.HTTPException, ApiError) as error:
-                # A watch that broke, or ended with 410: the next one begins with all pods there are.
-                logger.debug("the watch of pods ended: %s", error)
+                # A watch that broke, or ended with 410: the next one begins with all objects there are.
+                logger.debug("the watch of %s ended: %s", kind, error)
                 self._stopping.wait(_AGAIN_SECONDS)
 
-    def _serve(self, pod: JsonObject) -> None:
+    def _serve_pod(self, pod: JsonObject) -> None:
         if not pod["spec"].get("nodeName"):
             return
-        try:
-            if "deletionTimestamp" in pod["metadata"]:
-                self._stop(pod)
-            elif pod["status"].get("phase") == "Pending":
-                self._start(pod)
-        except ApiError as error:
-            if error.code not in (404, 409):
-                raise
+        if "deletionTimestamp" in pod["metadata"]:
+            self._stop(pod)
+        elif pod["status"].get("phase") == "Pending":
+            self._start(pod)
+
+    def _serve_node(self, node: JsonObject) -> None:
+        change = allocatable_change(node)
+        if change:
+            name = node["metadata"]["name"]
+            self._client.patch("Node", name, {"status": {"allocatable": change}}, subresource="status")
 
     def _start(self, pod: JsonObject) -> None:
         number = next(self._addresses)
@@ -152,7 +157,7 @@ class FakeKubelets:
         if pod["status"].get("phase") not in ENDED:
             now = timestamps.render(time.time())
             state = {"terminated": {"exitCode": 137, "reason": "Error", "finishedAt": now}}
-            conditions = [{"type": kind, "status": "False", "lastTransitionTime": now} for kind in _RUNNING[2:]]
+            conditions = [{"type": kind, "status": "False", "lastTransitionTime": now} for kind in _READY]
             containers = [_container(found, state) for found in _containers(pod)]
             self._patch_status(pod, {"phase": "Failed", "conditions": conditions, "containerStatuses": containers})
         if meta.get("deletionGracePeriodSeconds") != 0:
@@ -162,6 +167,27 @@ class FakeKubelets:
         meta = pod["metadata"]
         change = {"metadata": {"uid": meta["uid"]}, "status": status}
         self._client.patch("Pod", meta["name"], change, meta["namespace"], subresource="status", form="strategic")
+
+
+def allocatable_change(node: JsonObject) -> dict[str, str | None]:
+    """What to change in the allocatable resources so that extended ones are as the capacity says; None removes one."""
+    capacity = _extended(node["status"].get("capacity", {}))
+    allocatable = _extended(node["status"].get("allocatable", {}))
+    gone: dict[str, str | None] = dict.fromkeys(name for name in allocatable if name not in capacity)
+    return gone | {name: amount for name, amount in capacity.items() if allocatable.get(name) != amount}
+
+
+def _extended(resources: dict[str, str]) -> dict[str, str]:
+    return {name: amount for name, amount in resources.items() if "/" in name}
+
+
+def _unless_gone(serve: Callable[[JsonObject], None], obj: JsonObject) -> None:
+    """Somebody else may have removed or changed the object meanwhile; then its next event says what to do."""
+    try:
+        serve(obj)
+    except ApiError as error:
+        if error.code not in (404, 409):
+            raise
 
 
 def _system_pod_manifest(node: str) -> JsonObject:

@@ -23,11 +23,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-Document: TypeAlias = dict[str, Any]
+from tests.controllers.comparison.changes import TIME, without_job_labels
+from tests.controllers.comparison.scenario import Document
 
-TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|\buid-[a-z]+-[a-z0-9.-]+-\d+\b")
 """Those of a real API server, and those of the embedded one."""
 _SAFE: Final = "bcdfghjklmnpqrstvwxz2456789"
@@ -40,8 +40,9 @@ _HASH_LABELS: Final = ("pod-template-hash", "controller-revision-hash", "control
 _REVISION: Final = "deployment.kubernetes.io/revision"
 _NOT_COMPARED: Final = ("RegisteredNode", "FailedBinding")
 """Reasons of events that are not about a scenario: of nodes that come, and of claims that nobody has a volume for."""
+_COMBINED: Final = "(combined from similar events): "
+"""What client-go writes before the message of an event that comes often; how often it came is a matter of time."""
 _NODE_FIELDS: Final = ("taints", "unschedulable")
-_JOB_LABELS: Final = ("controller-uid", "job-name")
 _SERVERS_POD_FIELDS: Final = ("enableServiceLinks", "priority", "preemptionPolicy", "securityContext", "schedulerName")
 """Fields of a pod's spec that the API server fills in and no controller; so is `status.qosClass`."""
 
@@ -139,6 +140,7 @@ class _Mask:
         return "<hash>" if name in _HASH_LABELS and masked_value == value else masked_value
 
     def text(self, text: str) -> str:
+        text = text.removeprefix(_COMBINED)
         if text in self._hashes:
             return self._hashes[text]
         text = _UID.sub(lambda match: self._uids.get(match[0], "<uid>"), text)
@@ -174,7 +176,7 @@ def _shown(kind: str, obj: Document) -> Document:
         shown["spec"] = {name: value for name, value in obj["spec"].items() if name not in _SERVERS_POD_FIELDS}
         shown["status"] = {name: value for name, value in obj.get("status", {}).items() if name != "qosClass"}
     if kind == "Job":
-        shown["metadata"] = metadata | {"labels": _without_job_labels(metadata.get("labels", {}))}
+        shown["metadata"] = metadata | {"labels": without_job_labels(obj)}
     if kind == "Node":
         shown = _shown_node(obj, metadata)
     if "status" in shown:
@@ -196,11 +198,6 @@ def _without_nothing(value: Any) -> Any:
         shown = {name: _without_nothing(item) for name, item in value.items()}
         return {name: item for name, item in shown.items() if item is not None and item != {} and item != []}
     return [_without_nothing(item) for item in value] if isinstance(value, list) else value
-
-
-def _without_job_labels(labels: Document) -> Document:
-    """The labels of a Job without those that the API server copies from the template it completed."""
-    return {name: value for name, value in labels.items() if name.rpartition("/")[2] not in _JOB_LABELS}
 
 
 def _shown_node(obj: Document, metadata: Document) -> Document:

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import copy
-import json
 import re
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
 import msgspec
+from tests.controllers.comparison.changes import as_sent, completed, has, merged, timeless
 from tests.controllers.comparison.kubelet import Act, Kubelets
-from tests.controllers.comparison.masking import TIME, masked
+from tests.controllers.comparison.masking import masked
 from tests.controllers.comparison.scenario import Document, Named, Scenario, Step, Until
 
 from steersman.api import timestamps
@@ -118,7 +118,7 @@ class Run:
     def _apply(self, documents: Sequence[Document]) -> None:
         for document in documents:
             self._create(document)
-        self._play()
+            self._play()
 
     def _refused(self, document: Document) -> None:
         try:
@@ -131,7 +131,7 @@ class Run:
     def _patch(self, named: Named) -> None:
         change = self._timed(named.change if self._given is None else self._given.pop(0))
         stored = self.side.replace(merged(self._find(named), change))
-        self._result.applied.append(_timeless(completed(change, stored)))
+        self._result.applied.append(timeless(completed(change, stored)))
         self._play()
 
     def _status(self, named: Named) -> None:
@@ -194,7 +194,7 @@ class Run:
     def _create(self, document: Document) -> None:
         wanted = self._placed(document if self._given is None else self._given.pop(0))
         stored = self.side.create(wanted)
-        self._result.applied.append(_as_sent(stored, wanted))
+        self._result.applied.append(as_sent(stored, wanted))
 
     def _placed(self, document: Document) -> Document:
         """In the scenario's namespace, with its nodes' names, and times instead of `NOW-…`."""
@@ -242,6 +242,8 @@ class Run:
     def _holds(self, wanted: Until) -> bool:
         if wanted.count is not None:
             return len(self.side.objects(wanted.kind)) == wanted.count
+        if not wanted.name:
+            return any(has(found, wanted.has) for found in self.side.objects(wanted.kind))
         try:
             found = self._find(wanted)
         except LookupError:
@@ -264,68 +266,3 @@ class Run:
 
 def _running_first(obj: Document) -> tuple[bool, str]:
     return obj.get("status", {}).get("phase") != "Running", obj["metadata"]["name"]
-
-
-def merged(document: Document, change: Document) -> Document:
-    """A JSON merge patch, carried out; the document itself stays as it was."""
-    result = dict(document)
-    for name, value in change.items():
-        if value is None:
-            result.pop(name, None)
-        elif isinstance(value, dict):
-            inner = result.get(name)
-            result[name] = merged(inner if isinstance(inner, dict) else {}, value)
-        else:
-            result[name] = value
-    return result
-
-
-def completed(change: Any, stored: Any) -> Any:
-    """The change with the defaults that the server filled into what it names; the rest of the stored object is left out."""
-    if not isinstance(change, dict) or not isinstance(stored, dict):
-        return stored
-    return {name: None if value is None else completed(value, stored.get(name)) for name, value in change.items()}
-
-
-def has(found: Any, wanted: Any) -> bool:
-    """Whether all fields that are wanted are there; each item that is wanted of a list must be among those found. A number
-    that is absent is 0."""
-    if isinstance(wanted, dict):
-        return isinstance(found, dict) and all(has(found.get(name), value) for name, value in wanted.items())
-    if isinstance(wanted, list):
-        return isinstance(found, list) and all(any(has(item, value) for item in found) for value in wanted)
-    return bool(found == wanted) or (found is None and wanted == 0)
-
-
-def _as_sent(stored: Document, wanted: Document) -> Document:
-    """The stored object without what the server alone may say; with a status if it was given one."""
-    metadata = {name: value for name, value in stored["metadata"].items() if name not in _SERVERS_OWN}
-    sent = {**stored, "metadata": metadata}
-    if "status" in wanted:
-        sent["status"] = wanted["status"]
-    else:
-        sent.pop("status", None)
-    return _timeless(_without_job_uid(sent) if sent["kind"] == "Job" else sent)
-
-
-def _without_job_uid(job: Document) -> Document:
-    """A Job without the selector and labels that the server made of its uid; it makes others for the next one."""
-    metadata = job["metadata"] | {"labels": _without_job_labels(job)}
-    template = job["spec"]["template"]
-    inner = template | {"metadata": template.get("metadata", {}) | {"labels": _without_job_labels(template)}}
-    spec = {name: value for name, value in job["spec"].items() if name != "selector"}
-    return job | {"metadata": metadata, "spec": spec | {"template": inner}}
-
-
-def _without_job_labels(obj: Document) -> Document:
-    labels = obj.get("metadata", {}).get("labels", {})
-    return {name: value for name, value in labels.items() if name.rpartition("/")[2] not in _JOB_LABELS}
-
-
-def _timeless(document: Document) -> Document:
-    timeless: Document = json.loads(TIME.sub("NOW-0", json.dumps(document)))
-    return timeless
-
-
-_JOB_LABELS: Final = ("controller-uid", "job-name")
-_SERVERS_OWN: Final = ("uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink")

@@ -5,7 +5,7 @@ A scenario is a file `scenarios/NAME.yaml`: what it shows, its nodes, and steps 
 
 | step | |
 |---|---|
-| `apply` | creates objects, in the scenario's namespace unless they name another |
+| `apply` | creates objects, one after the other, in the scenario's namespace unless they name another |
 | `refused` | tries to create an object that the API server must refuse; its words are part of the result |
 | `patch` | a JSON merge patch of an object, `{kind, name, change}` |
 | `status` | the same of its status, as a kubelet or somebody else would write it |
@@ -14,7 +14,8 @@ A scenario is a file `scenarios/NAME.yaml`: what it shows, its nodes, and steps 
 | `until` | waits, while kubelets play, until an object is as said, see `Until` |
 | `snapshot` | the present state, under this name, is part of the result; the end always is |
 
-After every step except `kubelet`, kubelets and controllers come to rest. `NOW-180` in a string is a time 180 seconds ago.
+After every step except `kubelet`, and every object, kubelets and controllers come to rest. `NOW-180` in a string is a time
+180 seconds ago.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ class Named(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Until(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """All that is given must hold: of a named object that it `has` these fields (of lists, an item with these fields) or is
-    `gone`; of a kind, how many objects there are."""
+    """All that is given must hold: of a named object, or of any without a name, that it `has` these fields (of lists, an item
+    with these fields) or is `gone`; of a kind, how many objects there are."""
 
     kind: str
     name: str = ""

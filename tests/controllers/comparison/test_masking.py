@@ -117,6 +117,7 @@ def test_nodes_are_hidden_where_any_would_do() -> None:
 
 def test_events_are_a_set() -> None:
     assert masked({}, [event("once"), event("once")]) == masked({}, [event("once")])
+    assert masked({}, [event("once"), event("(combined from similar events): once")]) == masked({}, [event("once")])
     assert masked({}, [event("once"), event("twice")]) != masked({}, [event("once")])
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.controllers.comparison.changes import completed, has, merged
 from tests.controllers.comparison.recordings import RECORDED, recorded_result
-from tests.controllers.comparison.running import completed, has, merged
 from tests.controllers.comparison.scenario import Scenario, all_scenarios, load
 
 

@@ -41,11 +41,11 @@ def managed_plane(binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) 
 @pytest.fixture(scope="session")
 def real_results(managed_plane: ControlPlane, request: pytest.FixtureRequest) -> Iterator[Mapping[str, Future[Result]]]:
     """By the name of a scenario what the real controllers make of it: of all scenarios that this session asks for."""
-    asked: list[Scenario] = [
-        item.callspec.params["scenario"]
+    asked: dict[str, Scenario] = {
+        item.callspec.params["scenario"].name: item.callspec.params["scenario"]
         for item in request.session.items
         if hasattr(item, "callspec") and "scenario" in item.callspec.params
-    ]
+    }
     mirror = Mirror(managed_plane)
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield {found.name: pool.submit(Run(found, RealSide(found, mirror)).run) for found in asked}
+        yield {name: pool.submit(Run(found, RealSide(found, mirror)).run) for name, found in asked.items()}

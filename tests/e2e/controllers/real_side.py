@@ -14,11 +14,14 @@ from typing import Any, Final
 
 from tests.controllers.comparison.running import KINDS, Refused
 from tests.controllers.comparison.scenario import Document, Scenario
+from tests.e2e.controllers.pulse import Pulse
 
 from steersman.testing.control_plane import ApiError, ControlPlane, KubeClient
 
 _CLUSTER_WIDE: Final = ("Namespace", "Node")
 _INTERVAL: Final = 0.05
+_PULSES: Final = 4
+"""So many times as long as a change takes to reach a ReplicaSet nothing must happen before a scenario is at rest."""
 _PASSING_SECONDS: Final = 0.1
 _MIRROR_SECONDS: Final = 1800.0
 
@@ -33,6 +36,7 @@ class Mirror:
         self._lock = threading.Lock()
         for kind in self._objects:
             threading.Thread(target=self._follow, args=(kind,), daemon=True).start()
+        self.pulse = Pulse(self.client, self.objects)
 
     def objects(self, kind: str) -> list[Document]:
         with self._lock:
@@ -120,7 +124,8 @@ class RealSide:
         return time.time()
 
     def rest(self, seconds: float) -> None:
-        while time.monotonic() - self._last_write() < seconds:
+        """Longer where controllers take long to notice anything."""
+        while time.monotonic() - self._last_write() < max(seconds, _PULSES * self._mirror.pulse.seconds()):
             time.sleep(_INTERVAL)
 
     def pass_time(self) -> None:
