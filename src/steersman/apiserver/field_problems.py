@@ -48,6 +48,10 @@ class FieldProblem(msgspec.Struct, frozen=True):
         return cls("FieldValueDuplicate", field, f"Duplicate value: {shown(value)}")
 
     @classmethod
+    def not_found(cls, field: str, value: Any) -> Self:
+        return cls("FieldValueNotFound", field, f"Not found: {shown(value)}")
+
+    @classmethod
     def too_long(cls, field: str, most: int) -> Self:
         return cls("FieldValueTooLong", field, f"Too long: may not be more than {most} bytes")
 
