@@ -15,7 +15,7 @@ from steersman.api.schemas import FieldSchema
 from steersman.api.unknown_fields import unknown_fields
 from steersman.apiserver.schema_validation import json_type
 from steersman.embedded.documents import Document
-from steersman.embedded.errors import BadRequest
+from steersman.embedded.errors import TOO_DEEP, BadRequest
 
 FieldValidation: TypeAlias = Literal["Strict", "Warn", "Ignore"]
 
@@ -32,6 +32,13 @@ class Decoded(NamedTuple):
 
 def decoded(document: Document, schema: FieldSchema, validation: FieldValidation = "Warn") -> Decoded:
     """Raises `BadRequest`."""
+    try:
+        return _decoded(document, schema, validation)
+    except RecursionError:
+        raise BadRequest(TOO_DEEP) from None
+
+
+def _decoded(document: Document, schema: FieldSchema, validation: FieldValidation) -> Decoded:
     plain: Document = codec.without_nulls(document)
     problem = next(_type_problems(plain, schema, "", ""), None)
     if problem is not None:
