@@ -138,3 +138,12 @@ def test_the_code_of_the_package_is_never_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_nothing_is_kept_of_names_that_users_write() -> None:
+    labels = deployment().at(("metadata", "labels"))
+    assert labels is not None
+    assert labels.child("a") is labels.child("b")
+    assert deployment().child("anything") is None
+    assert not labels._children
+    assert "anything" not in deployment()._children

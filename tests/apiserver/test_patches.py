@@ -98,3 +98,13 @@ def test_custom_resources_take_no_strategic_merge_patch() -> None:
 def test_other_media_types_are_refused(media_type: str) -> None:
     with pytest.raises(UnsupportedMediaType, match="strategic-merge-patch"):
         patched(media_type, {}, {}, POD)
+
+
+@pytest.mark.parametrize("media_type", [MERGE_PATCH, STRATEGIC_MERGE_PATCH, JSON_PATCH])
+def test_what_is_nested_without_end_is_refused(media_type: str) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(3000):
+        deep = {"a": deep}
+    patch: Any = [{"op": "copy", "from": "/a", "path": "/b"}] if media_type == JSON_PATCH else deep
+    with pytest.raises(BadRequest, match="nested too deeply"):
+        patched(media_type, deep, patch, POD)

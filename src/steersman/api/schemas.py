@@ -59,7 +59,7 @@ class FieldSchema:
             self.definition = reference.removeprefix(REFERENCE)
             beside = {name: value for name, value in node.items() if name not in ("$ref", "allOf")}
             self.node = {**definitions()[self.definition], **beside}
-        self._children: dict[str, FieldSchema | None] = {}
+        self._children: dict[str, FieldSchema] = {}
         self._elements: FieldSchema | None = None
         self._values: FieldSchema | None = None
 
@@ -134,8 +134,11 @@ class FieldSchema:
 
     def child(self, name: str) -> FieldSchema | None:
         """The field of that name, declared or as a value of a map; None for one that is not known."""
+        properties: Mapping[str, SchemaNode] = self.node.get("properties") or {}
+        if name not in properties:
+            return self.values  # and nothing is kept: keys of maps are written by users, who can write without end
         if name not in self._children:
-            self._children[name] = self._found_child(name)
+            self._children[name] = self._declared_child(name, properties[name])
         return self._children[name]
 
     def at(self, path: Iterable[str | int]) -> FieldSchema | None:
@@ -147,11 +150,7 @@ class FieldSchema:
             schema = schema.elements if isinstance(step, int) else schema.child(step)
         return schema
 
-    def _found_child(self, name: str) -> FieldSchema | None:
-        properties: Mapping[str, SchemaNode] = self.node.get("properties") or {}
-        node = properties.get(name)
-        if node is None:
-            return self.values
+    def _declared_child(self, name: str, node: SchemaNode) -> FieldSchema:
         known_default = _KEY_DEFAULTS.get((self.definition, name))
         return _wrapped(node) if known_default is None else FieldSchema({**node, "default": known_default})
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from functools import lru_cache
 from typing import Any, Final, TypeAlias
 
 from steersman.errors import InputError
@@ -43,7 +43,7 @@ def found_at(path: str, document: Any) -> list[Any]:
     return values
 
 
-@cache
+@lru_cache(maxsize=1024)
 def compiled(path: str) -> tuple[Step, ...]:
     """The steps of a path. Raises `InputError`."""
     text = path.strip().removeprefix("{").removesuffix("}").removeprefix("$")

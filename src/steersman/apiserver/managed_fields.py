@@ -104,7 +104,7 @@ def updated(
     try:
         before = _empty(new, schema) if old is None else without_managed_fields(old)
         comparison = compared(before, plain, schema)
-    except NotAsDeclared:
+    except (NotAsDeclared, RecursionError):
         return plain
     api_version = str(new.get("apiVersion", ""))
     identity = Manager(manager or UNKNOWN_MANAGER, operation, api_version, subresource)

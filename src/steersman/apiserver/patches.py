@@ -15,7 +15,7 @@ from steersman.api.schemas import FieldSchema
 from steersman.apiserver.json_patches import json_patched
 from steersman.apiserver.strategic_merge_patches import strategically_merged
 from steersman.embedded.documents import Document
-from steersman.embedded.errors import BadRequest, UnsupportedMediaType
+from steersman.embedded.errors import TOO_DEEP, BadRequest, UnsupportedMediaType
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE_PATCH: Final = "application/merge-patch+json"
@@ -35,6 +35,13 @@ def patched(media_type: str, document: Document, patch: Any, schema: FieldSchema
     accepted = CUSTOM_RESOURCE_PATCH_TYPES if schema is None else PATCH_TYPES
     if media_type not in accepted or media_type == APPLY_PATCH:
         raise UnsupportedMediaType(accepted)
+    try:
+        return _patched(media_type, document, patch, schema)
+    except RecursionError:
+        raise BadRequest(TOO_DEEP) from None
+
+
+def _patched(media_type: str, document: Document, patch: Any, schema: FieldSchema | None) -> Document:
     if media_type == JSON_PATCH:
         result = json_patched(document, patch)
     elif media_type == MERGE_PATCH:

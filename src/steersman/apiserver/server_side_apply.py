@@ -31,7 +31,7 @@ from steersman.apiserver.managed_fields import (
 )
 from steersman.apiserver.typed_documents import NotAsDeclared, compared, field_set, is_same, merged, without
 from steersman.embedded.documents import Document
-from steersman.embedded.errors import ApiError, BadRequest, StatusCause
+from steersman.embedded.errors import TOO_DEEP, ApiError, BadRequest, StatusCause
 from steersman.errors import InputError
 
 LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
@@ -126,6 +126,8 @@ class _Apply:
             return self._result(force)
         except NotAsDeclared as error:
             raise BadRequest(f"failed to create typed patch object ({_named(self._applied)}): {error}") from error
+        except RecursionError:
+            raise BadRequest(TOO_DEEP) from None
 
     def _result(self, force: bool) -> Document:
         fields = without_ignored(field_set(self._applied, self._schema), self._ignored)

@@ -76,6 +76,16 @@ def device_variable() -> EvaluationPlan:
     return EvaluationPlan(_looked_up(resolve), resolve, is_attribute=True)
 
 
+def named_variable(name: str) -> EvaluationPlan:
+    """A variable of an expression that is about something else than a device: the frame has all of them by name."""
+
+    def resolve(frame: Frame) -> Value:
+        assert isinstance(frame.device, dict)
+        return frame.device[name]
+
+    return EvaluationPlan(_looked_up(resolve), resolve, is_attribute=True)
+
+
 def _looked_up(resolve: Evaluator) -> Evaluator:
     def evaluate(frame: Frame) -> Value:
         frame.cost += LOOKUP

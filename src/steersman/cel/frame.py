@@ -23,7 +23,7 @@ class Frame:
     __slots__ = ("_meter", "cost", "device", "limit", "variables")
 
     def __init__(self, device: Value, variables: int, meter: Meter | None = None) -> None:
-        #: The value of the variable `device`.
+        #: The value of the variable `device`; of expressions with other variables, all of them by name.
         self.device = device
         #: Local variables, by the slots that the planner gave them.
         self.variables: list[Value] = [None] * variables

@@ -80,8 +80,7 @@ class _Planner:
         for scope in reversed(self._scopes):
             if name in scope:
                 return scope[name]
-        assert name == DEVICE
-        return attributes.device_variable()
+        return attributes.device_variable() if name == DEVICE else attributes.named_variable(name)
 
     def _slot(self) -> int:
         self.variables += 1

@@ -14,6 +14,7 @@ import msgspec
 from steersman.api import Object
 from steersman.errors import SteersmanError
 
+TOO_DEEP: Final = "the object is nested too deeply"
 MODIFIED_SINCE: Final = "the object has been modified; please apply your changes to the latest version and try again"
 
 

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: Apache-2.0
+"""OpenAPI v3: what `kubectl explain`, `apply` and `diff` are told about the fields of each group and version.
+
+`group_version_document` is one document per group and version, `index` lists them with their hashes. Built-in kinds come from
+the field tables (`api.schemas`), custom resources from their definitions. OpenAPI v2 is not served: clients take it in protobuf
+only, and kubectl v1.36 asks for it only where v3 is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from hashlib import sha256
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from steersman.api.schemas import OBJECT_META, REFERENCE, definition_names, definitions
+from steersman.apiserver.patches import CUSTOM_RESOURCE_PATCH_TYPES, PATCH_TYPES
+from steersman.apiserver.structural_schemas import version_schema
+from steersman.build_info import KUBE_SCHEDULER_VERSION
+from steersman.embedded.documents import Document
+
+_COMPONENTS: Final = "#/components/schemas/"
+_JSON: Final = "application/json"
+_STATUS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
+_PATCH: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch"
+_DELETE_OPTIONS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"
+_LIST_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta"
+
+_WRITE_PARAMETERS: Final = ("dryRun", "fieldManager", "fieldValidation")
+_LIST_PARAMETERS: Final = (
+    "allowWatchBookmarks",
+    "continue",
+    "fieldSelector",
+    "labelSelector",
+    "limit",
+    "resourceVersion",
+    "resourceVersionMatch",
+    "sendInitialEvents",
+    "timeoutSeconds",
+    "watch",
+)
+
+
+class OpenApiResource(NamedTuple):
+    """A resource that is served, as far as its paths go."""
+
+    plural: str
+    kind: str
+    is_namespaced: bool
+    subresources: tuple[str, ...] = ()
+
+
+def group_version_document(
+    group_version: str, resources: Iterable[OpenApiResource], crds: Iterable[Document] = ()
+) -> Document:
+    """The document of `apps/v1` or `v1`: paths of its resources, and every schema that they lead to."""
+    served = list(resources)
+    custom = _custom_schemas(group_version, crds)
+    names = {resource.kind: _schema_name(group_version, resource.kind, custom) for resource in served}
+    paths: Document = {}
+    for resource in served:
+        is_custom = names[resource.kind] in custom
+        paths |= _paths(group_version, resource, names[resource.kind], is_custom)
+    schemas = {**custom, **_reachable(names.values(), custom)}
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": KUBE_SCHEDULER_VERSION},
+        "paths": dict(sorted(paths.items())),
+        "components": {"schemas": dict(sorted(schemas.items()))},
+    }
+
+
+def index(group_versions: Mapping[str, Iterable[OpenApiResource]], crds: Iterable[Document] = ()) -> Document:
+    """What `/openapi/v3` answers: where the documents are. A hash changes with the resources and the definitions behind it."""
+    listed = list(crds)
+    paths = {}
+    for group_version, resources in sorted(group_versions.items()):
+        path = f"api/{group_version}" if "/" not in group_version else f"apis/{group_version}"
+        digest = document_hash(group_version, resources, listed)
+        paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+    return {"paths": paths}
+
+
+def document_hash(group_version: str, resources: Iterable[OpenApiResource], crds: Iterable[Document] = ()) -> str:
+    """Of what the document is made from, so that it need not be made to be hashed."""
+    made_from = [KUBE_SCHEDULER_VERSION, group_version, sorted(resources), _custom_schemas(group_version, crds)]
+    return sha256(msgspec.json.encode(made_from, order="sorted")).hexdigest().upper()
+
+
+# -- schemas -------------------------------------------------------------------------------------------------------------
+
+
+def _schema_name(group_version: str, kind: str, custom: Mapping[str, Document]) -> str:
+    name = _custom_name(group_version, kind)
+    if name in custom:
+        return name
+    return definition_names().get((group_version, kind), "")
+
+
+def _custom_name(group_version: str, kind: str) -> str:
+    """`com.example.v1.Database`, as kube-apiserver names them."""
+    group, _, version = group_version.rpartition("/")
+    return ".".join([*reversed(group.split(".")), version, kind])
+
+
+def _custom_schemas(group_version: str, crds: Iterable[Document]) -> dict[str, Document]:
+    group, _, version = group_version.rpartition("/")
+    found: dict[str, Document] = {}
+    for crd in crds:
+        spec = crd.get("spec") or {}
+        schema = version_schema(crd, version) if spec.get("group") == group else None
+        if schema is not None:
+            kind = str((spec.get("names") or {}).get("kind", ""))
+            found[_custom_name(group_version, kind)] = _custom_schema(schema, group, version, kind)
+            list_kind = str((spec.get("names") or {}).get("listKind") or f"{kind}List")
+            found[_custom_name(group_version, list_kind)] = _custom_list(group_version, group, version, kind, list_kind)
+    return found
+
+
+def _custom_schema(schema: Document, group: str, version: str, kind: str) -> Document:
+    properties = {
+        **(schema.get("properties") or {}),
+        **_type_meta(),
+        "metadata": _beside(OBJECT_META, "Object's metadata."),
+    }
+    return {
+        "type": "object",
+        **schema,
+        "properties": properties,
+        "x-kubernetes-group-version-kind": [{"group": group, "kind": kind, "version": version}],
+    }
+
+
+def _custom_list(group_version: str, group: str, version: str, kind: str, list_kind: str) -> Document:
+    items = {"type": "array", "items": {"$ref": _COMPONENTS + _custom_name(group_version, kind)}}
+    return {
+        "type": "object",
+        "required": ["items"],
+        "properties": {**_type_meta(), "metadata": _beside(_LIST_META, "List metadata."), "items": items},
+        "x-kubernetes-group-version-kind": [{"group": group, "kind": list_kind, "version": version}],
+    }
+
+
+def _type_meta() -> Document:
+    """The descriptions are those that built-in kinds have."""
+    config_map = _converted("io.k8s.api.core.v1.ConfigMap")["properties"]
+    return {name: config_map[name] for name in ("apiVersion", "kind")}
+
+
+def _beside(name: str, description: str) -> Document:
+    return {"allOf": [{"$ref": _COMPONENTS + name}], "description": description}
+
+
+def _reachable(names: Iterable[str], custom: Mapping[str, Document]) -> dict[str, Document]:
+    """The built-in definitions that these names lead to, and those of every path."""
+    waiting = [*filter(None, names), *custom, _STATUS, _PATCH, _DELETE_OPTIONS, OBJECT_META, _LIST_META]
+    lists = [f"{name}List" for name in waiting if f"{name}List" in definitions()]
+    waiting += lists
+    found: dict[str, Document] = {}
+    seen: set[str] = set()
+    while waiting:
+        name = waiting.pop()
+        if name in seen or name in custom or name not in definitions():
+            continue
+        seen.add(name)
+        found[name] = _converted(name)
+        waiting += _references(name)
+    return found
+
+
+@cache
+def _references(name: str) -> tuple[str, ...]:
+    """The definitions that one refers to."""
+    return tuple(dict.fromkeys(_references_in(definitions()[name])))
+
+
+def _references_in(node: Any) -> Iterable[str]:
+    if isinstance(node, dict):
+        if isinstance(node.get("$ref"), str):
+            yield node["$ref"].removeprefix(REFERENCE)
+        for value in node.values():
+            yield from _references_in(value)
+    elif isinstance(node, list):
+        for value in node:
+            yield from _references_in(value)
+
+
+@cache
+def _converted(name: str) -> Document:
+    """A definition as OpenAPI v3 has it."""
+    node = definitions()[name]
+    converted: Document = _converted_node(node)
+    kinds = node.get("x-kubernetes-group-version-kind")
+    for field in ("apiVersion", "kind") if kinds else ():
+        converted.get("properties", {}).get(field, {}).pop("enum", None)
+    return converted
+
+
+def _converted_node(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_converted_node(value) for value in node]
+    if not isinstance(node, dict):
+        return node
+    if isinstance(node.get("$ref"), str):
+        reference = {"$ref": _COMPONENTS + node["$ref"].removeprefix(REFERENCE)}
+        beside = {name: value for name, value in node.items() if name != "$ref"}
+        return {"allOf": [reference], **beside} if beside else reference
+    return {name: _without_null(value) if name == "type" else _converted_node(value) for name, value in node.items()}
+
+
+def _without_null(types: Any) -> Any:
+    """A field of the name "type" has a schema here, not a type."""
+    if isinstance(types, dict):
+        return _converted_node(types)
+    if not isinstance(types, list):
+        return types
+    return next((name for name in types if name != "null"), "string")
+
+
+# -- paths ---------------------------------------------------------------------------------------------------------------
+
+
+def _paths(group_version: str, resource: OpenApiResource, schema: str, is_custom: bool) -> Document:
+    root = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
+    scope = f"{root}/namespaces/{{namespace}}" if resource.is_namespaced else root
+    operations = _Operations(group_version, resource.kind, schema, is_custom)
+    listed = f"{schema}List" if schema else ""
+    paths = {
+        f"{scope}/{resource.plural}": {
+            "get": operations.of("list", listed, _LIST_PARAMETERS),
+            "post": operations.of("post", schema, _WRITE_PARAMETERS, schema),
+            "delete": operations.of("deletecollection", _STATUS, _LIST_PARAMETERS, _DELETE_OPTIONS),
+        },
+        f"{scope}/{resource.plural}/{{name}}": {
+            "get": operations.of("get", schema),
+            "put": operations.of("put", schema, _WRITE_PARAMETERS, schema),
+            "patch": operations.patch(),
+            "delete": operations.of("delete", _STATUS, ("dryRun", "gracePeriodSeconds"), _DELETE_OPTIONS),
+        },
+    }
+    if resource.is_namespaced:
+        paths[f"{root}/{resource.plural}"] = {"get": operations.of("list", listed, _LIST_PARAMETERS)}
+    for name in ("status",) if "status" in resource.subresources else ():
+        paths[f"{scope}/{resource.plural}/{{name}}/{name}"] = {
+            "get": operations.of("get", schema),
+            "put": operations.of("put", schema, _WRITE_PARAMETERS, schema),
+            "patch": operations.patch(),
+        }
+    return paths
+
+
+class _Operations:
+    """Makes the operations of one kind."""
+
+    def __init__(self, group_version: str, kind: str, schema: str, is_custom: bool) -> None:
+        group, _, version = group_version.rpartition("/")
+        self._kind = {"group": group, "kind": kind, "version": version}
+        self._schema = schema
+        self._is_custom = is_custom
+
+    def of(self, action: str, answer: str, parameters: Iterable[str] = (), body: str = "") -> Document:
+        operation: Document = {
+            "responses": {"200": {"description": "OK", "content": _content((_JSON,), answer)}},
+            "x-kubernetes-action": action,
+            "x-kubernetes-group-version-kind": self._kind,
+        }
+        if parameters:
+            operation["parameters"] = [_parameter(name) for name in parameters]
+        if body:
+            operation["requestBody"] = {"content": _content((_JSON,), body)}
+        return operation
+
+    def patch(self) -> Document:
+        types = CUSTOM_RESOURCE_PATCH_TYPES if self._is_custom else PATCH_TYPES
+        operation = self.of("patch", self._schema, (*_WRITE_PARAMETERS, "force"))
+        return {**operation, "requestBody": {"content": _content(types, _PATCH)}}
+
+
+def _content(media_types: Iterable[str], schema: str) -> Document:
+    node = {"$ref": _COMPONENTS + schema} if schema else {"type": "object"}
+    return {media_type: {"schema": node} for media_type in media_types}
+
+
+def _parameter(name: str) -> Document:
+    kinds = {
+        "allowWatchBookmarks": "boolean",
+        "force": "boolean",
+        "gracePeriodSeconds": "integer",
+        "limit": "integer",
+        "sendInitialEvents": "boolean",
+        "timeoutSeconds": "integer",
+        "watch": "boolean",
+    }
+    return {"in": "query", "name": name, "schema": {"type": kinds.get(name, "string"), "uniqueItems": True}}

@@ -1,0 +1,354 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A value against a JSON schema as CustomResourceDefinitions write it, with the words of a kube-apiserver.
+
+Types, required fields, bounds, patterns, formats, enums, lists of type set and map, logical combinations, and rules in CEL.
+Patterns are Go's, and are matched by RE2 in linear time.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import math
+import re
+import uuid
+from base64 import b64decode
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from steersman.apiserver.field_problems import FieldProblem, shown
+from steersman.apiserver.typed_documents import is_same
+from steersman.cel.errors import CelError
+from steersman.cel.validation_rules import evaluate_rule, is_transition_rule
+
+Schema: TypeAlias = Mapping[str, Any]
+
+NOWHERE: Final = "<nil>"
+"""What messages call the object itself."""
+
+
+def problems_of_value(value: Any, schema: Schema, path: str) -> Iterator[FieldProblem]:
+    """Everything that is wrong with a value, its rules apart."""
+    if value is None and schema.get("nullable"):
+        return
+    problem = _type_problem(value, schema, path)
+    if problem is not None:
+        yield problem
+        if schema.get("type") == "integer" and isinstance(value, float):
+            yield FieldProblem.invalid(NOWHERE, "", f"Checked value must be of type integer (default format) in {path}")
+        return
+    yield from _bound_problems(value, schema, path)
+    if isinstance(value, dict):
+        yield from _object_problems(value, schema, path)
+    elif isinstance(value, list):
+        yield from _list_problems(value, schema, path)
+    yield from _combination_problems(value, schema, path)
+
+
+def _type_problem(value: Any, schema: Schema, path: str) -> FieldProblem | None:
+    found = json_type(value)
+    if schema.get("x-kubernetes-int-or-string"):
+        wanted, is_right = "integer,string", found in ("integer", "string")
+    else:
+        wanted = str(schema.get("type") or "")
+        is_right = not wanted or found == wanted or (wanted == "number" and found == "integer")
+    if is_right:
+        return None
+    detail = f'{_body(path)} must be of type {wanted}: "{found}"'
+    return FieldProblem.wrong_type(path or NOWHERE, found, detail)
+
+
+def json_type(value: Any) -> str:
+    """The name that JSON schema has for the type of a value."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return "integer"
+    if isinstance(value, float):
+        return "number"
+    return {"str": "string", "dict": "object", "list": "array"}.get(type(value).__name__, "string")
+
+
+def _body(path: str) -> str:
+    return f"{path} in body" if path else " in body"
+
+
+# -- bounds, patterns, formats -------------------------------------------------------------------------------------------
+
+
+def _bound_problems(value: Any, schema: Schema, path: str) -> Iterator[FieldProblem]:
+    if schema.get("enum") and not any(is_same(value, choice) for choice in schema["enum"]):
+        yield FieldProblem.not_supported(path, value, schema["enum"])
+    if isinstance(value, str):
+        yield from _text_problems(value, schema, path)
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        yield from _number_problems(value, schema, path)
+
+
+def _text_problems(value: str, schema: Schema, path: str) -> Iterator[FieldProblem]:
+    least, most, pattern = schema.get("minLength"), schema.get("maxLength"), schema.get("pattern")
+    if least is not None and len(value) < least:
+        yield FieldProblem.invalid(path, value, f"{_body(path)} should be at least {least} chars long")
+    if most is not None and len(value) > most:
+        yield FieldProblem.too_long(path, most)
+    if pattern and not matches(pattern, value):
+        yield FieldProblem.invalid(path, value, f"{_body(path)} should match '{pattern}'")
+    check = FORMATS.get(str(schema.get("format", "")))
+    if check is not None and not check(value):
+        yield FieldProblem.wrong_type(path, value, f"{_body(path)} must be of type {schema['format']}: {shown(value)}")
+
+
+def _number_problems(value: float, schema: Schema, path: str) -> Iterator[FieldProblem]:
+    least, most, factor = schema.get("minimum"), schema.get("maximum"), schema.get("multipleOf")
+    excludes_least, excludes_most = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
+    if least is not None and (value <= least if excludes_least else value < least):
+        bound = f"should be greater than {least}" if excludes_least else f"should be greater than or equal to {least}"
+        yield FieldProblem.invalid(path, value, f"{_body(path)} {bound}")
+    if most is not None and (value >= most if excludes_most else value > most):
+        bound = f"should be less than {most}" if excludes_most else f"should be less than or equal to {most}"
+        yield FieldProblem.invalid(path, value, f"{_body(path)} {bound}")
+    if factor and not math.isclose(value / factor, round(value / factor), abs_tol=1e-9):
+        yield FieldProblem.invalid(path, value, f"{_body(path)} should be a multiple of {factor}")
+    if schema.get("format") == "int32" and not -(2**31) <= value < 2**31:
+        yield FieldProblem.wrong_type(path, value, f"{_body(path)} must be of type int32: {shown(value)}")
+
+
+def matches(pattern: str, text: str) -> bool:
+    """Whether a Go pattern is found in the text; a pattern that is none matches nothing."""
+    import re2
+
+    try:
+        return re2.search(pattern, text) is not None
+    except re2.error:
+        return False
+
+
+def _parses(parse: Callable[[str], object]) -> Callable[[str], bool]:
+    def check(text: str) -> bool:
+        try:
+            parse(text)
+        except ValueError:
+            return False
+        return True
+
+    return check
+
+
+def _date_time(text: str) -> datetime:
+    if len(text) < 20 or text[10] not in "Tt":
+        raise ValueError(text)
+    return datetime.fromisoformat(text)
+
+
+def _uri(text: str) -> None:
+    if not urlsplit(text).scheme and not text.startswith("/"):
+        raise ValueError(text)
+
+
+_HOSTNAME: Final = re.compile(
+    r"[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?(\.[a-zA-Z0-9]([a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?)*"
+)
+_EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
+_DURATION: Final = re.compile(r"[-+]?(\d+(\.\d*)?(ns|us|µs|ms|s|m|h|d|w))+|0")
+FORMATS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "byte": _parses(lambda text: b64decode(text, validate=True)),
+    "cidr": _parses(lambda text: ipaddress.ip_network(text, strict=False)),
+    "date": _parses(date.fromisoformat),
+    "date-time": _parses(_date_time),
+    "datetime": _parses(_date_time),
+    "duration": lambda text: _DURATION.fullmatch(text) is not None,
+    "email": lambda text: _EMAIL.fullmatch(text) is not None,
+    "hostname": lambda text: len(text) <= 255 and _HOSTNAME.fullmatch(text) is not None,
+    "ipv4": _parses(ipaddress.IPv4Address),
+    "ipv6": _parses(ipaddress.IPv6Address),
+    "uri": _parses(_uri),
+    "uuid": _parses(uuid.UUID),
+}
+"""Formats that are checked; others are only descriptions."""
+
+
+# -- objects and lists ---------------------------------------------------------------------------------------------------
+
+
+def _object_problems(value: dict[str, Any], schema: Schema, path: str) -> Iterator[FieldProblem]:
+    least, most = schema.get("minProperties"), schema.get("maxProperties")
+    if least is not None and len(value) < least:
+        yield FieldProblem.invalid(path, value, f"{_body(path)} should have at least {least} properties")
+    if most is not None and len(value) > most:
+        yield FieldProblem.too_many(path, len(value), most)
+    for name in schema.get("required") or ():
+        if name not in value:
+            yield FieldProblem.required(_child(path, name))
+    for name, node in _member_schemas(value, schema):
+        yield from problems_of_value(value[name], node, _child(path, name))
+
+
+def _member_schemas(value: dict[str, Any], schema: Schema) -> Iterator[tuple[str, Schema]]:
+    """The members that the schema says something about."""
+    properties: Schema = schema.get("properties") or {}
+    others = schema.get("additionalProperties")
+    for name in value:
+        node = properties.get(name, others if isinstance(others, Mapping) else None)
+        if isinstance(node, Mapping):
+            yield name, node
+
+
+def _child(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _list_problems(value: list[Any], schema: Schema, path: str) -> Iterator[FieldProblem]:
+    least, most = schema.get("minItems"), schema.get("maxItems")
+    if least is not None and len(value) < least:
+        yield FieldProblem.invalid(path, len(value), f"{_body(path)} should have at least {least} items")
+    if most is not None and len(value) > most:
+        yield FieldProblem.too_many(path, len(value), most)
+    items = schema.get("items")
+    if isinstance(items, Mapping):
+        for index, element in enumerate(value):
+            yield from problems_of_value(element, items, f"{path}[{index}]")
+    if schema.get("uniqueItems") and _repeated(list(map(_canonical, value))) is not None:
+        yield FieldProblem.invalid(path, value, f"{_body(path)} shouldn't contain duplicates")
+    yield from _key_problems(value, schema, path)
+
+
+def _key_problems(value: list[Any], schema: Schema, path: str) -> Iterator[FieldProblem]:
+    """Lists of type set and map have no element twice."""
+    steps = _steps(value, schema)
+    again = _repeated(steps)
+    if again is None:
+        return
+    element = value[again]
+    if schema.get("x-kubernetes-list-type") == "map":
+        element = {name: element.get(name) for name in schema.get("x-kubernetes-list-map-keys") or ()}
+    yield FieldProblem.duplicate(f"{path}[{again}]", element)
+
+
+def _steps(value: list[Any], schema: Schema) -> list[str]:
+    if schema.get("x-kubernetes-list-type") == "set":
+        return [_canonical(element) for element in value]
+    if schema.get("x-kubernetes-list-type") != "map" or not all(isinstance(element, dict) for element in value):
+        return []
+    names = schema.get("x-kubernetes-list-map-keys") or ()
+    return [_canonical([element.get(name) for name in names]) for element in value]
+
+
+def _old_elements(value: list[Any], schema: Schema, old: Any) -> dict[int, Any]:
+    """Elements of lists of type map have predecessors: those with the same keys."""
+    if not isinstance(old, list) or schema.get("x-kubernetes-list-type") != "map":
+        return {}
+    before = dict(zip(_steps(old, schema), old, strict=False))
+    return {index: before[step] for index, step in enumerate(_steps(value, schema)) if step in before}
+
+
+def _repeated(texts: list[str]) -> int | None:
+    seen: set[str] = set()
+    for index, text in enumerate(texts):
+        if text in seen:
+            return index
+        seen.add(text)
+    return None
+
+
+def _canonical(value: Any) -> str:
+    return msgspec.json.encode(value, order="sorted").decode()
+
+
+# -- combinations and rules ----------------------------------------------------------------------------------------------
+
+
+def _combination_problems(value: Any, schema: Schema, path: str) -> Iterator[FieldProblem]:
+    def is_valid(branch: Schema) -> bool:
+        return next(problems_of_value(value, branch, path), None) is None
+
+    for branch in schema.get("allOf") or ():
+        yield from problems_of_value(value, branch, path)
+    if schema.get("anyOf") and not any(map(is_valid, schema["anyOf"])):
+        yield FieldProblem.invalid(NOWHERE, "", f'"{path}" must validate at least one schema (anyOf)')
+        yield from problems_of_value(value, schema["anyOf"][0], path)
+    if schema.get("oneOf"):
+        count = sum(map(is_valid, schema["oneOf"]))
+        only_one = f'"{path}" must validate one and only one schema (oneOf).'
+        if count > 1:
+            yield FieldProblem.invalid(NOWHERE, "", f"{only_one} Found {count} valid alternatives")
+        elif count == 0:
+            yield FieldProblem.invalid(NOWHERE, "", f"{only_one} Found none valid")
+            yield from problems_of_value(value, schema["oneOf"][0], path)
+    if schema.get("not") is not None and is_valid(schema["not"]):
+        yield FieldProblem.invalid(NOWHERE, "", f'"{path}" must not validate the schema (not)')
+
+
+def has_rules(schema: Schema) -> bool:
+    """Whether the schema, or one inside of it, has rules."""
+    inner = [*(schema.get("properties") or {}).values(), schema.get("items"), schema.get("additionalProperties")]
+    nested = (has_rules(node) for node in inner if isinstance(node, Mapping))
+    return bool(schema.get("x-kubernetes-validations")) or any(nested)
+
+
+def broken_rules(value: Any, schema: Schema, path: str, old: Any = None) -> Iterator[FieldProblem]:
+    """The rules that do not hold; `old` is the value that it replaces, None if there was none."""
+    if value is None:
+        return
+    yield from _rule_problems(value, schema, path, old)
+    if isinstance(value, dict):
+        before = old if isinstance(old, dict) else {}
+        for name, node in _member_schemas(value, schema):
+            yield from broken_rules(value[name], node, _child(path, name), before.get(name))
+    elif isinstance(value, list) and isinstance(schema.get("items"), Mapping):
+        predecessors = _old_elements(value, schema, old)
+        for index, element in enumerate(value):
+            yield from broken_rules(element, schema["items"], f"{path}[{index}]", predecessors.get(index))
+
+
+def _short(value: Any) -> Any:
+    """Messages name the type of what is not a scalar."""
+    return json_type(value) if isinstance(value, (dict, list)) else value
+
+
+def _rule_problems(value: Any, schema: Schema, path: str, old: Any) -> Iterator[FieldProblem]:
+    for rule in schema.get("x-kubernetes-validations") or ():
+        expression = rule.get("rule", "")
+        is_transition = is_transition_rule(expression)
+        if is_transition and old is None and not rule.get("optionalOldSelf"):
+            continue
+        try:
+            holds = evaluate_rule(expression, value, old)
+        except CelError as error:
+            detail = f"rule evaluation error: {error} evaluating rule: {_rule_message(rule)}"
+            yield FieldProblem.invalid(path or NOWHERE, json_type(value), detail)
+            continue
+        if holds is not True:
+            where = (
+                path + str(rule.get("fieldPath", "")) if path else str(rule.get("fieldPath", "")).lstrip(".") or NOWHERE
+            )
+            yield _broken_rule(rule, where, value, old)
+
+
+def _broken_rule(rule: Schema, where: str, value: Any, old: Any) -> FieldProblem:
+    message = _rule_message(rule, value, old)
+    reason = rule.get("reason") or "FieldValueInvalid"
+    if reason == "FieldValueRequired":
+        return FieldProblem.required(where, message)
+    if reason == "FieldValueForbidden":
+        return FieldProblem.forbidden(where, message)
+    if reason == "FieldValueDuplicate":
+        return FieldProblem.duplicate(where, _short(value))
+    if isinstance(value, (dict, list)):
+        return FieldProblem("FieldValueInvalid", where, f"Invalid value: {message}")
+    return FieldProblem.invalid(where, value, message)
+
+
+def _rule_message(rule: Schema, value: Any = None, old: Any = None) -> str:
+    if rule.get("messageExpression"):
+        try:
+            text = evaluate_rule(str(rule["messageExpression"]), value, old)
+        except CelError:
+            text = ""
+        if isinstance(text, str) and text.strip():
+            return text
+    return str(rule.get("message") or f"failed rule: {rule.get('rule', '')}").strip()

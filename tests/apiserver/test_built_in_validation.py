@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Objects of built-in kinds that are refused: decoding, rules, immutable fields. Cases are in YAML files beside this one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from steersman.api.schemas import FieldSchema, schema_of
+from steersman.apiserver.built_in_validation import problems_of_built_in
+from steersman.apiserver.field_problems import refuse
+from steersman.apiserver.patches import merge_patched
+from steersman.apiserver.strict_decoding import decoded
+from steersman.embedded.errors import ApiError, BadRequest
+
+HERE = Path(__file__).parent
+BAD_OBJECTS: list[dict[str, Any]] = yaml.safe_load((HERE / "bad_objects.yaml").read_text())
+BAD_UPDATES: list[dict[str, Any]] = yaml.safe_load((HERE / "bad_updates.yaml").read_text())
+POD: dict[str, Any] = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p"},
+    "spec": {"containers": [{"name": "a", "image": "x"}]},
+}
+
+
+def schema_for(document: dict[str, Any]) -> FieldSchema:
+    schema = schema_of(document["apiVersion"], document["kind"])
+    assert schema is not None
+    return schema
+
+
+def validated(document: dict[str, Any], old: dict[str, Any] | None = None) -> None:
+    known = decoded(document, schema_for(document), "Strict").document
+    refuse(known["apiVersion"], known["kind"], known["metadata"].get("name", ""), problems_of_built_in(known, old))
+
+
+@pytest.mark.parametrize("case", BAD_OBJECTS, ids=[case["refusal"][:60] for case in BAD_OBJECTS])
+def test_a_bad_object_is_refused_in_upstreams_words(case: dict[str, Any]) -> None:
+    with pytest.raises(ApiError) as refusal:
+        validated(case["object"])
+    assert refusal.value.message == case["refusal"]
+
+
+@pytest.mark.parametrize("case", BAD_UPDATES, ids=[case["refusal"][:60] for case in BAD_UPDATES])
+def test_what_must_not_change_is_refused_in_upstreams_words(case: dict[str, Any]) -> None:
+    validated(case["object"])
+    with pytest.raises(ApiError) as refusal:
+        validated(merge_patched(case["object"], case["patch"]), case["object"])
+    assert refusal.value.message == case["refusal"]
+
+
+def test_an_image_a_toleration_and_a_gate_of_a_pod_may_change() -> None:
+    gated = {**POD, "spec": {**POD["spec"], "schedulingGates": [{"name": "g"}], "terminationGracePeriodSeconds": 30}}
+    new = {
+        **POD,
+        "spec": {"containers": [{"name": "a", "image": "y"}], "tolerations": [{"key": "x", "operator": "Exists"}]},
+    }
+    validated(new, gated)
+
+
+def test_what_an_update_leaves_out_is_no_change() -> None:
+    stored = {**POD, "spec": {**POD["spec"], "dnsPolicy": "ClusterFirst", "restartPolicy": "Always"}}
+    validated(POD, stored)
+
+
+def test_unknown_fields_are_warned_of_or_ignored_and_dropped() -> None:
+    document = {**POD, "foo": 1}
+    assert decoded(document, schema_for(POD), "Warn") == (POD, ('unknown field "foo"',))
+    assert decoded(document, schema_for(POD), "Ignore") == (POD, ())
+    with pytest.raises(BadRequest, match='strict decoding error: unknown field "foo"'):
+        decoded(document, schema_for(POD), "Strict")
+
+
+def test_nulls_are_absent_fields() -> None:
+    assert decoded({**POD, "status": None}, schema_for(POD)).document == POD
+
+
+def test_a_name_is_needed_unless_it_is_generated() -> None:
+    nameless = {**POD, "metadata": {}}
+    assert [str(problem) for problem in problems_of_built_in(nameless)] == [
+        "metadata.name: Required value: name or generateName is required"
+    ]
+    assert problems_of_built_in({**POD, "metadata": {"generateName": "p-"}}) == []
+
+
+def test_quantities_and_ports_may_be_numbers_or_texts() -> None:
+    container = {"name": "a", "image": "x", "resources": {"requests": {"cpu": 1, "memory": "1Gi"}}}
+    probe = {"livenessProbe": {"httpGet": {"port": "http"}}, "readinessProbe": {"httpGet": {"port": 80}}}
+    validated({**POD, "spec": {"containers": [{**container, **probe}]}})
