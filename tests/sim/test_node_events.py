@@ -14,7 +14,6 @@ from steersman.kubelets import KubeletPolicy, PodSettings
 from steersman.sim import Simulation
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
-
 HEADER = {"apiVersion": "steersman.dev/v1", "kind": "KubeletPolicy"}
 
 
