@@ -48,9 +48,19 @@ def test_a_drained_node_loses_its_pods_and_gets_no_others() -> None:
 def test_a_reboot_restarts_containers() -> None:
     sim = Simulation.load(node("n1").obj(), pod("web").obj(), kubelets={**HEADER, "rebootSeconds": 30})
     sim.run()
-    sim.reboot("n1").run()
-    assert sim.now == 30
+    sim.reboot("n1").run(until=29)
+    assert sim.cluster.get(api.Pod, "default/web").status.container_statuses == ()
+    sim.run(until=30)
     assert sim.cluster.get(api.Pod, "default/web").status.container_statuses[0].restart_count == 1
+
+
+def test_pods_of_a_node_that_stays_away_are_evicted_but_not_gone_before_it_is_back() -> None:
+    sim = Simulation.load(node("n1").obj(), pod("web").obj())
+    sim.run()
+    sim.add(node("n2").obj()).crash("n1").run(until=1000)
+    assert sim.cluster.get(api.Pod, "default/web").metadata.deletion_timestamp is not None
+    sim.recover("n1").run(until=1001)
+    assert sim.cluster.find(api.Pod, "default/web") is None
 
 
 def test_what_was_done_to_nodes_is_done_again_for_copies_and_explanations() -> None:
