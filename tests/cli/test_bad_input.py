@@ -131,6 +131,15 @@ def test_an_annotation_that_is_no_number(tmp_path: Path) -> None:
     )
 
 
+def test_a_kubelet_policy_that_cannot_be_used(tmp_path: Path) -> None:
+    header = "apiVersion: steersman.dev/v1\nkind: KubeletPolicy\n"
+    policy = write(tmp_path / "policy.yaml", header + "pods: {runSeconds: soon}\n")
+    line = refused("simulate", "-f", cluster(tmp_path), "--kubelet-policy", policy)
+    assert line.startswith(
+        f'Error: {policy}: KubeletPolicy: pods.runSeconds: is not a number of seconds (got "soon"); use a number'
+    )
+
+
 LONG_NUMBER = "9" * 5000
 
 

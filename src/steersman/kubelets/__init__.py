@@ -9,9 +9,10 @@ Read `kubelets` first: what happens when. `policy` and `behaviour` are what user
 and `pod_status` what is written about it.
 """
 
-from steersman.kubelets.behaviour import RUN_SECONDS, behaviour, check_annotations
+from steersman.kubelets.behaviour import POD_ANNOTATIONS, RUN_SECONDS, behaviour, check_annotations
 from steersman.kubelets.drain import Drain, DrainRound, cordon, drain, uncordon
 from steersman.kubelets.kubelets import Kubelets
+from steersman.kubelets.nodes import NODE_ANNOTATIONS
 from steersman.kubelets.policy import (
     DEFAULT_POLICY,
     SANDBOX_POLICY,
@@ -25,6 +26,8 @@ from steersman.kubelets.reports import KubeletEvents
 
 __all__ = [
     "DEFAULT_POLICY",
+    "NODE_ANNOTATIONS",
+    "POD_ANNOTATIONS",
     "RUN_SECONDS",
     "SANDBOX_POLICY",
     "Drain",
