@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sandbox put together, between its start and its end.
+
+    kubectl ─HTTPS─► ApiServer ─► ApiService ─► Store ◄─► controllers, kubelets, volumes
+                                                  └────► scheduler ─► Store
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from steersman import api, controllers
+from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.pages import Pages
+from steersman.apiserver.reviews import Tokens
+from steersman.apiserver.server import ApiServer
+from steersman.apiserver.service import ApiService
+from steersman.assembly import SchedulerOptions
+from steersman.assembly.registry import kinds_to_watch
+from steersman.embedded import EphemeralClaims, KubeAdmission, ResourceClaimController, Store, VolumeController
+from steersman.framework.watching import is_custom
+from steersman.host import LoopTimers, ScaledClock, keep_freed_memory
+from steersman.internal_errors import InternalErrors
+from steersman.kubelets import Kubelets, run_seconds
+from steersman.sandbox.clock_page import ClockPage
+from steersman.sandbox.credentials import (
+    SandboxCredentials,
+    kubeconfig_document,
+    new_credentials,
+    write_kubeconfig,
+)
+from steersman.sandbox.default_objects import DefaultObjects
+from steersman.sandbox.event_objects import EventObjects
+from steersman.sandbox.manifest_files import create_all
+from steersman.sandbox.nodes import create_nodes, default_template, read_template
+from steersman.sandbox.options import NO_SCHEDULER, SandboxOptions
+from steersman.sandbox.scheduling import scheduler_options, start_scheduler
+from steersman.serving.listener import Listen, bound_sockets
+
+logger = logging.getLogger(__name__)
+
+HISTORY_LENGTH: Final = 50_000
+"""So many writes, at least, a watch may lag behind, and a list in chunks may take."""
+
+
+class Sandbox(msgspec.Struct, frozen=True):
+    """A sandbox that runs. `kubeconfig` is where clients find it, None if no file was wanted."""
+
+    url: str
+    kubeconfig: Path | None
+    store: Store
+    clock: ScaledClock
+    timers: LoopTimers
+    credentials: SandboxCredentials
+
+
+@asynccontextmanager
+async def running_sandbox(options: SandboxOptions) -> AsyncIterator[Sandbox]:
+    """Everything ends with the block. Raises `InputError` and `OSError` before anything has begun."""
+    keep_freed_memory()
+    errors = InternalErrors()
+    chosen = None if options.scheduler == NO_SCHEDULER else scheduler_options(options, errors)
+    template = read_template(options.node_template) if options.node_template else default_template()
+    clock = ScaledClock(options.speed)
+    timers = LoopTimers(clock, asyncio.get_running_loop())
+    store = Store(
+        clock,
+        admission=KubeAdmission(run_seconds),
+        history=HISTORY_LENGTH,
+        keeps_documents=True,
+        awaited_finalizers=None,
+    )
+    catalog = Catalog(_declared_kinds(chosen))
+    credentials = new_credentials(options.bind_address)
+    sockets = bound_sockets(Listen(options.bind_address, options.port))
+    port = int(sockets[0].getsockname()[1])
+    DefaultObjects(store, catalog, credentials.certificate.chain.decode(), port)
+    events = EventObjects(store, timers)
+    async with asyncio.TaskGroup() as group:
+        tasks = _Tasks(group)
+        _start_cluster(store, timers, events, errors, options)
+        if chosen is not None:
+            scheduler = start_scheduler(store, timers, events, chosen, options.seed, tasks)
+            await scheduler.background.refresh()
+            tasks.create_task(scheduler.background.run(timers.sleep), name="refresh plugins")
+        create_nodes(store, options.nodes, template)
+        create_all(store, catalog, options.files)
+        tokens = Tokens(store, credentials.token)
+        pages = Pages(catalog, f"{options.bind_address}:{port}", ClockPage(clock))
+        service = ApiService(store, catalog, tokens, pages)
+        listen = Listen(options.bind_address, port, credentials.tls())
+        async with ApiServer(listen, service, tokens, sockets=sockets):
+            url = f"https://{_host(options.bind_address)}:{port}"
+            if options.kubeconfig is not None:
+                write_kubeconfig(options.kubeconfig, kubeconfig_document(url, credentials))
+            try:
+                yield Sandbox(url, options.kubeconfig, store, clock, timers, credentials)
+            finally:
+                timers.close()
+        tasks.cancel()
+
+
+class _Tasks:
+    """Tasks of a sandbox; those that still run end with it."""
+
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self._group = group
+        self._running: set[asyncio.Task[None]] = set()
+
+    def create_task(self, work: object, *, name: str | None = None) -> asyncio.Task[None]:
+        task: asyncio.Task[None] = self._group.create_task(work, name=name)  # type: ignore[arg-type]
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    def cancel(self) -> None:
+        for task in self._running:
+            task.cancel()
+
+
+def _start_cluster(
+    store: Store, timers: LoopTimers, events: EventObjects, errors: InternalErrors, options: SandboxOptions
+) -> None:
+    """What lives in a cluster besides the scheduler."""
+    Kubelets(store, timers)
+    if options.runs_controllers:
+        EphemeralClaims(store)
+        VolumeController(store, timers)
+        ResourceClaimController(store)
+
+
+def _declared_kinds(options: SchedulerOptions | None) -> list[type[api.Object]]:
+    """The structs that plugins have for kinds of their own."""
+    if options is None:
+        return []
+    watched = kinds_to_watch(options.configuration, options.gates, options.registry)
+    return [kind for kind in watched if is_custom(kind)]
+
+
+def _host(address: str) -> str:
+    """Where clients on this machine reach the server."""
+    if address in ("0.0.0.0", "::", ""):
+        return "127.0.0.1"
+    try:
+        return f"[{address}]" if ipaddress.ip_address(address).version == 6 else address
+    except ValueError:
+        return address
