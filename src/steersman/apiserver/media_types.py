@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a client sends and wants to have: JSON or YAML, objects, Tables or metadata alone.
 
-Protobuf is not spoken. Clients that prefer it name JSON as well and get that; those that name nothing else get a 406, a body in
-it a 415.
+Protobuf is read (`protobuf`) and not written: clients that prefer it name JSON as well and get that; those that name nothing else
+get a 406.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import msgspec
 import yaml
 
 from steersman.api import codec, yaml_documents
+from steersman.apiserver.protobuf import decoded_object
 from steersman.apiserver.statuses import RequestRefused, bad_request
 from steersman.embedded import Document
 from steersman.errors import InputError
@@ -73,7 +74,9 @@ def decoded(body: bytes, content_type: str) -> Document:
 def decoded_value(body: bytes, content_type: str) -> Any:
     """JSON or YAML → plain values; a body without a type is taken for JSON, which YAML includes."""
     kind = content_type.partition(";")[0].strip().lower()
-    if kind == PROTOBUF or kind == "application/cbor":
+    if kind == PROTOBUF:
+        return decoded_object(body)
+    if kind == "application/cbor":
         expected = f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML}"
         raise RequestRefused(415, "UnsupportedMediaType", expected)
     try:
