@@ -17,7 +17,9 @@ from types import TracebackType
 from typing import Final, Self
 
 from aiohttp import web
+from aiohttp.web_protocol import RequestHandler
 
+from steersman.apiserver.connections import AiohttpConnection
 from steersman.apiserver.pages import OPEN_PATHS
 from steersman.apiserver.requests import ApiAnswer, ApiRequest, WatchAnswer
 from steersman.apiserver.reviews import Tokens, TokenUser
@@ -75,14 +77,15 @@ class ApiServer:
             max_line_size=limits.head_bytes,
             max_field_size=limits.head_bytes,
         )
-        self._watches: set[asyncio.Task[None]] = set()
+        #: By aiohttp's protocol, which requests know.
+        self._by_protocol: dict[object, AiohttpConnection] = {}
         self.port = 0
 
     async def __aenter__(self) -> Self:
         await self._runner.setup()
         server = self._runner.server
         assert server is not None, "a runner that was set up has a server"
-        self.connections = ConnectionTable(self._limits, server, takes_bodies=True)
+        self.connections = ConnectionTable(self._limits, lambda: self._connection(server()), takes_bodies=True)
         try:
             self._listener = Listener(self._listen, self.connections, self._sockets)
         except BaseException:
@@ -104,16 +107,21 @@ class ApiServer:
 
     # -- requests ----------------------------------------------------------------------------------------------------
 
+    def _connection(self, protocol: RequestHandler) -> AiohttpConnection:
+        made = AiohttpConnection(protocol, lambda lost: self._by_protocol.pop(lost, None))
+        self._by_protocol[protocol] = made
+        return made
+
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        gate = self.connections.gate_of(request.protocol)
+        connection = self._by_protocol.get(request.protocol)
         answer = await self._answer(request)
         if isinstance(answer, WatchAnswer):
-            if gate is not None:
-                gate.answering_without_end()
+            if connection is not None:
+                self.connections.answering_without_end(connection)
             return await self._stream(request, answer)
         response = await _written(request, answer)
-        if gate is not None and response.keep_alive:
-            gate.answered()
+        if connection is not None and response.keep_alive:
+            self.connections.answered(connection)
         return response
 
     async def _answer(self, request: web.Request) -> ApiAnswer | WatchAnswer:

@@ -24,7 +24,7 @@ from steersman.apiserver.reviews import Tokens
 from steersman.apiserver.server import ApiServer
 from steersman.apiserver.service import ApiService
 from steersman.assembly import SchedulerOptions
-from steersman.assembly.registry import kinds_to_watch
+from steersman.assembly.registry import kinds_of_scheduler
 from steersman.embedded import EphemeralClaims, KubeAdmission, ResourceClaimController, Store, VolumeController
 from steersman.framework.watching import is_custom
 from steersman.host import LoopTimers, ScaledClock, keep_freed_memory
@@ -132,6 +132,7 @@ def _start_cluster(
     """What lives in a cluster besides the scheduler."""
     Kubelets(store, timers)
     if options.runs_controllers:
+        controllers.start(controllers.Cluster(store, timers, events.record, errors))
         EphemeralClaims(store)
         VolumeController(store, timers)
         ResourceClaimController(store)
@@ -141,8 +142,8 @@ def _declared_kinds(options: SchedulerOptions | None) -> list[type[api.Object]]:
     """The structs that plugins have for kinds of their own."""
     if options is None:
         return []
-    watched = kinds_to_watch(options.configuration, options.gates, options.registry)
-    return [kind for kind in watched if is_custom(kind)]
+    kinds = kinds_of_scheduler(options.configuration, options.gates, options.registry)
+    return [kind for kind in (*kinds.watched, *kinds.read) if is_custom(kind)]
 
 
 def _host(address: str) -> str:

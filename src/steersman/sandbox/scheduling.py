@@ -15,7 +15,7 @@ from steersman.assembly.registry import register, with_enabled
 from steersman.client import Timing
 from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
-from steersman.embedded import Store, feed
+from steersman.embedded import Store, StoreReader, feed
 from steersman.errors import InputError
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.host import LoopTimers, SchedulingLoop
@@ -99,7 +99,9 @@ def start_scheduler(
     """A scheduler on the store, and the tasks that drive it."""
     clock = store.clock
     writer = SandboxWriter(store, clock, events)
-    scheduler = Scheduler(clock, SeededRng(seed), writer, group.create_task, options)
+    reader = StoreReader(store)
+    scheduler = Scheduler(clock, SeededRng(seed), writer, group.create_task, options, reader)
+    reader.serve(scheduler.known_kinds)
     feed(store, scheduler.ingest, scheduler.watched_kinds)
     timing = Timing(clock, sleep=timers.sleep)
     errors = options.internal_errors
