@@ -99,7 +99,11 @@ async def _serve(options: SandboxOptions) -> None:
     with signals_handled({number: stop.set for number in ENDING}):
         async with running_sandbox(options) as running:
             _introduce(running)
-            await stop.wait()
+            stopped = asyncio.ensure_future(stop.wait())
+            await asyncio.wait((stopped, running.failure), return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
+            if running.failure.done():
+                running.failure.result()
 
 
 def _introduce(running: Sandbox) -> None:

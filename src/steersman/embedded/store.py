@@ -292,6 +292,15 @@ class Store:
         self._record(type(old), MODIFIED, old, stored, whole, before)
         return stored
 
+    def restore(self, version: int, objects: Iterable[tuple[T, Document]], commits: Sequence[Commit]) -> None:
+        """Fills an empty store with what another one held: its version, its objects, and its latest writes. Nobody is told."""
+        assert self._version == FIRST_VERSION and self._documents is not None, "only an empty store is filled"
+        for obj, document in objects:
+            self._of_kind(type(obj))[key(obj)] = obj
+            self._documents.setdefault(type(obj), {})[key(obj)] = document
+        self._version = version
+        self._history.restore(version, commits)
+
     @contextmanager
     def dry_run(self) -> Iterator[None]:
         """What is created or updated in the block can be read there as if it were stored, and is put back at its end; nobody

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -21,11 +22,19 @@ from steersman import api, controllers
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.pages import Pages
 from steersman.apiserver.reviews import Tokens
-from steersman.apiserver.server import ApiServer
+from steersman.apiserver.server import ApiServer, in_memory
 from steersman.apiserver.service import ApiService
 from steersman.assembly import SchedulerOptions
 from steersman.assembly.registry import kinds_of_scheduler
-from steersman.embedded import EphemeralClaims, KubeAdmission, ResourceClaimController, Store, VolumeController
+from steersman.embedded import (
+    Document,
+    EphemeralClaims,
+    KubeAdmission,
+    ResourceClaimController,
+    Store,
+    VolumeController,
+)
+from steersman.embedded.documents import typed
 from steersman.framework.watching import is_custom
 from steersman.host import LoopTimers, ScaledClock, keep_freed_memory
 from steersman.internal_errors import InternalErrors
@@ -42,6 +51,7 @@ from steersman.sandbox.event_objects import EventObjects
 from steersman.sandbox.manifest_files import create_all
 from steersman.sandbox.nodes import create_nodes, default_template, read_template
 from steersman.sandbox.options import NO_SCHEDULER, SandboxOptions
+from steersman.sandbox.persistence import ClusterData, Journal, RestoredCluster
 from steersman.sandbox.scheduling import scheduler_options, start_scheduler
 from steersman.serving.listener import Listen, bound_sockets
 
@@ -60,6 +70,8 @@ class Sandbox(msgspec.Struct, frozen=True):
     clock: ScaledClock
     timers: LoopTimers
     credentials: SandboxCredentials
+    #: Has an exception when the sandbox can no longer go on.
+    failure: asyncio.Future[None]
 
 
 @asynccontextmanager
@@ -69,17 +81,39 @@ async def running_sandbox(options: SandboxOptions) -> AsyncIterator[Sandbox]:
     errors = InternalErrors()
     chosen = None if options.scheduler == NO_SCHEDULER else scheduler_options(options, errors)
     template = read_template(options.node_template) if options.node_template else default_template()
-    clock = ScaledClock(options.speed)
-    timers = LoopTimers(clock, asyncio.get_running_loop())
-    store = Store(
-        clock,
-        admission=KubeAdmission(run_seconds),
-        history=HISTORY_LENGTH,
-        keeps_documents=True,
-        awaited_finalizers=None,
-    )
+    data = None if options.data is None else ClusterData(options.data)
+    try:
+        async with _running(options, chosen, template, errors, data) as sandbox:
+            yield sandbox
+    except BaseExceptionGroup as several:
+        # A group of tasks wraps whatever ends it; one error is told as it is.
+        raise several.exceptions[0] from several
+    finally:
+        if data is not None:
+            data.close()
+
+
+@asynccontextmanager
+async def _running(
+    options: SandboxOptions,
+    chosen: SchedulerOptions | None,
+    template: Document,
+    errors: InternalErrors,
+    data: ClusterData | None,
+) -> AsyncIterator[Sandbox]:
     catalog = Catalog(_declared_kinds(chosen))
-    credentials = new_credentials(options.bind_address)
+    restored = None if data is None else data.restore(catalog.declared)
+    clock = ScaledClock(options.speed, start=None if restored is None else max(restored.now, time.time()))
+    timers = LoopTimers(clock, asyncio.get_running_loop())
+    store = _store(clock, restored)
+
+    def make_credentials() -> SandboxCredentials:
+        return new_credentials(options.bind_address)
+
+    credentials = make_credentials() if data is None else data.credentials(make_credentials)
+    failure = asyncio.get_running_loop().create_future()
+    journal = None if data is None else Journal(store, data, failure.set_exception)
+    durable = in_memory if journal is None else journal.durable
     sockets = bound_sockets(Listen(options.bind_address, options.port))
     port = int(sockets[0].getsockname()[1])
     DefaultObjects(store, catalog, credentials.certificate.chain.decode(), port)
@@ -97,15 +131,31 @@ async def running_sandbox(options: SandboxOptions) -> AsyncIterator[Sandbox]:
         pages = Pages(catalog, f"{options.bind_address}:{port}", ClockPage(clock))
         service = ApiService(store, catalog, tokens, pages)
         listen = Listen(options.bind_address, port, credentials.tls())
-        async with ApiServer(listen, service, tokens, sockets=sockets):
+        async with ApiServer(listen, service, tokens, durable, sockets=sockets):
             url = f"https://{_host(options.bind_address)}:{port}"
             if options.kubeconfig is not None:
                 write_kubeconfig(options.kubeconfig, kubeconfig_document(url, credentials))
             try:
-                yield Sandbox(url, options.kubeconfig, store, clock, timers, credentials)
+                yield Sandbox(url, options.kubeconfig, store, clock, timers, credentials, failure)
             finally:
                 timers.close()
         tasks.cancel()
+    if journal is not None:
+        await journal.close()
+
+
+def _store(clock: ScaledClock, restored: RestoredCluster | None) -> Store:
+    store = Store(
+        clock,
+        admission=KubeAdmission(run_seconds),
+        history=HISTORY_LENGTH,
+        keeps_documents=True,
+        awaited_finalizers=None,
+    )
+    if restored is not None:
+        objects = ((typed(document, kind), document) for kind, document in restored.objects)
+        store.restore(restored.version, objects, restored.commits)
+    return store
 
 
 class _Tasks:
