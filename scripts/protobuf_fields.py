@@ -25,7 +25,9 @@ MODULES: Final = {
 }
 SCALARS: Final = {"string": "s", "bool": "b", "bytes": "y", "double": "d", "int32": "i", "int64": "i", "uint32": "i"}
 _MESSAGE: Final = re.compile(r"^message (\w+) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
-_FIELD: Final = re.compile(r"^\s+(optional|repeated|required)?\s*(map<string, ([\w.]+)>|[\w.]+) (\w+) = (\d+)", re.MULTILINE)
+_FIELD: Final = re.compile(
+    r"^\s+(optional|repeated|required)?\s*(map<string, ([\w.]+)>|[\w.]+) (\w+) = (\d+)", re.MULTILINE
+)
 _STRUCT: Final = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 _TAGGED: Final = re.compile(r"^\s*(?:\w+\s+)?([*\[\]\w.]+)\s+`json:\"([^\"]*)\"[^`]*protobuf:\"\w+,(\d+)", re.MULTILINE)
 

@@ -60,9 +60,7 @@ def identified(target: Target, document: Document) -> Document:
         metadata["namespace"] = namespace
     if target.name and (metadata.get("name") or target.name) != target.name:
         sent = metadata["name"]
-        raise bad_request(
-            f"the name of the object ({sent}) does not match the name on the URL ({target.name})"
-        )
+        raise bad_request(f"the name of the object ({sent}) does not match the name on the URL ({target.name})")
     if target.name:
         metadata["name"] = target.name
     return {"apiVersion": api_version, "kind": kind, **document, "metadata": metadata}

@@ -96,7 +96,9 @@ def list_version(store: Store, resource: Resource, query: Mapping[str, str]) -> 
 
 def parsed_version(text: str) -> int:
     if not text.isdecimal() or len(text) > _LONGEST_VERSION:
-        raise bad_request(f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax')
+        raise bad_request(
+            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
     return int(text)
 
 

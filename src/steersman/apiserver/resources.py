@@ -75,7 +75,7 @@ class Resource(msgspec.Struct, frozen=True):
     @property
     def is_stored_elsewhere(self) -> bool:
         """The objects are stored in another version than this one."""
-        return self.stored_as is not None and self.stored_as.API_VERSION != self.api_version
+        return self.stored_as is not None and self.api_version != self.stored_as.API_VERSION
 
 
 def status_of(kind: str) -> Subresource:
@@ -173,9 +173,7 @@ def _access() -> Iterable[Resource]:
     yield Resource(rbac, "roles", "Role")
     csr = "CertificateSigningRequest"
     signing = (Subresource("approval", csr), status_of(csr))
-    yield Resource(
-        "certificates.k8s.io/v1", "certificatesigningrequests", csr, False, ("csr",), subresources=signing
-    )
+    yield Resource("certificates.k8s.io/v1", "certificatesigningrequests", csr, False, ("csr",), subresources=signing)
 
 
 def _cluster_configuration() -> Iterable[Resource]:
@@ -247,7 +245,7 @@ def _scalable(api_version: str, plural: str, kind: str, short_names: tuple[str, 
 def storage_class(group: str, kind: str, declared: Iterable[type[api.Object]] = ()) -> type[api.Object] | None:
     """The struct that this process has for a kind: one that a plugin has declared, or one of `steersman.api`; None without."""
     for known in (*declared, api.KINDS.get(kind)):
-        if known is not None and known.KIND == kind and known.API_VERSION.rpartition("/")[0] == group:
+        if known is not None and kind == known.KIND and known.API_VERSION.rpartition("/")[0] == group:
             return known
     return None
 

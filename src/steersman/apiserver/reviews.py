@@ -15,7 +15,6 @@ from typing import Final
 
 import msgspec
 
-from steersman import api
 from steersman.api import timestamps
 from steersman.apiserver.statuses import bad_request
 from steersman.embedded import Document, Store
@@ -104,5 +103,3 @@ def _every_rule() -> Document:
         "nonResourceRules": [{"verbs": every, "nonResourceURLs": every}],
         "incomplete": False,
     }
-
-

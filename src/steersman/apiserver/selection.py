@@ -129,7 +129,9 @@ def _reporting(document: Document, field: str) -> str:
 def _field_terms(resource: Resource, text: str, custom_fields: tuple[str, ...]) -> tuple[FieldTerm, ...]:
     if not text.strip():
         return ()
-    return tuple(_field_term(resource, term.strip(), custom_fields) for term in _FIELD_TERM.findall(text) if term.strip())
+    return tuple(
+        _field_term(resource, term.strip(), custom_fields) for term in _FIELD_TERM.findall(text) if term.strip()
+    )
 
 
 def _field_term(resource: Resource, term: str, custom_fields: tuple[str, ...]) -> FieldTerm:

@@ -15,6 +15,7 @@ import msgspec
 
 from steersman import api
 from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.custom_resources import CustomResources
 from steersman.apiserver.lists import Chunk, ContinueExpired, list_chunk
 from steersman.apiserver.media_types import JSON, TABLE, MediaType, accepted, decoded, decoded_value, encoded
 from steersman.apiserver.pages import Pages
@@ -44,14 +45,17 @@ Answer: TypeAlias = ApiAnswer | WatchAnswer
 class ApiService:
     """The API of one store. `pages` are the paths that are not about objects."""
 
-    def __init__(self, store: Store, catalog: Catalog, tokens: Tokens, pages: Pages) -> None:
+    def __init__(
+        self, store: Store, catalog: Catalog, customs: CustomResources, tokens: Tokens, pages: Pages
+    ) -> None:
         self._store = store
         self._catalog = catalog
+        self._customs = customs
         self._tokens = tokens
         self._pages = pages
         self._shapes = Shapes()
-        self._writer = Writer(store, catalog, Rules())
-        self._subresources = Subresources(store, self._writer, tokens)
+        self._writer = Writer(store, catalog, Rules(customs))
+        self._subresources = Subresources(store, self._writer, tokens, customs.scale_paths)
         self._events = EncodedEvents(self._shapes.event)
         self._verbs: dict[str, Callable[[ApiRequest, Target], Answer]] = {
             "get": self._get,
@@ -111,7 +115,9 @@ class ApiService:
         if about.name:
             one = f"metadata.name={about.name}"
             fields["fieldSelector"] = ",".join(filter(None, (request.query.get("fieldSelector"), one)))
-        return selection(about.resource, about.namespace, fields)
+        return selection(
+            about.resource, about.namespace, fields, self._customs.version(about.resource).selectable_fields
+        )
 
     # -- writing -----------------------------------------------------------------------------------------------------
 

@@ -51,7 +51,9 @@ def path_not_found() -> RequestRefused:
 
 
 def method_not_allowed() -> RequestRefused:
-    return RequestRefused(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {})
+    return RequestRefused(
+        405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {}
+    )
 
 
 def not_supported_here(what: str, why: str) -> RequestRefused:
@@ -111,7 +113,9 @@ def _cause(error: str) -> Document:
     field, colon, message = error.partition(": ")
     if not colon or " " in field:
         return {"reason": "FieldValueInvalid", "message": error, "field": ""}
-    reason = next((reason for start, reason in _CAUSE_REASONS.items() if message.startswith(start)), "FieldValueInvalid")
+    reason = next(
+        (reason for start, reason in _CAUSE_REASONS.items() if message.startswith(start)), "FieldValueInvalid"
+    )
     return {"reason": reason, "message": message, "field": field}
 
 

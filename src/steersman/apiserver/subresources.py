@@ -109,7 +109,9 @@ class Subresources:
         name, current = self._possible(about), self._current(about)
         resource = about.resource
         shown = scale_of(current, self._paths_of(resource)) if name == "scale" else current
-        schema = schema_of("autoscaling/v1", "Scale") if name == "scale" else schema_of(resource.api_version, resource.kind)
+        schema = (
+            schema_of("autoscaling/v1", "Scale") if name == "scale" else schema_of(resource.api_version, resource.kind)
+        )
         document = patched(content_type, shown, patch, schema)
         return self._write(about, name, self._changed(about, name, current, document), options, warnings)
 

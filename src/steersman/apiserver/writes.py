@@ -68,9 +68,7 @@ class Writer:
                     raise
         raise AssertionError("the last try raises")
 
-    def _create(
-        self, resource: Resource, document: Document, options: WriteOptions, warnings: list[str]
-    ) -> Document:
+    def _create(self, resource: Resource, document: Document, options: WriteOptions, warnings: list[str]) -> Document:
         is_custom = not self._catalog.is_built_in(resource)
         now = self._store.timestamp()
         new = incoming.as_new(resource, document, now, is_custom=is_custom)
@@ -147,9 +145,7 @@ class Writer:
         """The object as it is now, or was last, and whether it is gone."""
         return self._delete(target.resource, target.key, options)
 
-    def delete_collection(
-        self, resource: Resource, selection: Selection, options: DeleteOptions
-    ) -> Iterable[Document]:
+    def delete_collection(self, resource: Resource, selection: Selection, options: DeleteOptions) -> Iterable[Document]:
         """Deletes whatever is selected; what has gone meanwhile does not matter."""
         found = documents_at(self._store, self._kind(resource), self._store.version)
         for name in [name for name in sorted(found) if selection.matches(found[name])]:

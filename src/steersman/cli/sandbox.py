@@ -33,7 +33,9 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
 @click.option("--node-template", default="", type=click.Path(), metavar="FILE", help="A Node that these are made from.")
 @config_option("A KubeSchedulerConfiguration (v1).")
 @plugin_option("A Python file with plugins. May be repeated.")
-@click.option("--feature-gates", default="", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them.")
+@click.option(
+    "--feature-gates", default="", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."
+)
 @click.option(
     "--scheduler",
     default="",
@@ -96,7 +98,7 @@ async def _serve(options: SandboxOptions) -> None:
 
     raise_open_files()
     stop = asyncio.Event()
-    with signals_handled({number: stop.set for number in ENDING}):
+    with signals_handled(dict.fromkeys(ENDING, stop.set)):
         async with running_sandbox(options) as running:
             _introduce(running)
             stopped = asyncio.ensure_future(stop.wait())

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The clock of a sandbox over its API: `GET /steersman/v1/clock` shows it, `POST` pauses, steps, resumes or changes its speed.
 
-    {"paused": true}    {"paused": false}    {"step": 60}    {"speed": "60x"}
+{"paused": true}    {"paused": false}    {"step": 60}    {"speed": "60x"}
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class ClockPage:
         unknown = [name for name in change if name not in FIELDS]
         if unknown or not change:
             named = f"unknown field {unknown[0]!r}" if unknown else "nothing to change"
-            raise bad_request(f"{named}: use {', '.join(FIELDS)}, for example {{\"step\": 60}}")
+            raise bad_request(f'{named}: use {", ".join(FIELDS)}, for example {{"step": 60}}')
         paused, step, speed = change.get("paused"), change.get("step"), change.get("speed")
         if paused is not None and not isinstance(paused, bool):
             raise bad_request(f"paused: Invalid value: {paused!r}: use true or false")

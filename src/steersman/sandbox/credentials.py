@@ -42,9 +42,7 @@ def new_credentials(address: str) -> SandboxCredentials:
     names = dict.fromkeys((address, "127.0.0.1", "::1", *NAMES))
     if address in ("0.0.0.0", "::"):
         del names[address]
-    return SandboxCredentials(
-        self_signed(tuple(names), datetime.datetime.now(datetime.UTC)), secrets.token_urlsafe(32)
-    )
+    return SandboxCredentials(self_signed(tuple(names), datetime.datetime.now(datetime.UTC)), secrets.token_urlsafe(32))
 
 
 def kubeconfig_document(url: str, credentials: SandboxCredentials) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-
 from steersman.api import Namespace, Object
 from steersman.apiserver.catalog import Catalog
 from steersman.embedded import ADDED, MODIFIED, ApiError, EventType, Store
@@ -125,5 +124,3 @@ class DefaultObjects:
             self._store.create(typed(document, resource.stored_as), document)
         except ApiError:
             return  # its namespace is on its way out
-
-

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sandbox put together, between its start and its end.
 
-    kubectl ─HTTPS─► ApiServer ─► ApiService ─► Store ◄─► controllers, kubelets, volumes
-                                                  └────► scheduler ─► Store
+kubectl ─HTTPS─► ApiServer ─► ApiService ─► Store ◄─► controllers, kubelets, volumes
+                                              └────► scheduler ─► Store
 """
 
 from __future__ import annotations
@@ -11,15 +11,16 @@ import asyncio
 import ipaddress
 import logging
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
 from steersman import api, controllers
 from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.custom_resources import CustomResources
 from steersman.apiserver.pages import Pages
 from steersman.apiserver.reviews import Tokens
 from steersman.apiserver.server import ApiServer, in_memory
@@ -117,6 +118,7 @@ async def _running(
     sockets = bound_sockets(Listen(options.bind_address, options.port))
     port = int(sockets[0].getsockname()[1])
     DefaultObjects(store, catalog, credentials.certificate.chain.decode(), port)
+    customs = CustomResources(store, catalog)
     events = EventObjects(store, timers)
     async with asyncio.TaskGroup() as group:
         tasks = _Tasks(group)
@@ -129,7 +131,7 @@ async def _running(
         create_all(store, catalog, options.files)
         tokens = Tokens(store, credentials.token)
         pages = Pages(catalog, f"{options.bind_address}:{port}", ClockPage(clock))
-        service = ApiService(store, catalog, tokens, pages)
+        service = ApiService(store, catalog, customs, tokens, pages)
         listen = Listen(options.bind_address, port, credentials.tls())
         async with ApiServer(listen, service, tokens, durable, sockets=sockets):
             url = f"https://{_host(options.bind_address)}:{port}"
@@ -165,8 +167,8 @@ class _Tasks:
         self._group = group
         self._running: set[asyncio.Task[None]] = set()
 
-    def create_task(self, work: object, *, name: str | None = None) -> asyncio.Task[None]:
-        task: asyncio.Task[None] = self._group.create_task(work, name=name)  # type: ignore[arg-type]
+    def create_task(self, work: Coroutine[Any, Any, None], *, name: str | None = None) -> asyncio.Task[None]:
+        task = self._group.create_task(work, name=name)
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         return task

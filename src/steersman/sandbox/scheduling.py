@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Coroutine
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, Protocol
 
 import msgspec
 
@@ -88,25 +89,31 @@ class SandboxWriter(EmbeddedWriter):
         self._event_objects.report_scheduling(pod, _scheduler_of(pod), kind, reason, "Scheduling", note)
 
 
+class TaskStarter(Protocol):
+    """Starts tasks that end with the sandbox."""
+
+    def create_task(self, work: Coroutine[Any, Any, None], *, name: str | None = None) -> asyncio.Task[None]: ...
+
+
 def start_scheduler(
     store: Store,
     timers: LoopTimers,
     events: EventObjects,
     options: SchedulerOptions,
     seed: int,
-    group: asyncio.TaskGroup,
+    tasks: TaskStarter,
 ) -> Scheduler:
     """A scheduler on the store, and the tasks that drive it."""
     clock = store.clock
     writer = SandboxWriter(store, clock, events)
     reader = StoreReader(store)
-    scheduler = Scheduler(clock, SeededRng(seed), writer, group.create_task, options, reader)
+    scheduler = Scheduler(clock, SeededRng(seed), writer, tasks.create_task, options, reader)
     reader.serve(scheduler.known_kinds)
     feed(store, scheduler.ingest, scheduler.watched_kinds)
     timing = Timing(clock, sleep=timers.sleep)
     errors = options.internal_errors
     loop = SchedulingLoop(scheduler, timing, errors, pods_at_a_time=PODS_AT_A_TIME)
-    group.create_task(loop.run(), name="scheduling loop")
+    tasks.create_task(loop.run(), name="scheduling loop")
     return scheduler
 
 
