@@ -57,7 +57,7 @@ def _name_errors(resource: Resource, name: str) -> Iterable[str]:
     identity = (resource.group, resource.plural)
     if identity in _PATH_NAMES:
         if name in (".", "..") or "/" in name or "%" in name:
-            yield f'metadata.name: Invalid value: "{name}": may not be \'.\' or \'..\' and may not contain \'/\' or \'%\''
+            yield f"metadata.name: Invalid value: \"{name}\": may not be '.' or '..' and may not contain '/' or '%'"
         return
     pattern, longest, rule = _SUBDOMAIN, _LONGEST_SUBDOMAIN, SUBDOMAIN_RULE
     if identity in _LABEL_NAMES:

@@ -45,9 +45,7 @@ Answer: TypeAlias = ApiAnswer | WatchAnswer
 class ApiService:
     """The API of one store. `pages` are the paths that are not about objects."""
 
-    def __init__(
-        self, store: Store, catalog: Catalog, customs: CustomResources, tokens: Tokens, pages: Pages
-    ) -> None:
+    def __init__(self, store: Store, catalog: Catalog, customs: CustomResources, tokens: Tokens, pages: Pages) -> None:
         self._store = store
         self._catalog = catalog
         self._customs = customs
