@@ -17,7 +17,7 @@ from steersman import api
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.custom_resources import CustomResources
 from steersman.apiserver.lists import Chunk, ContinueExpired, list_chunk
-from steersman.apiserver.media_types import JSON, TABLE, MediaType, accepted, decoded, decoded_value, encoded
+from steersman.apiserver.media_types import JSON, MediaType, accepted, decoded, decoded_value, encoded
 from steersman.apiserver.pages import Pages
 from steersman.apiserver.requests import ApiAnswer, ApiRequest, WatchAnswer
 from steersman.apiserver.resources import Resource
@@ -51,7 +51,7 @@ class ApiService:
         self._customs = customs
         self._tokens = tokens
         self._pages = pages
-        self._shapes = Shapes()
+        self._shapes = Shapes(catalog, customs, store.clock)
         self._writer = Writer(store, catalog, Rules(customs))
         self._subresources = Subresources(store, self._writer, tokens, customs.scale_paths)
         self._events = EncodedEvents(self._shapes.event)
@@ -186,10 +186,8 @@ class ApiService:
         """An object in the form that the client wants; `is_presented`: it is in the version of the client already."""
         media = accepted(request.header("accept"))
         include = request.query.get("includeObject", "")
-        if is_presented:
-            shown = document if media.form != TABLE else self._shapes.table(resource, [document], {}, media, include)
-        else:
-            shown = self._shapes.one(resource, document, media, include)
+        shape = self._shapes.presented if is_presented else self._shapes.one
+        shown = shape(resource, document, media, include)
         return _answered(shown, media, code, warnings)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+import msgspec
+
 from steersman.apiserver.resources import Resource
 from steersman.embedded import ApiError, Document, TooManyRequests
 from steersman.embedded.eviction import WOULD_VIOLATE
@@ -100,6 +102,8 @@ def _details_of(error: ApiError, resource: Resource | None, name: str) -> Docume
     details: Document = {"name": name, "group": resource.group, "kind": resource.plural}
     if error.reason == "Invalid":
         details |= {"kind": resource.kind, "causes": [_cause(error.message.partition(" is invalid: ")[2])]}
+    if error.causes:
+        details["causes"] = [msgspec.to_builtins(cause) for cause in error.causes]
     if isinstance(error, TooManyRequests):
         details["retryAfterSeconds"] = RETRY_SECONDS
         if error.message.startswith(WOULD_VIOLATE):

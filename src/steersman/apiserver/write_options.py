@@ -21,12 +21,15 @@ _LONGEST_MANAGER: Final = 128
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
-    """Of creations, updates and patches. `field_validation`: `Ignore`, `Warn` or `Strict`."""
+    """Of creations, updates and patches. `field_validation`: `Ignore`, `Warn` or `Strict`. `is_forced`: an apply takes fields
+    from others."""
 
     is_dry_run: bool = False
     field_validation: str = WARN
     field_manager: str = ""
     is_forced: bool = False
+    #: Who has set which fields is noted; an apply has done so already.
+    tracks_fields: bool = True
 
 
 class DeleteOptions(msgspec.Struct, frozen=True):

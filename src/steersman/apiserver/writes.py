@@ -9,9 +9,10 @@ stored. Everything here is synchronous: a request is carried out, or refused, as
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterable
 from typing import Any, Final, Protocol
+
+import msgspec
 
 from steersman import api
 from steersman.api import codec
@@ -20,12 +21,14 @@ from steersman.apiserver import incoming
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.conversions import presented, stored
 from steersman.apiserver.lists import documents_at
+from steersman.apiserver.managed_fields import updated
 from steersman.apiserver.patches import APPLY_PATCH, patched
 from steersman.apiserver.resources import Resource
 from steersman.apiserver.routing import Target
 from steersman.apiserver.selection import Selection
+from steersman.apiserver.server_side_apply import apply
 from steersman.apiserver.statuses import RequestRefused, invalid
-from steersman.apiserver.write_options import DeleteOptions, WriteOptions
+from steersman.apiserver.write_options import IGNORE, DeleteOptions, WriteOptions
 from steersman.embedded import AlreadyExists, Document, NotFound, Store, delete
 from steersman.embedded.deletion import check_preconditions
 from steersman.embedded.documents import typed
@@ -42,6 +45,12 @@ class ObjectRules(Protocol):
     def prepare(
         self, resource: Resource, document: Document, old: Document | None, options: WriteOptions, warnings: list[str]
     ) -> Document: ...
+
+    def check_fields(
+        self, resource: Resource, document: Document, options: WriteOptions, warnings: list[str]
+    ) -> None: ...
+
+    def custom_schema(self, resource: Resource) -> FieldSchema | None: ...
 
 
 class Writer:
@@ -73,11 +82,13 @@ class Writer:
         now = self._store.timestamp()
         new = incoming.as_new(resource, document, now, is_custom=is_custom)
         new = self._rules.prepare(resource, new, None, options, warnings)
-        kept = stored(resource, new)
-        obj = self._typed(resource, kept)
-        with self._store.dry_run() if options.is_dry_run else nullcontext():
-            made = self._store.create(obj, kept)
+
+        def write(complete: Document) -> Document:
+            kept = stored(resource, complete)
+            made = self._store.create(self._typed(resource, kept), kept)
             return presented(resource, self._store.document(type(made), api.key(made)))
+
+        return self._tracked(resource, None, new, "", options, write)
 
     def _check_namespace(self, target: Target) -> None:
         if target.resource.namespaced and self._store.find(api.Namespace, target.namespace or "") is None:
@@ -104,33 +115,94 @@ class Writer:
         """The object after the patch, and whether it is new, as it may be with server-side apply."""
         resource = target.resource
         if content_type == APPLY_PATCH:
-            raise RequestRefused(415, "UnsupportedMediaType", "server-side apply is not available")
+            return self._apply(target, patch, options, warnings)
         current = presented(resource, self._store.document(self._kind(resource), target.key))
         changed = patched(content_type, current, patch, self._schema(resource))
         document = incoming.identified(target, changed)
         return self._update(target, document, options, warnings), False
+
+    def _apply(
+        self, target: Target, applied: Any, options: WriteOptions, warnings: list[str]
+    ) -> tuple[Document, bool]:
+        resource, kind = target.resource, self._kind(target.resource)
+        if not options.field_manager:
+            raise invalid(resource, target.name, ["fieldManager: Required value: is required for apply patch"])
+        wanted = incoming.identified(target, applied if isinstance(applied, dict) else {})
+        self._rules.check_fields(resource, wanted, options, warnings)
+        is_new = self._store.find(kind, target.key) is None
+        if is_new and target.subresource is not None:
+            raise NotFound(kind, target.key)
+        live = None if is_new else presented(resource, self._store.document(kind, target.key))
+        result = apply(
+            live,
+            wanted,
+            options.field_manager,
+            options.is_forced,
+            self._store.timestamp(),
+            self._field_schema(resource),
+            subresource="" if target.subresource is None else target.subresource.name,
+            has_status=resource.subresource("status") is not None,
+        )
+        known = msgspec.structs.replace(options, field_validation=IGNORE, tracks_fields=False)
+        if is_new:
+            collection = Target(resource, target.namespace)
+            return self.create(collection, result, known, warnings), True
+        return self._update(target, result, known, warnings), False
 
     def _update(self, target: Target, document: Document, options: WriteOptions, warnings: list[str]) -> Document:
         resource, kind = target.resource, self._kind(target.resource)
         self._check_version(target, document)
         before = presented(resource, self._store.document(kind, target.key))
         has_status = resource.subresource("status") is not None
-        is_status = target.subresource is not None and target.subresource.name == "status"
-        if is_status:
+        subresource = "" if target.subresource is None else target.subresource.name
+        if subresource == "status":
             changed = incoming.as_changed_status(document, before)
         else:
             changed = incoming.as_changed(document, before, keeps_status=has_status)
         changed = self._rules.prepare(resource, changed, before, options, warnings)
-        kept = stored(resource, changed)
-        obj = self._typed(resource, kept)
-        with self._store.dry_run() if options.is_dry_run else nullcontext():
-            write = self._store.update_status if is_status else self._store.update
-            if not has_status:
-                write = self._store.replace
-            written = write(obj, kept)
+        save = self._store.update_status if subresource == "status" else self._store.update
+        if not has_status:
+            save = self._store.replace
+
+        def write(complete: Document) -> Document:
+            kept = stored(resource, complete)
+            written = save(self._typed(resource, kept), kept)
             if self._store.find(kind, target.key) is None:  # its last finalizer is gone
                 return presented(resource, {**kept, "metadata": codec.to_dict(written)["metadata"]})
             return presented(resource, self._store.document(kind, target.key))
+
+        return self._tracked(resource, before, changed, subresource, options, write)
+
+    def _tracked(
+        self,
+        resource: Resource,
+        before: Document | None,
+        document: Document,
+        subresource: str,
+        options: WriteOptions,
+        write: Callable[[Document], Document],
+    ) -> Document:
+        """Writes the document, with a note of who has set which of its fields. Those that admission fills in belong to the
+        writer too, so that the object is first written on trial."""
+        with self._store.dry_run():
+            completed = write(document)
+        if options.tracks_fields:
+            sent = document["metadata"].get("managedFields")
+            metadata = {name: value for name, value in completed["metadata"].items() if name != "managedFields"}
+            metadata |= {} if sent is None else {"managedFields": sent}
+            noted = updated(
+                before,
+                {**completed, "metadata": metadata},
+                options.field_manager,
+                "Update",
+                subresource,
+                self._store.timestamp(),
+                self._field_schema(resource),
+                has_status=resource.subresource("status") is not None,
+            )
+            document = _with_managed_fields(document, noted)
+            completed = _with_managed_fields(completed, noted)
+        return completed if options.is_dry_run else write(document)
 
     def _check_version(self, target: Target, document: Document) -> None:
         """Custom resources are updated only by those who have seen them."""
@@ -183,6 +255,10 @@ class Writer:
     def _schema(self, resource: Resource) -> FieldSchema | None:
         return schema_of(resource.api_version, resource.kind) if self._catalog.is_built_in(resource) else None
 
+    def _field_schema(self, resource: Resource) -> FieldSchema | None:
+        """The schema by which fields are told apart, also that of a custom resource."""
+        return self._schema(resource) or self._rules.custom_schema(resource)
+
     def _typed(self, resource: Resource, document: Document) -> api.Object:
         """The struct of a document; 400 if a field has a value that cannot be read, as upstream's decoder says it."""
         try:
@@ -190,3 +266,9 @@ class Writer:
         except InputError as error:
             kind = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
             raise RequestRefused(400, "BadRequest", f"{kind}: {error}") from error
+
+
+def _with_managed_fields(document: Document, noted: Document) -> Document:
+    fields = noted["metadata"].get("managedFields")
+    metadata = {name: value for name, value in document["metadata"].items() if name != "managedFields"}
+    return {**document, "metadata": {**metadata, "managedFields": fields} if fields else metadata}

@@ -304,7 +304,7 @@ class Store:
     @contextmanager
     def dry_run(self) -> Iterator[None]:
         """What is created or updated in the block can be read there as if it were stored, and is put back at its end; nobody
-        hears of it. The block may not wait, and not delete."""
+        hears of it. The block may not wait."""
         self._undo = []
         try:
             yield
@@ -325,7 +325,8 @@ class Store:
             del self._objects[kind][place]
             documents.pop(place, None)
         else:
-            self._objects[kind][place] = old
+            seen = str((document or {}).get("metadata", {}).get("resourceVersion", old.metadata.resource_version))
+            self._objects[kind][place] = _replace(old, metadata=_replace(old.metadata, resource_version=seen))
             documents[place] = document or {}
 
     def _remove(self, old: T) -> T:
