@@ -44,7 +44,7 @@ class EmbeddedApi:
         self.customs = CustomResources(self.store, self.catalog)
         self.tokens = Tokens(self.store, TOKEN)
         self.service = ApiService(
-            self.store, self.catalog, self.customs, self.tokens, Pages(self.catalog, "127.0.0.1:6443")
+            self.store, self.catalog, self.customs, self.tokens, Pages(self.catalog, self.customs, "127.0.0.1:6443")
         )
 
     def ask(

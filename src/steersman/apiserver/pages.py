@@ -11,7 +11,9 @@ import msgspec
 
 from steersman.apiserver import discovery
 from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.custom_resources import CustomResources
 from steersman.apiserver.media_types import AGGREGATED_DISCOVERY, JSON, accepted, decoded, encoded
+from steersman.apiserver.openapi_documents import PREFIX, OpenApi
 from steersman.apiserver.requests import ApiAnswer, ApiRequest
 from steersman.apiserver.statuses import method_not_allowed, path_not_found
 from steersman.embedded import Document
@@ -28,8 +30,11 @@ ClockPage = Callable[[Document | None], Document]
 class Pages:
     """Answers requests for such paths. `address` is what clients reach the server at; `clock` None: there is none to be set."""
 
-    def __init__(self, catalog: Catalog, address: str, clock: ClockPage | None = None) -> None:
+    def __init__(
+        self, catalog: Catalog, customs: CustomResources, address: str, clock: ClockPage | None = None
+    ) -> None:
         self._catalog = catalog
+        self._openapi = OpenApi(catalog, customs)
         self._address = address
         self._clock = clock
 
@@ -42,6 +47,8 @@ class Pages:
             return _page(version())
         if path == CLOCK and self._clock is not None:
             return self._clock_answer(request, self._clock)
+        if path.startswith(PREFIX):
+            return self._openapi_answer(path.removeprefix(PREFIX).strip("/"))
         parts = path.strip("/").split("/")
         if parts[0] in ("api", "apis") and len(parts) <= (2 if parts[0] == "api" else 3):
             if request.method not in ("GET", "HEAD"):
@@ -72,6 +79,14 @@ class Pages:
         if len(parts) == 2:
             return discovery.api_group(self._catalog, parts[1])
         return discovery.api_resource_list(self._catalog, f"{parts[1]}/{parts[2]}")
+
+    def _openapi_answer(self, path: str) -> ApiAnswer:
+        if not path:
+            return _page(self._openapi.index())
+        found = self._openapi.document(path)
+        if found is None:
+            raise path_not_found()
+        return ApiAnswer(200, found, JSON)
 
     def _clock_answer(self, request: ApiRequest, clock: ClockPage) -> ApiAnswer:
         if request.method == "GET":

@@ -130,7 +130,7 @@ async def _running(
         create_nodes(store, options.nodes, template)
         create_all(store, catalog, options.files)
         tokens = Tokens(store, credentials.token)
-        pages = Pages(catalog, f"{options.bind_address}:{port}", ClockPage(clock))
+        pages = Pages(catalog, customs, f"{options.bind_address}:{port}", ClockPage(clock))
         service = ApiService(store, catalog, customs, tokens, pages)
         listen = Listen(options.bind_address, port, credentials.tls())
         async with ApiServer(listen, service, tokens, durable, sockets=sockets):
