@@ -31,6 +31,13 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
 )
 @click.option("--nodes", type=click.IntRange(0, 100_000), default=0, show_default=True, help="Create so many nodes.")
 @click.option("--node-template", default="", type=click.Path(), metavar="FILE", help="A Node that these are made from.")
+@click.option(
+    "--kubelet-policy",
+    default="",
+    type=click.Path(),
+    metavar="FILE",
+    help="A KubeletPolicy: how long pods start and run, which fail. Default: a second to start and to stop.",
+)
 @config_option("A KubeSchedulerConfiguration (v1).")
 @plugin_option("A Python file with plugins. May be repeated.")
 @click.option(
@@ -76,6 +83,7 @@ def sandbox(**given: Any) -> None:
         files=given["files"],
         nodes=given["nodes"],
         node_template=given["node_template"],
+        kubelet_policy=given["kubelet_policy"],
         config_file=given["config_file"],
         plugins=given["plugins"],
         feature_gates=given["feature_gates"],

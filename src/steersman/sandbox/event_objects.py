@@ -55,6 +55,10 @@ class EventObjects:
         component = COMPONENTS.get(obj.KIND, "controllermanager")
         self.report(obj, component, WARNING if is_warning else NORMAL, reason, message)
 
+    def record_kubelet(self, obj: Object, reason: str, message: str, *, is_warning: bool = False) -> None:
+        """Implements `kubelets.KubeletEvents`."""
+        self.report(obj, "kubelet", WARNING if is_warning else NORMAL, reason, message)
+
     def report(self, obj: Object, component: str, type: str, reason: str, message: str) -> None:
         """An event of a component that counts equal ones by itself."""
         key = (obj.metadata.uid or api.key(obj), component, type, reason, message)

@@ -22,6 +22,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     files: Sequence[str] = ()
     nodes: int = 0
     node_template: str = ""
+    kubelet_policy: str = ""
     config_file: str = ""
     plugins: Sequence[str] = ()
     feature_gates: str = ""

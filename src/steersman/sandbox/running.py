@@ -39,7 +39,7 @@ from steersman.embedded.documents import typed
 from steersman.framework.watching import is_custom
 from steersman.host import LoopTimers, ScaledClock, keep_freed_memory
 from steersman.internal_errors import InternalErrors
-from steersman.kubelets import Kubelets, run_seconds
+from steersman.kubelets import SANDBOX_POLICY, Kubelets, check_annotations, load_policy
 from steersman.sandbox.clock_page import ClockPage
 from steersman.sandbox.credentials import (
     SandboxCredentials,
@@ -149,7 +149,7 @@ async def _running(
 def _store(clock: ScaledClock, restored: RestoredCluster | None) -> Store:
     store = Store(
         clock,
-        admission=KubeAdmission(run_seconds),
+        admission=KubeAdmission(check_annotations),
         history=HISTORY_LENGTH,
         keeps_documents=True,
         awaited_finalizers=None,
@@ -182,7 +182,8 @@ def _start_cluster(
     store: Store, timers: LoopTimers, events: EventObjects, errors: InternalErrors, options: SandboxOptions
 ) -> None:
     """What lives in a cluster besides the scheduler."""
-    Kubelets(store, timers)
+    policy = load_policy(options.kubelet_policy) if options.kubelet_policy else SANDBOX_POLICY
+    Kubelets(store, timers, policy, record=events.record_kubelet, survives_bad_pods=True)
     if options.runs_controllers:
         controllers.start(controllers.Cluster(store, timers, events.record, errors))
         EphemeralClaims(store)
