@@ -3,8 +3,8 @@
 
     python -m scripts.protobuf_fields ~/go/pkg/mod/k8s.io 0.36.4
 
-Numbers and types come from the `generated.proto` files of the Go modules, the names in JSON from the tags in their `types.go`. Only
-the versions that the sandbox serves are taken. `apiserver.protobuf` says how the table is read.
+Numbers and types come from the `generated.proto` files of the Go modules, the names in JSON from the tags in their
+`types.go`. Only the versions that the sandbox serves are taken. `apiserver.protobuf` says how the table is read.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _TAGGED: Final = re.compile(r"^\s*(?:\w+\s+)?([*\[\]\w.]+)\s+`json:\"([^\"]*)\"[
 
 
 class Tag(NamedTuple):
-    """What a Go struct says about a field: its name in JSON, "" if its own fields stand in its place, and whether a zero value is
+    """What a Go struct says about a field: its name in JSON, "" if its own fields stand in its place, and whether a
+    zero value is
     left out."""
 
     name: str

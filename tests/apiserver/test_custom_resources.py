@@ -6,7 +6,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from tests.apiserver.embedded_api import EmbeddedApi, names
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.apiserver.embedded_api import EmbeddedApi
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
 from tests.apiserver.embedded_api import CONFIG_MAPS, PODS, EmbeddedApi, config_map, names, pod
 
 

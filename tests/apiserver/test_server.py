@@ -10,11 +10,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import aiohttp
+from tests.apiserver.embedded_api import CONFIG_MAPS, TOKEN, EmbeddedApi, config_map
 
 from steersman.apiserver.server import BODY_BYTES, ApiServer
 from steersman.serving.connections import ConnectionLimits
 from steersman.serving.listener import Listen
-from tests.apiserver.embedded_api import CONFIG_MAPS, TOKEN, EmbeddedApi, config_map
 
 DEADLINE_SECONDS = 20.0
 HEADERS = {"Authorization": f"Bearer {TOKEN}"}
@@ -138,7 +138,9 @@ def test_warnings_are_headers() -> None:
         answer = await client.post(CONFIG_MAPS, json={"metadata": {"name": "a"}, "dta": {}})
         assert answer.status == 201
         assert answer.headers["Warning"] == '299 - "unknown field \\"dta\\""'
-        refused = await client.post(f"{CONFIG_MAPS}?fieldValidation=Strict", json={"metadata": {"name": "b"}, "dta": {}})
+        refused = await client.post(
+            f"{CONFIG_MAPS}?fieldValidation=Strict", json={"metadata": {"name": "b"}, "dta": {}}
+        )
         assert refused.status == 400
         assert "strict decoding error" in (await refused.json())["message"]
 

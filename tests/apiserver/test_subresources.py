@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.apiserver.embedded_api import PODS, EmbeddedApi, pod
 
 from steersman.testing import make_node
-from tests.apiserver.embedded_api import PODS, EmbeddedApi, pod
 
 BUDGETS = "/apis/policy/v1/namespaces/default/poddisruptionbudgets"
 DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
+from tests.apiserver.embedded_api import CONFIG_MAPS, EmbeddedApi, config_map
 
 from steersman.apiserver.requests import WatchAnswer
 from steersman.apiserver.watches import INITIAL_EVENTS_END, LINES_AT_A_TIME
-from tests.apiserver.embedded_api import CONFIG_MAPS, EmbeddedApi, config_map
 
 DEADLINE_SECONDS = 10.0
 

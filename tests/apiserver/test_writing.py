@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
+from tests.apiserver.embedded_api import CONFIG_MAPS, PODS, EmbeddedApi, config_map, names, pod
 
 from steersman import api
-from tests.apiserver.embedded_api import CONFIG_MAPS, PODS, EmbeddedApi, config_map, names, pod
 
 
 @pytest.fixture

@@ -30,7 +30,12 @@ def filled(directory: Path) -> Store:
     async def run() -> Store:
         data, made = ClusterData(directory), store()
         journal = Journal(made, data, lambda error: pytest.fail(str(error)))
-        document = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"hostAliases": [{"ip": "1"}]}}
+        document = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "a"},
+            "spec": {"hostAliases": [{"ip": "1"}]},
+        }
         made.create(typed(document, api.Pod), document)
         made.create(make_pod("b").obj())
         made.delete(api.Pod, "default/b")
@@ -93,8 +98,7 @@ def test_a_damaged_file_is_told(tmp_path: Path, damage: bytes) -> None:
     whole = file.read_bytes()
     file.write_bytes(damage + whole[len(damage) or 4096 :] if damage else whole[: len(whole) // 2 - 100])
     with pytest.raises(InputError, match="damaged"):
-        data = ClusterData(tmp_path)
-        data.restore()
+        ClusterData(tmp_path).restore()
 
 
 def test_an_answer_waits_until_its_write_is_on_disk(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import threading
 from pathlib import Path
 
 import yaml
-
 from tests.sandbox.sandbox_process import SandboxProcess
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
@@ -122,7 +121,12 @@ def test_files_are_loaded_with_every_field(tmp_path: Path) -> None:
             ],
         },
     }
-    widget = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {"deep": {"er": [1]}}}
+    widget = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w"},
+        "spec": {"deep": {"er": [1]}},
+    }
     node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "box"}, "status": {"capacity": {"cpu": "2"}}}
     (tmp_path / "objects.yaml").write_text(yaml.safe_dump_all([widget, crd, node]))
     with SandboxProcess(tmp_path, "-f", str(tmp_path / "objects.yaml")) as sandbox:

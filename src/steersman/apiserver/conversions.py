@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects between the version in which they are stored and the one that a client speaks.
 
-Events are stored as those of the core group and shown as events.k8s.io as well; autoscalers are stored as autoscaling/v2. Versions
-of custom resources differ in their name only (the conversion strategy None).
+Events are stored as those of the core group and shown as events.k8s.io as well; autoscalers are stored as
+autoscaling/v2. Versions of custom resources differ in their name only (the conversion strategy None).
 """
 
 from __future__ import annotations

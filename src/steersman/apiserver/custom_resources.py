@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """CustomResourceDefinitions: from the definition to a resource that is served, and back when the definition goes.
 
-Does what upstream's controllers for names, establishing and finalizing do, at once: a definition is established in the moment in
-which it is created, unless another one has its names. When a definition is deleted its objects are deleted first. Versions differ
-by name only; conversion webhooks are not called.
+Does what upstream's controllers for names, establishing and finalizing do, at once: a definition is established in the
+moment in which it is created, unless another one has its names. When a definition is deleted its objects are deleted
+first. Versions differ by name only; conversion webhooks are not called.
 """
 
 from __future__ import annotations
@@ -60,10 +60,11 @@ class CustomResources:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _on_definition(self, _: EventType, old: Object | None, new: Object | None) -> None:
-        name = (new or old).metadata.name if new or old else ""
         if new is None:
-            self._withdraw(name)
+            if old is not None:
+                self._withdraw(old.metadata.name)
             return
+        name = new.metadata.name
         document = self._store.document(Definition, name)
         spec = document.get("spec") or {}
         if new.metadata.deletion_timestamp is not None:

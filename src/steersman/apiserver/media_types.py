@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a client sends and wants to have: JSON or YAML, objects, Tables or metadata alone.
 
-Protobuf is read (`protobuf`) and not written: clients that prefer it name JSON as well and get that; those that name nothing else
-get a 406.
+Protobuf is read (`protobuf`) and not written: clients that prefer it name JSON as well and get that; those that name
+nothing else get a 406.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """OpenAPI v3: what clients are told about fields and paths, a document for each group and version.
 
-`kubectl explain` reads the schemas; `kubectl apply` looks whether a PATCH takes `fieldValidation` and `dryRun`, so that the server
-validates. Schemas of built-in kinds are the definitions of `api.schemas`, those of custom resources come with their definition.
+`kubectl explain` reads the schemas; `kubectl apply` looks whether a PATCH takes `fieldValidation` and `dryRun`, so that
+the server validates. Schemas of built-in kinds are the definitions of `api.schemas`, those of custom resources come
+with their definition.
 """
 
 from __future__ import annotations

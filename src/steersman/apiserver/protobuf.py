@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objects in Kubernetes' protobuf encoding → documents: kubectl, kube-scheduler and kube-controller-manager send bodies in it.
 
-Answers are JSON, which those clients accept as well. `protobuf_fields.json` says which number stands for which field: by message,
-number → `name type`. A type is one letter for a scalar, or the name of a message; `*` in front is a list, `%` a map by strings, and
-`?` behind says that a zero value means the field is absent. A field without a name has its own fields in its place. The file is
-written by `scripts/protobuf_fields.py` and read when the first such body comes.
+Answers are JSON, which those clients accept as well. `protobuf_fields.json` says which number stands for which field:
+by message, number → `name type`. A type is one letter for a scalar, or the name of a message; `*` in front is a list,
+`%` a map by strings, and `?` behind says that a zero value means the field is absent. A field without a name has its
+own fields in its place. The file is written by `scripts/protobuf_fields.py` and read when the first such body comes.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The built-in resources: every one that a kube-apiserver v1.36 serves by default, as its discovery describes it.
 
-`catalog` serves them, and those of CustomResourceDefinitions beside them. A resource names the class under which the store holds
-its objects: the struct of `steersman.api` where there is one, else a class without fields of its own, whose objects live in
-their documents. Versions of one resource share that class.
+`catalog` serves them, and those of CustomResourceDefinitions beside them. A resource names the class under which the
+store holds its objects: the struct of `steersman.api` where there is one, else a class without fields of its own, whose
+objects live in their documents. Versions of one resource share that class.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Users and what they may do: everybody who has a token may do everything.
 
-Answers the reviews by which clients ask (`kubectl auth can-i`, `kubectl auth whoami`), and gives tokens to service accounts, which
-work here like the one in the kubeconfig.
+Answers the reviews by which clients ask (`kubectl auth can-i`, `kubectl auth whoami`), and gives tokens to service
+accounts, which work here like the one in the kubeconfig.
 """
 
 from __future__ import annotations

@@ -50,9 +50,7 @@ class Rules:
         warnings += _notices(resource, document)
         return document
 
-    def check_fields(
-        self, resource: Resource, document: Document, options: WriteOptions, warnings: list[str]
-    ) -> None:
+    def check_fields(self, resource: Resource, document: Document, options: WriteOptions, warnings: list[str]) -> None:
         """Unknown fields are refused (Strict, 400), told (Warn), or nobody looks for them (Ignore)."""
         schema = schema_of(resource.api_version, resource.kind)
         if options.field_validation == IGNORE or schema is None:

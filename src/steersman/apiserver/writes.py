@@ -121,9 +121,7 @@ class Writer:
         document = incoming.identified(target, changed)
         return self._update(target, document, options, warnings), False
 
-    def _apply(
-        self, target: Target, applied: Any, options: WriteOptions, warnings: list[str]
-    ) -> tuple[Document, bool]:
+    def _apply(self, target: Target, applied: Any, options: WriteOptions, warnings: list[str]) -> tuple[Document, bool]:
         resource, kind = target.resource, self._kind(target.resource)
         if not options.field_manager:
             raise invalid(resource, target.name, ["fieldManager: Required value: is required for apply patch"])

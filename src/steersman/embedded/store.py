@@ -294,7 +294,8 @@ class Store:
 
     def restore(self, version: int, objects: Iterable[tuple[T, Document]], commits: Sequence[Commit]) -> None:
         """Fills an empty store with what another one held: its version, its objects, and its latest writes. Nobody is told."""
-        assert self._version == FIRST_VERSION and self._documents is not None, "only an empty store is filled"
+        assert self._documents is not None, "what is restored are documents"
+        assert self._version == FIRST_VERSION, "only an empty store is filled"
         for obj, document in objects:
             self._of_kind(type(obj))[key(obj)] = obj
             self._documents.setdefault(type(obj), {})[key(obj)] = document

@@ -113,7 +113,8 @@ class DefaultObjects:
         annotations: dict[str, str] | None = None,
     ) -> None:
         resource = self._catalog.of_kind(api_version, kind)
-        assert resource is not None and resource.stored_as is not None, f"{kind} is built in"
+        assert resource is not None, f"{kind} is built in"
+        assert resource.stored_as is not None, f"{kind} is stored"
         key = f"{namespace}/{name}" if namespace else name
         if self._store.find(resource.stored_as, key) is not None:
             return

@@ -3,8 +3,9 @@
 
     write ─► Store ─journal─► waiting ─► one transaction for all that wait, in a thread ─► durable ─► answers are sent
 
-A transaction is on disk when it is committed (WAL, synchronous=FULL). Whoever asks `durable()` waits for it, so that nothing that
-a client has heard of is lost by a crash. While one transaction is being written, the writes for the next one gather.
+A transaction is on disk when it is committed (WAL, synchronous=FULL). Whoever asks `durable()` waits for it, so that
+nothing that a client has heard of is lost by a crash. While one transaction is being written, the writes for the next
+one gather.
 """
 
 from __future__ import annotations

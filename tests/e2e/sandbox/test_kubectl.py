@@ -118,7 +118,10 @@ def test_lists_are_printed_in_many_ways(kubectl: Kubectl) -> None:
     listed = ("get", "configmaps", "--field-selector", "metadata.name!=kube-root-ca.crt")
     assert kubectl(*listed, "-o", "name") == "configmap/a\nconfigmap/b\n"
     assert kubectl(*listed, "--sort-by=.data.key", "--no-headers", "-o", "custom-columns=K:.data.key") == "a\nb\n"
-    assert [item["data"] for item in json.loads(kubectl(*listed, "-o", "json"))["items"]] == [{"key": "a"}, {"key": "b"}]
+    assert [item["data"] for item in json.loads(kubectl(*listed, "-o", "json"))["items"]] == [
+        {"key": "a"},
+        {"key": "b"},
+    ]
     assert "NAME" in kubectl("get", "nodes", "-o", "wide", "--chunk-size=1")
     watched = kubectl.shell("timeout 2 kubectl get configmaps -w || true")
     assert "kube-root-ca.crt" in watched
