@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from steersman.sim.timers import TimerHeap
 from tests.embedded.stores import START, make_store
 from tests.embedded.timers import FakeTimers
 
