@@ -31,9 +31,13 @@ class CustomObject(Object, frozen=True):
     status: dict[str, Any] = {}
 
 
-@cache
 def custom_kind(api_version: str, kind: str, plural: str, *, namespaced: bool = True) -> type[CustomObject]:
     """The class of a custom resource that is read as plain dicts; the same class for the same resource."""
+    return _custom_kind(api_version, kind, plural, namespaced)
+
+
+@cache
+def _custom_kind(api_version: str, kind: str, plural: str, namespaced: bool) -> type[CustomObject]:
     identity = {"API_VERSION": api_version, "KIND": kind, "PLURAL": plural, "NAMESPACED": namespaced}
     made = msgspec.defstruct(kind, [], bases=(CustomObject,), frozen=True, namespace=identity)
     return cast("type[CustomObject]", made)

@@ -21,21 +21,22 @@ from steersman.cli.explain import explain
 from steersman.cli.output import say_error
 from steersman.cli.progress import timed
 from steersman.cli.run import run
+from steersman.cli.sandbox import sandbox
 from steersman.cli.simulate import simulate
 from steersman.cli.version import print_version, version
 from steersman.errors import SteersmanError
 
 BAD_INPUT: Final = 2
 INTERNAL: Final = 3
-GOES_ON: Final = "run"
-"""The command that is meant to take its time."""
+GOES_ON: Final = ("run", "sandbox")
+"""The commands that are meant to take their time."""
 
 
 class ErrorLines(click.Group):
     """Turns exceptions into lines, unless `--debug` asks for tracebacks."""
 
     def invoke(self, ctx: click.Context) -> object:
-        with timed(lambda: ctx.invoked_subcommand != GOES_ON):
+        with timed(lambda: ctx.invoked_subcommand not in GOES_ON):
             return self._invoke(ctx)
 
     def _invoke(self, ctx: click.Context) -> object:
@@ -88,5 +89,5 @@ def main(debug: bool) -> None:
         logging.getLogger("steersman").addHandler(logging.NullHandler())
 
 
-for command in (run, simulate, explain, doctor, bench, conformance, config, examples, completion, version):
+for command in (run, simulate, sandbox, explain, doctor, bench, conformance, config, examples, completion, version):
     main.add_command(command)

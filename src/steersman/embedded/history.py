@@ -77,6 +77,13 @@ class History:
         if self._waiting:
             self.wake()
 
+    def restore(self, version: int, commits: Sequence[Commit]) -> None:
+        """Begins with the commits that led to a version, as many of them as follow on each other without a gap."""
+        self._commits = list(commits)
+        self.oldest = version - len(commits)
+        if any(commit.version != self.oldest + index for index, commit in enumerate(commits, start=1)):
+            self._commits, self.oldest = [], version
+
     def since(self, version: int) -> Sequence[Commit]:
         """The commits after a version; raises `Expired` for one before the log begins, `Timeout` for a future one."""
         if version < self.oldest:

@@ -18,7 +18,8 @@ that removes the last of these finalizers.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Final, Protocol, TypeAlias, TypeVar, cast
 
@@ -106,6 +107,10 @@ class Store:
         self._version = FIRST_VERSION
         self._history = History(history, FIRST_VERSION)
         self._subscriptions = Subscriptions()
+        #: Called with every write before listeners are told; for those who have to miss none, as a journal on disk.
+        self.journal: Callable[[Commit], None] | None = None
+        #: What `dry_run` has to put back; None: writes are made.
+        self._undo: list[tuple[Object | None, Object | None, Document | None]] | None = None
         self._second = -1
         self._timestamp = ""
 
@@ -120,6 +125,11 @@ class Store:
     def keeps_documents(self) -> bool:
         """Whether the whole JSON of objects is kept beside the structs."""
         return self._documents is not None
+
+    @property
+    def version(self) -> int:
+        """The same as a number."""
+        return self._version
 
     def find(self, kind: type[T], key: str) -> T | None:
         """The object, or None."""
@@ -147,6 +157,10 @@ class Store:
         if self._documents is None:
             return document_of(obj)
         return self._documents[kind][key]
+
+    def documents(self, kind: type[Object]) -> Mapping[str, Document]:
+        """A live view of all documents of a kind by key, to be treated as frozen; empty where none are kept."""
+        return MappingProxyType((self._documents or {}).get(kind, {}))
 
     def list(
         self, kind: type[T], namespace: str | None = None, selector: Selector | None = None
@@ -278,7 +292,43 @@ class Store:
         self._record(type(old), MODIFIED, old, stored, whole, before)
         return stored
 
+    def restore(self, version: int, objects: Iterable[tuple[T, Document]], commits: Sequence[Commit]) -> None:
+        """Fills an empty store with what another one held: its version, its objects, and its latest writes. Nobody is told."""
+        assert self._documents is not None, "what is restored are documents"
+        assert self._version == FIRST_VERSION, "only an empty store is filled"
+        for obj, document in objects:
+            self._of_kind(type(obj))[key(obj)] = obj
+            self._documents.setdefault(type(obj), {})[key(obj)] = document
+        self._version = version
+        self._history.restore(version, commits)
+
+    @contextmanager
+    def dry_run(self) -> Iterator[None]:
+        """What is created or updated in the block can be read there as if it were stored, and is put back at its end; nobody
+        hears of it. The block may not wait."""
+        self._undo = []
+        try:
+            yield
+        finally:
+            undo, self._undo = self._undo, None
+            for old, new, document in reversed(undo):
+                self._put_back(old, new, document)
+
     # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _put_back(self, old: Object | None, new: Object | None, document: Document | None) -> None:
+        """Undoes a write that was not recorded: of `new` in the place of `old`."""
+        written = new or old
+        assert written is not None, "a write has an object"
+        kind, place = type(written), key(written)
+        documents = {} if self._documents is None else self._documents.setdefault(kind, {})
+        if old is None:
+            del self._objects[kind][place]
+            documents.pop(place, None)
+        else:
+            seen = str((document or {}).get("metadata", {}).get("resourceVersion", old.metadata.resource_version))
+            self._objects[kind][place] = _replace(old, metadata=_replace(old.metadata, resource_version=seen))
+            documents[place] = document or {}
 
     def _remove(self, old: T) -> T:
         kind, place = type(old), key(old)
@@ -314,9 +364,14 @@ class Store:
         document: Document | None = None,
         old_document: Document | None = None,
     ) -> None:
+        if self._undo is not None:
+            self._undo.append((old, new, old_document))
+            return
         self._version += 1
         commit = Commit(self._version, kind, what, old, new, document, old_document)
         self._history.append(commit)
+        if self.journal is not None:
+            self.journal(commit)
         self._subscriptions.publish(commit)
 
     def _name_of(self, obj: Object) -> tuple[str, str]:

@@ -52,7 +52,8 @@ class Phase(Enum):
 
 
 class Gate(asyncio.Protocol):
-    """One connection. `http` never sees more than one request at a time, and no body."""
+    """One connection. `http` never sees more than one request at a time, and no body unless the table takes bodies: then
+    everything behind a head goes to `http`, which bounds it."""
 
     def __init__(self, table: ConnectionTable, peer: str, channel: socket, http: HttpConnection) -> None:
         self._table = table
@@ -87,6 +88,12 @@ class Gate(asyncio.Protocol):
         except OSError:
             return  # it has gone already
 
+    def answering_without_end(self) -> None:
+        """The answer goes on until one of both sides ends it, as a watch does; who writes it looks after clients that do not
+        read."""
+        if self._timer is not None:
+            self._timer.cancel()
+
     def answered(self) -> None:
         """The answer has been written; the next request may begin."""
         if self._transport is None or self._transport.is_closing() or self not in self._table:
@@ -116,6 +123,9 @@ class Gate(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         if self not in self._table:
+            return
+        if self.phase is Phase.ANSWER and self._table.takes_bodies:
+            self.http.body_received(data)
             return
         self._buffer += data
         if self.phase is Phase.IDLE:
@@ -147,6 +157,10 @@ class Gate(asyncio.Protocol):
             del self._buffer[: len(head)]
             self._enter(Phase.ANSWER)
             self.http.head_received(head, self.peer)
+            if self._buffer and self._table.takes_bodies:
+                rest = bytes(self._buffer)
+                self._buffer.clear()
+                self.http.body_received(rest)
         elif len(self._buffer) >= self._table.limits.head_bytes:
             self._refuse()
 
@@ -168,8 +182,11 @@ class Gate(asyncio.Protocol):
 class ConnectionTable:
     """All connections of a server."""
 
-    def __init__(self, limits: ConnectionLimits, connect: Callable[[], HttpConnection]) -> None:
+    def __init__(
+        self, limits: ConnectionLimits, connect: Callable[[], HttpConnection], *, takes_bodies: bool = False
+    ) -> None:
         self.limits = limits
+        self.takes_bodies = takes_bodies
         self._connect = connect
         self._seconds = {
             Phase.HANDSHAKE: limits.handshake,
@@ -220,6 +237,12 @@ class ConnectionTable:
         gate = self._gates.get(connection)
         if gate is not None:
             gate.answered()
+
+    def answering_without_end(self, connection: HttpConnection) -> None:
+        """An answer has begun that no limit of time ends."""
+        gate = self._gates.get(connection)
+        if gate is not None:
+            gate.answering_without_end()
 
     async def finish(self, seconds: float) -> None:
         """Waits for answers that are under way, so long at most; connections without one are closed."""

@@ -189,6 +189,9 @@ class HttpConnection:
         """The head of a request, whole, while no other is being answered."""
         self._answering = asyncio.get_running_loop().create_task(self._answer(head, remote))
 
+    def body_received(self, data: bytes) -> None:
+        """What comes behind a head, in servers that take bodies; here there are none."""
+
     def connection_lost(self) -> None:
         self._writable.set()
         if self._answering is not None:

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Watches over HTTP: the writes to one resource, one line of JSON each, from a version on.
+
+A watcher holds a position in the store's history and nothing else. One that reads slowly falls behind and is told so with a 410
+when the history has moved on; nobody waits for it. Lines are encoded once for all watchers of a resource (`EncodedEvents`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Final
+
+import msgspec
+
+from steersman.apiserver.lists import parsed_version
+from steersman.apiserver.media_types import MediaType
+from steersman.apiserver.resources import Resource
+from steersman.apiserver.selection import Selection
+from steersman.apiserver.statuses import bad_request, invalid, status_document
+from steersman.embedded import ADDED, BOOKMARK, DELETED, MODIFIED, ApiError, Commit, Document, EventType, Store
+
+INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
+BOOKMARK_SECONDS: Final = 60.0
+DEFAULT_SECONDS: Final = 2700.0
+"""A watch without a timeout ends after so long; clients start another one, as they do with a kube-apiserver."""
+LINES_AT_A_TIME: Final = 256
+MOST_LINES: Final = 8192
+MOST_BYTES: Final = 64 * 1024 * 1024
+_TRUE: Final = ("true", "1")
+
+Shape = Callable[[Document, MediaType, bool], Document]
+"""Gives a stored document the version and the form that a client wants; True for the first of a watch."""
+
+
+class WatchRequest(msgspec.Struct, frozen=True):
+    """What a watch shows. `since` None: the current objects come first."""
+
+    resource: Resource
+    selection: Selection
+    media: MediaType
+    since: int | None
+    seconds: float
+    has_bookmarks: bool
+    marks_end_of_initial: bool
+
+
+def watch_request(
+    store: Store, resource: Resource, selection: Selection, media: MediaType, query: Mapping[str, str]
+) -> WatchRequest:
+    """Made of the query of a request; raises `RequestRefused`, or `Expired` for a version before the history."""
+    asked, sends_initial = query.get("resourceVersion", ""), query.get("sendInitialEvents", "")
+    has_bookmarks = query.get("allowWatchBookmarks", "").lower() in _TRUE
+    _check_initial(resource, query)
+    since: int | None = None if asked in ("", "0") else parsed_version(asked)
+    if sends_initial:
+        if since is not None and since > store.version:
+            store.commits_since(since)
+        since = None if sends_initial.lower() in _TRUE else (since or store.version)
+    if since is not None:
+        store.commits_since(since)
+    marks_end = has_bookmarks and sends_initial.lower() in _TRUE
+    return WatchRequest(resource, selection, media, since, _seconds(query), has_bookmarks, marks_end)
+
+
+def _check_initial(resource: Resource, query: Mapping[str, str]) -> None:
+    match, sends = query.get("resourceVersionMatch", ""), query.get("sendInitialEvents", "")
+    if sends and match != "NotOlderThan":
+        why = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+        raise invalid(resource, "", [f"resourceVersionMatch: Forbidden: {why}"])
+    if match and not sends:
+        why = "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+        raise invalid(resource, "", [f"resourceVersionMatch: Forbidden: {why}"])
+
+
+def _seconds(query: Mapping[str, str]) -> float:
+    text = query.get("timeoutSeconds", "")
+    if not text or text == "0":
+        return DEFAULT_SECONDS
+    if not text.isdecimal() or len(text) > 9:
+        raise bad_request(f'timeoutSeconds: Invalid value: "{text}": use a number of seconds')
+    return float(text)
+
+
+class EncodedEvents:
+    """Lines of watch events, the latest ones; `shape` makes them what a client wants."""
+
+    def __init__(self, shape: Callable[[Resource, Document, MediaType, bool], Document]) -> None:
+        self._shape = shape
+        self._lines: OrderedDict[tuple[int, EventType, str, str, MediaType], bytes] = OrderedDict()
+        self._bytes = 0
+
+    def line(self, version: int, what: EventType, request: WatchRequest, document: Document) -> bytes:
+        """The line of the write with that version; equal for all watchers of one resource in one form."""
+        resource = request.resource
+        name = (version, what, resource.api_version, resource.plural, request.media)
+        found = self._lines.get(name)
+        if found is None:
+            found = self.fresh_line(what, request, document, is_first=False)
+            self._keep(name, found)
+        return found
+
+    def fresh_line(self, what: EventType, request: WatchRequest, document: Document, *, is_first: bool) -> bytes:
+        shown = self._shape(request.resource, document, request.media, is_first)
+        return msgspec.json.encode({"type": what.value, "object": shown}) + b"\n"
+
+    def _keep(self, name: tuple[int, EventType, str, str, MediaType], line: bytes) -> None:
+        self._lines[name] = line
+        self._bytes += len(line)
+        while len(self._lines) > MOST_LINES or self._bytes > MOST_BYTES:
+            _, dropped = self._lines.popitem(last=False)
+            self._bytes -= len(dropped)
+
+
+class WatchStream:
+    """The lines of one watch, in pieces that are to be written one after the other."""
+
+    def __init__(self, store: Store, request: WatchRequest, encoded: EncodedEvents) -> None:
+        self._store = store
+        self._request = request
+        self._encoded = encoded
+        self._position = store.version if request.since is None else request.since
+        self._is_first = True
+
+    @property
+    def position(self) -> int:
+        """Everything up to this version has been handed out, or is in the latest piece."""
+        return self._position
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Until the timeout of the watch. A watch that has fallen behind ends with an error of its own."""
+        loop = asyncio.get_running_loop()
+        deadline = loop.time() + self._request.seconds
+        if self._request.since is None:
+            async for piece in self._initial():
+                yield piece
+        next_bookmark = loop.time() + BOOKMARK_SECONDS
+        while (now := loop.time()) < deadline:
+            try:
+                piece, is_more = self._next_piece()
+            except ApiError as expired:
+                yield _error_line(expired)
+                return
+            if piece:
+                yield piece
+            if not is_more and now >= next_bookmark:
+                next_bookmark = now + BOOKMARK_SECONDS
+                if self._request.has_bookmarks:
+                    yield self._bookmark()
+            if not is_more:
+                await self._wait(min(deadline, next_bookmark) - now)
+
+    async def _wait(self, seconds: float) -> None:
+        if self._store.version > self._position:
+            return
+        try:
+            async with asyncio.timeout(max(0.0, seconds)):
+                await self._store.next_commit()
+        except TimeoutError:
+            return
+
+    async def _initial(self) -> AsyncIterator[bytes]:
+        """The objects as they were when the watch began, in the order of their keys."""
+        request, kind = self._request, self._request.resource.stored_as
+        assert kind is not None, "only what is stored can be watched"
+        found = dict(self._store.documents(kind))
+        names = [name for name in sorted(found) if request.selection.matches(found[name])]
+        for start in range(0, len(names), LINES_AT_A_TIME):
+            chosen = names[start : start + LINES_AT_A_TIME]
+            yield b"".join(self._line(ADDED, found[name]) for name in chosen)
+        if request.marks_end_of_initial:
+            yield self._bookmark({INITIAL_EVENTS_END: "true"})
+
+    def _next_piece(self) -> tuple[bytes, bool]:
+        """What has happened since the last piece, and whether that is not all."""
+        commits = self._store.commits_since(self._position)
+        lines: list[bytes] = []
+        for commit in commits:
+            line = self._line_of(commit)
+            self._position = commit.version
+            if line:
+                lines.append(line)
+                if len(lines) >= LINES_AT_A_TIME:
+                    return b"".join(lines), True
+        return b"".join(lines), False
+
+    def _line_of(self, commit: Commit) -> bytes:
+        """What the write looks like through the selection; empty if it is not to be seen."""
+        request = self._request
+        if commit.kind is not request.resource.stored_as:
+            return b""
+        old, new = commit.old_document, commit.document if commit.new is not None else None
+        selection = request.selection
+        was_shown = old is not None and selection.matches(old)
+        is_shown = new is not None and selection.matches(new)
+        if is_shown and new is not None:
+            return self._line(MODIFIED if was_shown else ADDED, new, commit.version)
+        if not was_shown or old is None:
+            return b""
+        gone = commit.document if new is None and commit.document is not None else with_version(old, commit.version)
+        return self._line(DELETED, gone, commit.version)
+
+    def _line(self, what: EventType, document: Document, version: int | None = None) -> bytes:
+        if self._is_first:
+            self._is_first = False
+            return self._encoded.fresh_line(what, self._request, document, is_first=True)
+        if version is None:
+            return self._encoded.fresh_line(what, self._request, document, is_first=False)
+        return self._encoded.line(version, what, self._request, document)
+
+    def _bookmark(self, annotations: Mapping[str, str] | None = None) -> bytes:
+        resource = self._request.resource
+        metadata: Document = {"resourceVersion": str(self._position), "creationTimestamp": None}
+        if annotations:
+            metadata["annotations"] = dict(annotations)
+        obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
+        return msgspec.json.encode({"type": BOOKMARK.value, "object": obj}) + b"\n"
+
+
+def with_version(document: Document, version: int) -> Document:
+    return {**document, "metadata": {**(document.get("metadata") or {}), "resourceVersion": str(version)}}
+
+
+def _error_line(error: ApiError) -> bytes:
+    return msgspec.json.encode({"type": "ERROR", "object": status_document(error)}) + b"\n"

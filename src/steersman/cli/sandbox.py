@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`steersman sandbox`: a cluster on this machine for kubectl and other clients."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from steersman.cli.output import say
+from steersman.cli.parameters import config_option, plugin_option
+from steersman.cli.platforms import require_unix
+
+if TYPE_CHECKING:
+    from steersman.sandbox import Sandbox, SandboxOptions
+
+DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
+
+
+@click.command()
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    type=click.Path(),
+    metavar="PATH",
+    help="Manifests or dumps to begin with: a file, a directory, or - for standard input. May be repeated.",
+)
+@click.option("--nodes", type=click.IntRange(0, 100_000), default=0, show_default=True, help="Create so many nodes.")
+@click.option("--node-template", default="", type=click.Path(), metavar="FILE", help="A Node that these are made from.")
+@click.option(
+    "--kubelet-policy",
+    default="",
+    type=click.Path(),
+    metavar="FILE",
+    help="A KubeletPolicy: how long pods start and run, which fail. Default: a second to start and to stop.",
+)
+@config_option("A KubeSchedulerConfiguration (v1).")
+@plugin_option("A Python file with plugins. May be repeated.")
+@click.option(
+    "--feature-gates", default="", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."
+)
+@click.option(
+    "--scheduler",
+    default="",
+    metavar="none|NAME",
+    help="none: run no scheduler, for one of your own. NAME: the schedulerName that is served.",
+)
+@click.option("--controllers/--no-controllers", default=True, help="Run the controllers of kube-controller-manager.")
+@click.option(
+    "--bind-address",
+    default="127.0.0.1",
+    show_default=True,
+    metavar="ADDRESS",
+    help="Where to listen. Whoever reaches another address than loopback needs the token, as everybody does.",
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any free one.")
+@click.option(
+    "--kubeconfig",
+    default=DEFAULT_KUBECONFIG,
+    show_default=True,
+    type=click.Path(dir_okay=False),
+    metavar="OUT",
+    help="The file that is written for kubectl and other clients.",
+)
+@click.option("--speed", default="real", show_default=True, metavar="real|60x|max", help="How fast time passes.")
+@click.option("--data", default="", type=click.Path(file_okay=False), metavar="DIR", help="Keep the cluster here.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
+def sandbox(**given: Any) -> None:
+    """Run a cluster without containers, for kubectl and other clients, until Ctrl-C.
+
+    Nodes and pods are simulated; the API, the controllers and the scheduler work as in a real cluster. It listens on loopback
+    only. Without --data the cluster is gone when the command ends.
+    """
+    require_unix("sandbox")
+    from steersman.host import parse_speed
+    from steersman.sandbox import SandboxOptions
+
+    options = SandboxOptions(
+        files=given["files"],
+        nodes=given["nodes"],
+        node_template=given["node_template"],
+        kubelet_policy=given["kubelet_policy"],
+        config_file=given["config_file"],
+        plugins=given["plugins"],
+        feature_gates=given["feature_gates"],
+        scheduler=given["scheduler"],
+        bind_address=given["bind_address"],
+        port=given["port"],
+        kubeconfig=Path(given["kubeconfig"]),
+        speed=parse_speed(given["speed"]),
+        data=Path(given["data"]) if given["data"] else None,
+        seed=given["seed"],
+        runs_controllers=given["controllers"],
+    )
+    asyncio.run(_serve(options))
+
+
+async def _serve(options: SandboxOptions) -> None:
+    """Until SIGINT or SIGTERM."""
+    from steersman.app.process import ENDING, raise_open_files, signals_handled
+    from steersman.sandbox import running_sandbox
+
+    raise_open_files()
+    stop = asyncio.Event()
+    with signals_handled(dict.fromkeys(ENDING, stop.set)):
+        async with running_sandbox(options) as running:
+            _introduce(running)
+            stopped = asyncio.ensure_future(stop.wait())
+            await asyncio.wait((stopped, running.failure), return_when=asyncio.FIRST_COMPLETED)
+            stopped.cancel()
+            if running.failure.done():
+                running.failure.result()
+
+
+def _introduce(running: Sandbox) -> None:
+    say(f"The sandbox listens on {running.url}. Type in another terminal:")
+    say("")
+    say(f"  export KUBECONFIG={_absolute(running.kubeconfig)}")
+    say("  kubectl get nodes")
+    say("  kubectl create deployment web --image=nginx --replicas=3")
+    say("")
+    say("Ctrl-C ends it.")
+
+
+def _absolute(path: Path | None) -> str:
+    return "" if path is None else str(path.resolve())

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How clients get in: a certificate that is its own authority, a random token, and the kubeconfig file that has both.
+
+Clients send tokens over TLS only, so that the server speaks nothing else, also on loopback.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime
+import os
+import secrets
+import ssl
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import yaml
+
+from steersman.errors import InputError
+from steersman.serving.server_tls import Certificate, load_certificate, self_signed
+
+NAME: Final = "steersman-sandbox"
+NAMES: Final = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
+OWNER_ONLY: Final = 0o600
+
+
+class SandboxCredentials(msgspec.Struct, frozen=True):
+    """Of one sandbox; with a data directory they outlive the process."""
+
+    certificate: Certificate
+    token: str
+
+    def tls(self) -> ssl.SSLContext:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.minimum_version = ssl.TLSVersion.TLSv1_2
+        load_certificate(context, self.certificate)
+        return context
+
+
+def new_credentials(address: str) -> SandboxCredentials:
+    names = dict.fromkeys((address, "127.0.0.1", "::1", *NAMES))
+    if address in ("0.0.0.0", "::"):
+        del names[address]
+    return SandboxCredentials(self_signed(tuple(names), datetime.datetime.now(datetime.UTC)), secrets.token_urlsafe(32))
+
+
+def kubeconfig_document(url: str, credentials: SandboxCredentials) -> dict[str, Any]:
+    """With one cluster, one user and one context."""
+    authority = base64.b64encode(credentials.certificate.chain).decode()
+    cluster = {"server": url, "certificate-authority-data": authority}
+    return {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": NAME, "cluster": cluster}],
+        "users": [{"name": NAME, "user": {"token": credentials.token}}],
+        "contexts": [{"name": NAME, "context": {"cluster": NAME, "user": NAME}}],
+        "current-context": NAME,
+    }
+
+
+def write_kubeconfig(path: Path, document: dict[str, Any]) -> None:
+    """Readable by its owner alone, and there as a whole or not at all. A file that somebody else's cluster is in is left."""
+    _refuse_foreign(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, OWNER_ONLY)
+        with open(descriptor, "w", encoding="utf-8") as file:
+            yaml.safe_dump(document, file, sort_keys=False)
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise InputError(f"cannot be written: {error.strerror}", file=str(path)) from error
+
+
+def _refuse_foreign(path: Path) -> None:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", file=str(path)) from error
+    try:
+        known = yaml.safe_load(text)
+    except yaml.YAMLError:
+        known = {}
+    contexts = known.get("contexts") if isinstance(known, dict) else None
+    names = {context.get("name") for context in contexts or () if isinstance(context, dict)}
+    if text.strip() and names != {NAME}:
+        hint = "give another file with --kubeconfig"
+        raise InputError("is not a kubeconfig of a sandbox and would be overwritten", file=str(path), hint=hint)

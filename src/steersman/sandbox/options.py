@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a sandbox is started with; the options of `steersman sandbox`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from steersman.host import Speed
+
+LOOPBACK: Final = "127.0.0.1"
+NO_SCHEDULER: Final = "none"
+
+
+class SandboxOptions(msgspec.Struct, frozen=True):
+    """`files` are manifests and dumps; `scheduler` is "none", "" for the profiles of the configuration as they are, or the name
+    under which the scheduler serves pods. `data` None: the cluster lives in memory."""
+
+    files: Sequence[str] = ()
+    nodes: int = 0
+    node_template: str = ""
+    kubelet_policy: str = ""
+    config_file: str = ""
+    plugins: Sequence[str] = ()
+    feature_gates: str = ""
+    scheduler: str = ""
+    bind_address: str = LOOPBACK
+    port: int = 0
+    kubeconfig: Path | None = None
+    speed: Speed = 1.0
+    data: Path | None = None
+    seed: int = 0
+    runs_controllers: bool = True

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sandbox put together, between its start and its end.
+
+kubectl ─HTTPS─► ApiServer ─► ApiService ─► Store ◄─► controllers, kubelets, volumes
+                                              └────► scheduler ─► Store
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import logging
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from steersman import api, controllers
+from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.custom_resources import CustomResources
+from steersman.apiserver.pages import Pages
+from steersman.apiserver.reviews import Tokens
+from steersman.apiserver.server import ApiServer, in_memory
+from steersman.apiserver.service import ApiService
+from steersman.assembly import SchedulerOptions
+from steersman.assembly.registry import kinds_of_scheduler
+from steersman.embedded import (
+    Document,
+    EphemeralClaims,
+    KubeAdmission,
+    ResourceClaimController,
+    Store,
+    VolumeController,
+)
+from steersman.embedded.documents import typed
+from steersman.framework.watching import is_custom
+from steersman.host import LoopTimers, ScaledClock, keep_freed_memory
+from steersman.internal_errors import InternalErrors
+from steersman.kubelets import SANDBOX_POLICY, Kubelets, check_annotations, load_policy
+from steersman.sandbox.clock_page import ClockPage
+from steersman.sandbox.credentials import (
+    SandboxCredentials,
+    kubeconfig_document,
+    new_credentials,
+    write_kubeconfig,
+)
+from steersman.sandbox.default_objects import DefaultObjects
+from steersman.sandbox.event_objects import EventObjects
+from steersman.sandbox.manifest_files import create_all
+from steersman.sandbox.nodes import create_nodes, default_template, read_template
+from steersman.sandbox.options import NO_SCHEDULER, SandboxOptions
+from steersman.sandbox.persistence import ClusterData, Journal, RestoredCluster
+from steersman.sandbox.scheduling import scheduler_options, start_scheduler
+from steersman.serving.listener import Listen, bound_sockets
+
+logger = logging.getLogger(__name__)
+
+HISTORY_LENGTH: Final = 50_000
+"""So many writes, at least, a watch may lag behind, and a list in chunks may take."""
+
+
+class Sandbox(msgspec.Struct, frozen=True):
+    """A sandbox that runs. `kubeconfig` is where clients find it, None if no file was wanted."""
+
+    url: str
+    kubeconfig: Path | None
+    store: Store
+    clock: ScaledClock
+    timers: LoopTimers
+    credentials: SandboxCredentials
+    #: Has an exception when the sandbox can no longer go on.
+    failure: asyncio.Future[None]
+
+
+@asynccontextmanager
+async def running_sandbox(options: SandboxOptions) -> AsyncIterator[Sandbox]:
+    """Everything ends with the block. Raises `InputError` and `OSError` before anything has begun."""
+    keep_freed_memory()
+    errors = InternalErrors()
+    chosen = None if options.scheduler == NO_SCHEDULER else scheduler_options(options, errors)
+    template = read_template(options.node_template) if options.node_template else default_template()
+    data = None if options.data is None else ClusterData(options.data)
+    try:
+        async with _running(options, chosen, template, errors, data) as sandbox:
+            yield sandbox
+    except BaseExceptionGroup as several:
+        # A group of tasks wraps whatever ends it; one error is told as it is.
+        raise several.exceptions[0] from several
+    finally:
+        if data is not None:
+            data.close()
+
+
+@asynccontextmanager
+async def _running(
+    options: SandboxOptions,
+    chosen: SchedulerOptions | None,
+    template: Document,
+    errors: InternalErrors,
+    data: ClusterData | None,
+) -> AsyncIterator[Sandbox]:
+    catalog = Catalog(_declared_kinds(chosen))
+    restored = None if data is None else data.restore(catalog.declared)
+    clock = ScaledClock(options.speed, start=None if restored is None else max(restored.now, time.time()))
+    timers = LoopTimers(clock, asyncio.get_running_loop())
+    store = _store(clock, restored)
+
+    def make_credentials() -> SandboxCredentials:
+        return new_credentials(options.bind_address)
+
+    credentials = make_credentials() if data is None else data.credentials(make_credentials)
+    failure = asyncio.get_running_loop().create_future()
+    journal = None if data is None else Journal(store, data, failure.set_exception)
+    durable = in_memory if journal is None else journal.durable
+    sockets = bound_sockets(Listen(options.bind_address, options.port))
+    port = int(sockets[0].getsockname()[1])
+    DefaultObjects(store, catalog, credentials.certificate.chain.decode(), port)
+    customs = CustomResources(store, catalog)
+    events = EventObjects(store, timers)
+    async with asyncio.TaskGroup() as group:
+        tasks = _Tasks(group)
+        _start_cluster(store, timers, events, errors, options)
+        if chosen is not None:
+            scheduler = start_scheduler(store, timers, events, chosen, options.seed, tasks)
+            await scheduler.background.refresh()
+            tasks.create_task(scheduler.background.run(timers.sleep), name="refresh plugins")
+        create_nodes(store, options.nodes, template)
+        create_all(store, catalog, options.files)
+        tokens = Tokens(store, credentials.token)
+        pages = Pages(catalog, customs, f"{options.bind_address}:{port}", ClockPage(clock))
+        service = ApiService(store, catalog, customs, tokens, pages)
+        listen = Listen(options.bind_address, port, credentials.tls())
+        async with ApiServer(listen, service, tokens, durable, sockets=sockets):
+            url = f"https://{_host(options.bind_address)}:{port}"
+            if options.kubeconfig is not None:
+                write_kubeconfig(options.kubeconfig, kubeconfig_document(url, credentials))
+            try:
+                yield Sandbox(url, options.kubeconfig, store, clock, timers, credentials, failure)
+            finally:
+                timers.close()
+        tasks.cancel()
+    if journal is not None:
+        await journal.close()
+
+
+def _store(clock: ScaledClock, restored: RestoredCluster | None) -> Store:
+    store = Store(
+        clock,
+        admission=KubeAdmission(check_annotations),
+        history=HISTORY_LENGTH,
+        keeps_documents=True,
+        awaited_finalizers=None,
+    )
+    if restored is not None:
+        objects = ((typed(document, kind), document) for kind, document in restored.objects)
+        store.restore(restored.version, objects, restored.commits)
+    return store
+
+
+class _Tasks:
+    """Tasks of a sandbox; those that still run end with it."""
+
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self._group = group
+        self._running: set[asyncio.Task[None]] = set()
+
+    def create_task(self, work: Coroutine[Any, Any, None], *, name: str | None = None) -> asyncio.Task[None]:
+        task = self._group.create_task(work, name=name)
+        self._running.add(task)
+        task.add_done_callback(self._running.discard)
+        return task
+
+    def cancel(self) -> None:
+        for task in self._running:
+            task.cancel()
+
+
+def _start_cluster(
+    store: Store, timers: LoopTimers, events: EventObjects, errors: InternalErrors, options: SandboxOptions
+) -> None:
+    """What lives in a cluster besides the scheduler."""
+    policy = load_policy(options.kubelet_policy) if options.kubelet_policy else SANDBOX_POLICY
+    Kubelets(store, timers, policy, record=events.record_kubelet, survives_bad_pods=True)
+    if options.runs_controllers:
+        controllers.start(controllers.Cluster(store, timers, events.record, errors))
+        EphemeralClaims(store)
+        VolumeController(store, timers)
+        ResourceClaimController(store)
+
+
+def _declared_kinds(options: SchedulerOptions | None) -> list[type[api.Object]]:
+    """The structs that plugins have for kinds of their own."""
+    if options is None:
+        return []
+    kinds = kinds_of_scheduler(options.configuration, options.gates, options.registry)
+    return [kind for kind in (*kinds.watched, *kinds.read) if is_custom(kind)]
+
+
+def _host(address: str) -> str:
+    """Where clients on this machine reach the server."""
+    if address in ("0.0.0.0", "::", ""):
+        return "127.0.0.1"
+    try:
+        return f"[{address}]" if ipaddress.ip_address(address).version == 6 else address
+    except ValueError:
+        return address

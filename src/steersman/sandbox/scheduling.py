@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The scheduler of a sandbox: the same assembly as everywhere, driven in the time of the sandbox's clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from steersman import api, config
+from steersman.assembly import Failure, Scheduler, SchedulerOptions
+from steersman.assembly.registry import register, with_enabled
+from steersman.client import Timing
+from steersman.clock import Clock
+from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
+from steersman.embedded import Store, StoreReader, feed
+from steersman.errors import InputError
+from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
+from steersman.host import LoopTimers, SchedulingLoop
+from steersman.internal_errors import InternalErrors
+from steersman.rng import SeededRng
+from steersman.sandbox.event_objects import NORMAL, WARNING, EventObjects
+from steersman.sandbox.options import SandboxOptions
+from steersman.sim import EmbeddedWriter
+
+PODS_AT_A_TIME: Final = 32
+"""Pods decided before clients of the API server have their turn."""
+
+
+def scheduler_options(options: SandboxOptions, internal_errors: InternalErrors) -> SchedulerOptions:
+    """Configuration, plugins and gates; raises `InputError`, `ConfigError` and `PluginError`."""
+    gates = FeatureGates.parse(options.feature_gates) if options.feature_gates else FeatureGates(None)
+    refuse_unsupported(gates)
+    registry, names = register(options.plugins)
+    loaded = _configuration(options.config_file, gates)
+    if options.scheduler:
+        loaded = _renamed(loaded, options.scheduler)
+    return SchedulerOptions(with_enabled(loaded, names), gates, registry, internal_errors=internal_errors)
+
+
+def _configuration(file: str, gates: FeatureGates) -> SchedulerConfiguration:
+    if not file:
+        return config.default_configuration(gates)
+    try:
+        text = Path(file).read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=file) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8 text", file=file) from error
+    return config.load(text, file, gates)
+
+
+def _renamed(loaded: SchedulerConfiguration, name: str) -> SchedulerConfiguration:
+    """The configuration with its only profile under another name."""
+    if len(loaded.profiles) != 1:
+        hint = "name the profiles in the configuration instead"
+        raise InputError("cannot be given to several profiles", field="--scheduler", value=name, hint=hint)
+    profile = msgspec.structs.replace(loaded.profiles[0], scheduler_name=name)
+    return msgspec.structs.replace(loaded, profiles=(profile,))
+
+
+class SandboxWriter(EmbeddedWriter):
+    """Implements `assembly.ApiWriter`: writes to the store at once, and reports as event objects."""
+
+    def __init__(self, store: Store, clock: Clock, events: EventObjects) -> None:
+        super().__init__(store, clock)
+        self._event_objects = events
+
+    def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
+        note = f"Successfully assigned {pod.key} to {node_name}"
+        self._event_objects.report_scheduling(pod.pod, pod.scheduler_name, NORMAL, "Scheduled", "Binding", note)
+
+    def report_failure(self, failure: Failure) -> None:
+        pod, nomination = failure.pod, failure.nomination
+        reason, action = "FailedScheduling", "Scheduling"
+        self._event_objects.report_scheduling(pod, _scheduler_of(pod), WARNING, reason, action, failure.message)
+        condition = api.Condition(type="PodScheduled", status="False", reason=failure.reason, message=failure.message)
+        self._patch(pod, condition, None if nomination is None else nomination.node)
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        scheduler = _scheduler_of(preemptor)
+        self._event_objects.report_scheduling(victim, scheduler, NORMAL, "Preempted", "Preempting", message)
+
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        kind = WARNING if is_warning else NORMAL
+        self._event_objects.report_scheduling(pod, _scheduler_of(pod), kind, reason, "Scheduling", note)
+
+
+class TaskStarter(Protocol):
+    """Starts tasks that end with the sandbox."""
+
+    def create_task(self, work: Coroutine[Any, Any, None], *, name: str | None = None) -> asyncio.Task[None]: ...
+
+
+def start_scheduler(
+    store: Store,
+    timers: LoopTimers,
+    events: EventObjects,
+    options: SchedulerOptions,
+    seed: int,
+    tasks: TaskStarter,
+) -> Scheduler:
+    """A scheduler on the store, and the tasks that drive it."""
+    clock = store.clock
+    writer = SandboxWriter(store, clock, events)
+    reader = StoreReader(store)
+    scheduler = Scheduler(clock, SeededRng(seed), writer, tasks.create_task, options, reader)
+    reader.serve(scheduler.known_kinds)
+    feed(store, scheduler.ingest, scheduler.watched_kinds)
+    timing = Timing(clock, sleep=timers.sleep)
+    errors = options.internal_errors
+    loop = SchedulingLoop(scheduler, timing, errors, pods_at_a_time=PODS_AT_A_TIME)
+    tasks.create_task(loop.run(), name="scheduling loop")
+    return scheduler
+
+
+def _scheduler_of(pod: api.Pod) -> str:
+    return pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME

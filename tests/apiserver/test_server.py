@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The HTTP side of the API: tokens, bodies, long answers, watches that end with their clients."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+import aiohttp
+from tests.apiserver.embedded_api import CONFIG_MAPS, TOKEN, EmbeddedApi, config_map
+
+from steersman.apiserver.server import BODY_BYTES, ApiServer
+from steersman.serving.connections import ConnectionLimits
+from steersman.serving.listener import Listen
+
+DEADLINE_SECONDS = 20.0
+HEADERS = {"Authorization": f"Bearer {TOKEN}"}
+
+Scenario = Callable[[EmbeddedApi, ApiServer, aiohttp.ClientSession], Awaitable[None]]
+
+
+@asynccontextmanager
+async def serving(
+    cluster: EmbeddedApi, limits: ConnectionLimits | None = None
+) -> AsyncIterator[tuple[ApiServer, aiohttp.ClientSession]]:
+    listen = Listen("127.0.0.1", 0)
+    server = ApiServer(listen, cluster.service, cluster.tokens, limits=limits or ConnectionLimits())
+    async with server:
+        base = f"http://127.0.0.1:{server.port}"
+        async with aiohttp.ClientSession(base, headers=HEADERS) as client:
+            yield server, client
+
+
+def run(scenario: Scenario, limits: ConnectionLimits | None = None) -> None:
+    async def body() -> None:
+        cluster = EmbeddedApi()
+        async with asyncio.timeout(DEADLINE_SECONDS), serving(cluster, limits) as (server, client):
+            await scenario(cluster, server, client)
+
+    asyncio.run(body())
+
+
+def test_only_those_with_a_token_get_in() -> None:
+    async def scenario(_: EmbeddedApi, __: ApiServer, client: aiohttp.ClientSession) -> None:
+        assert (await client.get("/api/v1/pods")).status == 200
+        for wrong in ("", "Bearer wrong", "Basic abc"):
+            answer = await client.get("/api/v1/pods", headers={"Authorization": wrong})
+            assert answer.status == 401
+            assert (await answer.json())["reason"] == "Unauthorized"
+        assert (await client.get("/healthz", headers={"Authorization": ""})).status == 200
+
+    run(scenario)
+
+
+def test_objects_come_in_several_requests_over_one_connection() -> None:
+    async def scenario(cluster: EmbeddedApi, server: ApiServer, client: aiohttp.ClientSession) -> None:
+        for number in range(5):
+            answer = await client.post(CONFIG_MAPS, json=config_map(f"m-{number}"))
+            assert answer.status == 201
+            await answer.read()
+        listed = await (await client.get(CONFIG_MAPS)).json()
+        assert len(listed["items"]) == 5
+        assert len(server.connections) == 1
+
+    run(scenario)
+
+
+def test_a_chunked_body_and_one_in_yaml_are_read() -> None:
+    async def scenario(cluster: EmbeddedApi, _: ApiServer, client: aiohttp.ClientSession) -> None:
+        async def pieces() -> AsyncIterator[bytes]:
+            for piece in (b'{"metadata":', b'{"name":"slow"}}'):
+                yield piece
+                await asyncio.sleep(0)
+
+        answer = await client.post(CONFIG_MAPS, data=pieces(), headers={"Content-Type": "application/json"})
+        assert answer.status == 201
+        text = b"metadata:\n  name: written\ndata:\n  a: b\n"
+        answer = await client.post(CONFIG_MAPS, data=text, headers={"Content-Type": "application/yaml"})
+        assert (await answer.json())["data"] == {"a": "b"}
+
+    run(scenario)
+
+
+def test_a_body_that_is_too_large_is_refused() -> None:
+    async def scenario(_: EmbeddedApi, __: ApiServer, client: aiohttp.ClientSession) -> None:
+        huge = json.dumps(config_map("a", data={"x": "y" * BODY_BYTES})).encode()
+        answer = await client.post(CONFIG_MAPS, data=io.BytesIO(huge), headers={"Content-Type": "application/json"})
+        assert answer.status == 413
+        assert (await answer.json())["reason"] == "RequestEntityTooLarge"
+
+    run(scenario)
+
+
+def test_a_long_answer_arrives_whole() -> None:
+    async def scenario(cluster: EmbeddedApi, _: ApiServer, client: aiohttp.ClientSession) -> None:
+        for number in range(40):
+            cluster.create(CONFIG_MAPS, config_map(f"m-{number:02}", data={"x": "y" * 50_000}))
+        listed = await (await client.get(CONFIG_MAPS)).json()
+        assert [len(item["data"]["x"]) for item in listed["items"]] == [50_000] * 40
+
+    run(scenario)
+
+
+def test_a_watch_outlives_the_limit_on_answers_and_ends_with_its_client() -> None:
+    async def scenario(cluster: EmbeddedApi, server: ApiServer, client: aiohttp.ClientSession) -> None:
+        answer = await client.get(f"{CONFIG_MAPS}?watch=1&resourceVersion={cluster.store.resource_version}")
+        await asyncio.sleep(0.3)
+        cluster.create(CONFIG_MAPS, config_map("late"))
+        event = json.loads(await answer.content.readline())
+        assert event["object"]["metadata"]["name"] == "late"
+        answer.close()
+        while len(server.connections):
+            await asyncio.sleep(0.01)
+
+    run(scenario, ConnectionLimits(answer=0.2))
+
+
+def test_a_client_that_does_not_read_its_watch_holds_up_nobody() -> None:
+    async def scenario(cluster: EmbeddedApi, server: ApiServer, client: aiohttp.ClientSession) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
+        head = f"GET {CONFIG_MAPS}?watch=1 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+        writer.write(head.encode())
+        await reader.readline()
+        for number in range(200):
+            cluster.create(CONFIG_MAPS, config_map(f"m-{number}", data={"x": "y" * 100_000}))
+            if not number % 20:
+                assert (await client.get(f"{CONFIG_MAPS}/m-{number}")).status == 200
+        writer.close()
+
+    run(scenario)
+
+
+def test_warnings_are_headers() -> None:
+    async def scenario(_: EmbeddedApi, __: ApiServer, client: aiohttp.ClientSession) -> None:
+        answer = await client.post(CONFIG_MAPS, json={"metadata": {"name": "a"}, "dta": {}})
+        assert answer.status == 201
+        assert answer.headers["Warning"] == '299 - "unknown field \\"dta\\""'
+        refused = await client.post(
+            f"{CONFIG_MAPS}?fieldValidation=Strict", json={"metadata": {"name": "b"}, "dta": {}}
+        )
+        assert refused.status == 400
+        assert "strict decoding error" in (await refused.json())["message"]
+
+    run(scenario)

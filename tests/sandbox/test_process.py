@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command: what it writes and says, how it ends, and that a kill loses nothing that was acknowledged."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import yaml
+from tests.sandbox.sandbox_process import SandboxProcess
+
+CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
+DEPLOYMENTS = "/apis/apps/v1/namespaces/default/deployments"
+PODS = "/api/v1/namespaces/default/pods"
+CLOCK = "/steersman/v1/clock"
+WRITERS = 4
+KILLED_AFTER = 120
+
+
+def test_a_kill_in_a_burst_of_writes_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "data"))
+    acknowledged = list[tuple[str, str]]()
+    enough = threading.Event()
+    with SandboxProcess(tmp_path, *data) as sandbox:
+
+        def burst(writer: int) -> None:
+            for number in range(10_000):
+                name = f"m-{writer}-{number}"
+                try:
+                    code, made = sandbox.request("POST", CONFIG_MAPS, {"metadata": {"name": name}})
+                except OSError:
+                    return
+                assert code == 201
+                acknowledged.append((name, made["metadata"]["resourceVersion"]))
+                if len(acknowledged) >= KILLED_AFTER:
+                    enough.set()
+
+        threads = [threading.Thread(target=burst, args=(writer,)) for writer in range(WRITERS)]
+        for thread in threads:
+            thread.start()
+        assert enough.wait(60)
+        sandbox.kill()
+        for thread in threads:
+            thread.join()
+    with SandboxProcess(tmp_path, *data) as sandbox:
+        _, listed = sandbox.request("GET", CONFIG_MAPS)
+        found = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed["items"]}
+        assert {name: found.get(name) for name, _ in acknowledged} == dict(acknowledged)
+        assert int(listed["metadata"]["resourceVersion"]) >= max(int(version) for _, version in acknowledged)
+        code, made = sandbox.request("POST", CONFIG_MAPS, {"metadata": {"name": "after"}})
+        assert code == 201
+        assert int(made["metadata"]["resourceVersion"]) > max(map(int, found.values()))
+        assert sandbox.end() == 0
+
+
+def test_a_deployment_runs_and_the_command_ends_cleanly(tmp_path: Path) -> None:
+    with SandboxProcess(tmp_path, "--nodes", "3") as sandbox:
+        assert sandbox.kubeconfig.stat().st_mode & 0o777 == 0o600
+        assert f"export KUBECONFIG={sandbox.kubeconfig}" in sandbox.output
+        container = {"name": "c", "image": "nginx"}
+        template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}
+        spec = {"replicas": 6, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+        code, _ = sandbox.request("POST", DEPLOYMENTS, {"metadata": {"name": "web"}, "spec": spec})
+        assert code == 201
+        watch_until_available(sandbox, 6)
+        _, pods = sandbox.request("GET", f"{PODS}?labelSelector=app%3Dweb")
+        assert {pod["spec"]["nodeName"] for pod in pods["items"]} == {"node-0", "node-1", "node-2"}
+        assert {pod["status"]["phase"] for pod in pods["items"]} == {"Running"}
+        _, events = sandbox.request("GET", "/api/v1/events?fieldSelector=reason%3DScheduled")
+        assert len(events["items"]) == 6
+        assert sandbox.end() == 0
+
+
+def watch_until_available(sandbox: SandboxProcess, replicas: int) -> None:
+    for _ in range(600):
+        _, found = sandbox.request("GET", f"{DEPLOYMENTS}/web")
+        if found.get("status", {}).get("availableReplicas") == replicas:
+            return
+    raise AssertionError(found)
+
+
+def test_time_is_paused_stepped_and_resumed(tmp_path: Path) -> None:
+    with SandboxProcess(tmp_path, "--speed", "60x") as sandbox:
+        _, clock = sandbox.request("GET", CLOCK)
+        assert (clock["paused"], clock["speed"]) == (False, "60x")
+        _, paused = sandbox.request("POST", CLOCK, {"paused": True})
+        _, still = sandbox.request("GET", CLOCK)
+        assert still["now"] == paused["now"]
+        sandbox.request("POST", CLOCK, {"step": 3600})
+        for _ in range(600):
+            _, later = sandbox.request("GET", CLOCK)
+            if not later["stepping"]:
+                break
+        assert later["now"] > paused["now"]
+        assert later["paused"]
+        code, status = sandbox.request("POST", CLOCK, {"stp": 1})
+        assert code == 400
+        assert "paused, step, speed" in status["message"]
+        _, resumed = sandbox.request("POST", CLOCK, {"paused": False, "speed": "real"})
+        assert (resumed["paused"], resumed["speed"]) == (False, "real")
+
+
+def test_files_are_loaded_with_every_field(tmp_path: Path) -> None:
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"},
+        "spec": {
+            "group": "example.com",
+            "scope": "Cluster",
+            "names": {"plural": "widgets", "kind": "Widget"},
+            "versions": [
+                {
+                    "name": "v1",
+                    "served": True,
+                    "storage": True,
+                    "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                }
+            ],
+        },
+    }
+    widget = {
+        "apiVersion": "example.com/v1",
+        "kind": "Widget",
+        "metadata": {"name": "w"},
+        "spec": {"deep": {"er": [1]}},
+    }
+    node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "box"}, "status": {"capacity": {"cpu": "2"}}}
+    (tmp_path / "objects.yaml").write_text(yaml.safe_dump_all([widget, crd, node]))
+    with SandboxProcess(tmp_path, "-f", str(tmp_path / "objects.yaml")) as sandbox:
+        assert sandbox.request("GET", "/apis/example.com/v1/widgets/w")[1]["spec"] == {"deep": {"er": [1]}}
+        assert sandbox.request("GET", "/api/v1/nodes/box")[1]["status"]["capacity"] == {"cpu": "2"}
+
+
+def test_bad_input_ends_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "bad.yaml").write_text("apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: g}\n")
+    mine = tmp_path / "mine"
+    mine.write_text("apiVersion: v1\nkind: Config\ncontexts: [{name: work}]\n")
+    for arguments, words in (
+        (("-f", str(tmp_path / "bad.yaml")), "add its CustomResourceDefinition"),
+        (("--speed", "fast"), "is no speed"),
+        (("--node-template", str(tmp_path / "bad.yaml"), "--nodes", "1"), "does not hold one Node"),
+        (("--kubeconfig", str(mine)), "would be overwritten"),
+    ):
+        command = [sys.executable, "-m", "steersman", "sandbox", "--kubeconfig", str(tmp_path / "out"), *arguments]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+        assert ended.returncode == 2
+        assert words in ended.stderr
+        assert len(ended.stderr.splitlines()) == 1, ended.stderr
+    assert "work" in mine.read_text()
