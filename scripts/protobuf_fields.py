@@ -1,22 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes `src/steersman/apiserver/protobuf_fields.json`: the numbers, names and types of the fields of Kubernetes' messages.
+"""Makes `src/steersman/apiserver/protobuf_fields.json`: the numbers, names and types of the fields of Kubernetes' messages.
 
-    python -m scripts.protobuf_fields ~/go/pkg/mod/k8s.io 0.36.4
+    python -m scripts.protobuf_fields
 
-Numbers and types come from the `generated.proto` files of the Go modules, the names in JSON from the tags in their
-`types.go`. Only the versions that the sandbox serves are taken. `apiserver.protobuf` says how the table is read.
+Called by `hatch_build.py` whenever the package is built or installed from a checkout; the file is in the wheel and not in git.
+Numbers and types come from the `generated.proto` files of Kubernetes' Go modules, which `go mod download` fetches, the names in
+JSON from the tags in their `types.go`. Only the versions that the sandbox serves are taken. `apiserver.protobuf` says how the
+table is read, and what happens without it.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
 TARGET: Final = Path("src/steersman/apiserver/protobuf_fields.json")
+VERSION: Final = "v0.36.4"
+TRIES: Final = 4
 MODULES: Final = {
     "api": "*/v[12]",
     "apimachinery": "pkg/**",
@@ -95,19 +101,53 @@ def groups(folder: Path) -> Iterator[tuple[str, str]]:
         yield (f"{found[1]}/{folder.name}" if found[1] else folder.name), package[1]
 
 
-def main(modules: str, version: str) -> None:
+def module_folders() -> dict[str, Path]:
+    """Where Go keeps the modules, once they are downloaded. OSError without Go, or if they cannot be had."""
+    names = [f"k8s.io/{module}@{VERSION}" for module in MODULES]
+    for attempt in range(1, TRIES + 1):
+        done = subprocess.run(["go", "mod", "download", "-json", *names], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            break
+        if attempt < TRIES:  # a registry may answer 429 for a while
+            time.sleep(5 * attempt)
+    else:
+        raise OSError(f"go mod download failed: {(done.stderr or done.stdout).strip()[-500:]}")
+    found = _documents(done.stdout)
+    return {str(one["Path"]).rpartition("/")[2]: Path(str(one["Dir"])) for one in found}
+
+
+def _documents(text: str) -> Iterator[dict[str, object]]:
+    decoder, position = json.JSONDecoder(), 0
+    while text[position:].strip():
+        document, end = decoder.raw_decode(text[position:].lstrip())
+        position += len(text[position:]) - len(text[position:].lstrip()) + end
+        yield document
+
+
+def table_of(folders: dict[str, Path]) -> str:
     messages: dict[str, dict[str, str]] = {}
     packages: dict[str, str] = {}
     for module, pattern in MODULES.items():
-        root = Path(modules, f"{module}@v{version}")
-        for file in sorted(root.glob(f"{pattern}/generated.proto")):
+        for file in sorted(folders[module].glob(f"{pattern}/generated.proto")):
             messages.update(tables(file.parent))
             if module != "apimachinery":
                 packages.update(groups(file.parent))
     document = {"packages": packages, "messages": messages}
-    TARGET.write_text(json.dumps(document, separators=(",", ":"), sort_keys=True) + "\n")
-    print(f"{TARGET}: {len(messages)} messages")
+    return json.dumps(document, separators=(",", ":"), sort_keys=True) + "\n"
+
+
+def make(root: Path) -> str:
+    """Makes the table below a checkout unless it is there; what is to be said if that is not possible, else ""."""
+    target = root / TARGET
+    if target.exists():
+        return ""
+    try:
+        text = table_of(module_folders())
+    except OSError as error:
+        return f"the sandbox will read no requests in protobuf, which kubectl sends: {error}"
+    target.write_text(text)
+    return ""
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    sys.exit(make(Path(__file__).parent.parent) or 0)

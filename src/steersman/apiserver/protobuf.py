@@ -4,7 +4,8 @@
 Answers are JSON, which those clients accept as well. `protobuf_fields.json` says which number stands for which field:
 by message, number → `name type`. A type is one letter for a scalar, or the name of a message; `*` in front is a list,
 `%` a map by strings, and `?` behind says that a zero value means the field is absent. A field without a name has its
-own fields in its place. The file is written by `scripts/protobuf_fields.py` and read when the first such body comes.
+own fields in its place. The file is made when the package is built (`scripts/protobuf_fields.py`) and read when the first such
+body comes; an installation that was built without Go has none, and refuses such bodies with a sentence.
 """
 
 from __future__ import annotations
@@ -19,12 +20,17 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from steersman.api import timestamps
-from steersman.apiserver.statuses import bad_request
+from steersman.apiserver.statuses import RequestRefused, bad_request
 from steersman.embedded import Document
 
 MAGIC: Final = b"k8s\x00"
 DEEPEST: Final = 100
 NOT_PROTOBUF: Final = "the body of the request is not an object in Kubernetes' protobuf encoding"
+TABLE: Final = "protobuf_fields.json"
+NO_TABLE: Final = (
+    "this installation of Steersman was built without Go and reads no requests in protobuf; send JSON "
+    "(--kube-api-content-type=application/json), or install a wheel that was built with Go"
+)
 _META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1"
 _EXTENSIONS: Final = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1"
 
@@ -71,7 +77,11 @@ def _unwrapped(body: bytes) -> Document:
 
 @cache
 def _tables() -> _Tables:
-    text = files("steersman.apiserver").joinpath("protobuf_fields.json").read_bytes()
+    """Raises 415 in an installation that was built without the table."""
+    try:
+        text = files("steersman.apiserver").joinpath(TABLE).read_bytes()
+    except FileNotFoundError:
+        raise RequestRefused(415, "UnsupportedMediaType", NO_TABLE) from None
     return _Tables(**msgspec.json.decode(text))
 
 
