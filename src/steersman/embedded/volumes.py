@@ -210,10 +210,9 @@ class VolumeController:
 
     def _release(self, volume: PersistentVolume) -> None:
         """The claim is gone: the volume goes too, or is kept with its data for somebody to look after."""
+        self._set_phase(volume, RELEASED)
         if volume.spec.persistent_volume_reclaim_policy == DELETE:
             self._store.delete(PersistentVolume, volume.metadata.name)
-        else:
-            self._set_phase(volume, RELEASED)
 
     def _unbind(self, volume: PersistentVolume) -> None:
         """The claim has another volume. One made for it is of no use; what a controller bound becomes free again."""

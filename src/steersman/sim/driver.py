@@ -105,6 +105,10 @@ class Driver:
         """Begins to drain the node; the rounds after the first one come as time passes."""
         Drain(self._store, self._timers, node)
 
+    def settle(self) -> None:
+        """Lets kubelets and controllers do what is due at this moment; nothing is scheduled, and no time passes."""
+        self._timers.run_due(self._clock.monotonic())
+
     def close(self) -> None:
         """Ends binding cycles that still wait."""
         self._tasks.close()

@@ -276,6 +276,7 @@ class Simulation:
             delete(self._store, kind, key, propagation="Background", grace_period_seconds=0)
         except ApiError as error:
             raise InputError(error.message) from error
+        self._driver.settle()  # what controllers held back, or what goes with it, is gone for whoever looks next
 
     def _do_to_node(self, node: str, again: _NodeStep, act: Callable[[str], None]) -> Self:
         name = node.removeprefix("node/")
