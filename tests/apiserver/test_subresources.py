@@ -112,3 +112,10 @@ def test_a_token_is_reviewed(cluster: EmbeddedApi) -> None:
     url = "/apis/authentication.k8s.io/v1/tokenreviews"
     assert cluster.create(url, {"spec": {"token": "a token"}})["status"]["authenticated"]
     assert not cluster.create(url, {"spec": {"token": "wrong"}})["status"]["authenticated"]
+
+
+@pytest.mark.parametrize(("method", "name"), [("GET", "log"), ("GET", "exec"), ("POST", "exec"), ("POST", "attach")])
+def test_what_needs_containers_is_refused_with_a_sentence(cluster: EmbeddedApi, method: str, name: str) -> None:
+    cluster.create("/api/v1/namespaces/default/pods", pod("web"))
+    refusal = cluster.refusal(501, method, f"/api/v1/namespaces/default/pods/web/{name}")
+    assert refusal["message"].endswith("is not possible in this cluster: its pods are simulated and run no containers")

@@ -121,7 +121,9 @@ class ApiService:
 
     def _create(self, request: ApiRequest, about: Target) -> Answer:
         media, warnings = accepted(request.header("accept")), list[str]()
-        document = decoded(request.body, request.header("content-type"))
+        # Who wants to execute something sends no body, and is to hear why that is not possible.
+        is_empty = about.subresource is not None and not request.body
+        document = {} if is_empty else decoded(request.body, request.header("content-type"))
         options = write_options(about.resource, request.query, request.header("user-agent"))
         if about.subresource is not None or about.resource.plural == "bindings":
             return _answered(self._subresources.create(about, document, options), media, 201)
