@@ -29,7 +29,18 @@ BASE = f"python:3.13-slim@{DIGEST}"
 VERSION = project_version()
 EPOCH = 1_700_000_000
 #: Enough of the project to build it; tests and documentation would only take time.
-PARTS = ["pyproject.toml", "README.md", "LICENSE", "src", "deploy", "requirements", "examples", "man", "scripts", "hatch_build.py"]
+PARTS = [
+    "pyproject.toml",
+    "README.md",
+    "LICENSE",
+    "src",
+    "deploy",
+    "requirements",
+    "examples",
+    "man",
+    "scripts",
+    "hatch_build.py",
+]
 
 
 def make_repository(folder: Path) -> Path:
