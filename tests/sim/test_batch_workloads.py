@@ -10,6 +10,7 @@ from tests.sim.clusters import nodes
 from steersman import api
 from steersman.api import codec
 from steersman.sim import Simulation
+from steersman.testing import make_pod
 
 CONTAINERS = [{"name": "main", "image": "busybox", "resources": {"requests": {"cpu": "500m"}}}]
 
@@ -105,3 +106,14 @@ def test_a_namespace_is_emptied() -> None:
     simulation.delete("namespace/team").run()
     assert list(simulation.cluster.objects(api.Pod)) == []
     assert "team" not in simulation.cluster.objects(api.Namespace)
+
+
+def test_a_pod_that_a_quota_refuses_does_not_stop_the_others() -> None:
+    quota = _object("ResourceQuota", "v1", {"hard": {"pods": "2"}}, name="small")
+    pods = [make_pod(name).obj() for name in ("a", "b", "c", "d")]
+    result = Simulation.load(nodes("n1"), quota, pods).run()
+    assert sorted(result.placements) == ["default/a", "default/b"]
+    assert [note for note in result.notes if "refused" in note] == [
+        '2 objects were refused, and count nowhere, for example: pods "c" is forbidden: exceeded quota: small, '
+        "requested: pods=1, used: pods=2, limited: pods=2"
+    ]

@@ -25,6 +25,7 @@ from steersman.embedded.errors import (
     Invalid,
     NamespaceTerminating,
     NotFound,
+    OverLimit,
     Timeout,
     TooManyRequests,
 )
@@ -64,6 +65,7 @@ __all__ = [
     "Listener",
     "NamespaceTerminating",
     "NotFound",
+    "OverLimit",
     "Pods",
     "Propagation",
     "ResourceClaimController",

@@ -152,6 +152,10 @@ class NamespaceTerminating(Forbidden):
     """Nothing is created in a namespace that is being emptied; controllers need not try again."""
 
 
+class OverLimit(Forbidden):
+    """A quota or a limit range of the namespace says no: the object may be as it should, there is no room for it."""
+
+
 class TooManyRequests(ApiError):
     """Not now, perhaps later."""
 

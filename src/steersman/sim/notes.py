@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -48,6 +48,14 @@ def notes(
         check_disabled(configuration, capabilities)
     except ConfigError as error:
         yield from (problem.line for problem in error.errors)
+
+
+def refused_objects(refusals: Sequence[str]) -> Iterator[str]:
+    """Objects that quotas or limit ranges have not let in, with the reason of the first."""
+    if len(refusals) == 1:
+        yield f"an object was refused, and counts nowhere: {refusals[0]}"
+    elif refusals:
+        yield f"{len(refusals):,} objects were refused, and count nowhere, for example: {refusals[0]}"
 
 
 def stranded_pods(store: Store, placed_here: Container[str]) -> Iterator[str]:

@@ -30,7 +30,7 @@ from steersman.assembly.registry import PluginSource, kinds_of_scheduler, regist
 from steersman.clock import ManualClock
 from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
 from steersman.cycle.decision import Decision
-from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, Store, delete
+from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, OverLimit, Store, delete
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.ingest.handlers import FINISHED_PHASES
@@ -105,6 +105,8 @@ class Simulation:
         self._stand_ins = 0
         self._skipped: Counter[str] = Counter()
         self._input_notes: tuple[str, ...] = ()
+        #: Why quotas and limit ranges have not let objects in.
+        self._refusals: list[str] = []
         self._came: dict[str, float] = {}
         self._asked = 0
         # A simulation that is dropped without `close` leaves no task behind, nor the event loop that runs it.
@@ -259,6 +261,9 @@ class Simulation:
         obj = given.object
         try:
             stored = self._store.create(obj)
+        except OverLimit as refusal:  # as in a cluster, and no reason to do without the others
+            self._refusals.append(refusal.message)
+            return
         except (ApiError, InputError) as error:
             raise _located(error, given) from error
         if isinstance(stored, workloads.MAKERS):
@@ -339,6 +344,7 @@ class Simulation:
         if not self._controllers:
             about_workloads = workloads.idle_notes((*self._workloads, *self._store.objects(api.Pod).values()))
         yield from self._input_notes
+        yield from notes.refused_objects(self._refusals)
         yield from notes.stranded_pods(self._store, self._driver.writer.placed_at)
         yield from notes.notes(
             about_workloads, self._skipped, options.configuration, capabilities, options.gates, failures

@@ -20,7 +20,7 @@ from steersman.api import (
     ResourceRequirements,
     quantity,
 )
-from steersman.embedded.errors import Forbidden
+from steersman.embedded.errors import OverLimit
 from steersman.embedded.store import ClusterView
 from steersman.framework.pod_resources import request_amounts
 
@@ -60,7 +60,7 @@ def with_default_resources(spec: PodSpec, limits: Sequence[LimitRangeItem]) -> t
 
 
 def check_pod(name: str, spec: PodSpec, limits: Sequence[LimitRangeItem]) -> None:
-    """Raises `Forbidden` if the pod is outside of a bound."""
+    """Raises `OverLimit` if the pod is outside of a bound."""
     failures = list[str]()
     for item in limits:
         if item.type == CONTAINER:
@@ -72,7 +72,7 @@ def check_pod(name: str, spec: PodSpec, limits: Sequence[LimitRangeItem]) -> Non
 
 
 def check_claim(claim: PersistentVolumeClaim, limits: Sequence[LimitRangeItem]) -> None:
-    """Raises `Forbidden` if the claim asks for too much or too little."""
+    """Raises `OverLimit` if the claim asks for too much or too little."""
     requests, failures = claim.spec.resources.requests, list[str]()
     for item in limits:
         if item.type == CLAIM:
@@ -175,7 +175,7 @@ def _ratio_too_large(kind: str, name: str, bound: Quantity, requests: ResourceLi
 def _refuse(kind: type[Pod | PersistentVolumeClaim], name: str, failures: list[str]) -> None:
     different = list(dict.fromkeys(failures))
     if different:
-        raise Forbidden(kind, name, different[0] if len(different) == 1 else f"[{', '.join(different)}]")
+        raise OverLimit(kind, name, different[0] if len(different) == 1 else f"[{', '.join(different)}]")
 
 
 def _less(left: Quantity, right: Quantity) -> bool:

@@ -27,7 +27,7 @@ from steersman.api import (
 )
 from steersman.api.quantity import Amount
 from steersman.embedded.admission.limit_ranges import pod_limits
-from steersman.embedded.errors import Forbidden, resource
+from steersman.embedded.errors import OverLimit, resource
 from steersman.embedded.history import EventType
 from steersman.embedded.store import Store
 from steersman.framework.pod_resources import request_amounts
@@ -121,7 +121,7 @@ class QuotaLedger:
         return changed
 
     def check(self, obj: Object, old: Object | None) -> None:
-        """Raises `Forbidden` if the object, in place of `old`, would exceed a quota, or does not say what it uses."""
+        """Raises `OverLimit` if the object, in place of `old`, would exceed a quota, or does not say what it uses."""
         quotas = self._quotas.get(obj.metadata.namespace)
         if not quotas:
             return
@@ -136,7 +136,7 @@ class QuotaLedger:
             added = _difference(usage, before) if was_covered else usage
             exceeded = quota.exceeded(added)
             if exceeded:
-                raise Forbidden(type(obj), obj.metadata.name, _refusal(quota, added, exceeded))
+                raise OverLimit(type(obj), obj.metadata.name, _refusal(quota, added, exceeded))
 
     # -- events ------------------------------------------------------------------------------------------------------
 
@@ -299,7 +299,7 @@ def _check_constraints(pod: Pod, quota: _Quota) -> None:
                 missing.setdefault(name, []).append(container.name)
     if missing:
         parts = "; ".join(f"{name} for: {','.join(sorted(set(missing[name])))}" for name in sorted(missing))
-        raise Forbidden(Pod, pod.metadata.name, f"failed quota: {quota.name}: must specify {parts}")
+        raise OverLimit(Pod, pod.metadata.name, f"failed quota: {quota.name}: must specify {parts}")
 
 
 def _is_in_scope(pod: Pod, scope: ScopedSelectorRequirement) -> bool:
