@@ -98,8 +98,9 @@ class DisruptionController(Controller):
         pod = new or old
         if not isinstance(pod, Pod):
             return
-        for name, selector in self._selectors.get(pod.metadata.namespace, {}).items():
-            self._select(name, selector, pod, is_there=new is not None)
+        if self._selectors:
+            for name, selector in self._selectors.get(pod.metadata.namespace, {}).items():
+                self._select(name, selector, pod, is_there=new is not None)
         if new is not None and isinstance(old, Pod) and old.status.conditions is not pod.status.conditions:
             self._expect_deletion(pod)
 

@@ -43,16 +43,26 @@ class NamespaceController(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._terminating: set[str] = set()
-        self.store.subscribe(self._on_event, None)
+        self._is_following_content = False
+        self.store.subscribe(self._on_namespace, (Namespace,))
 
-    def _on_event(self, _: EventType, old: Object | None, new: Object | None) -> None:
-        if isinstance(new, Namespace):
-            if new.metadata.deletion_timestamp is not None:
-                self._terminating.add(new.metadata.name)
-                self.enqueue(new.metadata.name)
-        elif isinstance(old, Namespace):
-            self._terminating.discard(old.metadata.name)
-        elif self._terminating and new is None and old is not None and old.metadata.namespace in self._terminating:
+    def _on_namespace(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        if new is None:
+            if old is not None:
+                self._terminating.discard(old.metadata.name)
+        elif new.metadata.deletion_timestamp is not None:
+            self._terminating.add(new.metadata.name)
+            self._follow_content()
+            self.enqueue(new.metadata.name)
+
+    def _follow_content(self) -> None:
+        """From the first namespace that ends: whoever deletes none pays nothing for it."""
+        if not self._is_following_content:
+            self._is_following_content = True
+            self.store.subscribe(self._on_content, None)
+
+    def _on_content(self, _: EventType, old: Object | None, new: Object | None) -> None:
+        if new is None and old is not None and old.metadata.namespace in self._terminating:
             self.enqueue(old.metadata.namespace)
 
     def reconcile(self, name: str) -> None:

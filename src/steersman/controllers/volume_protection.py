@@ -24,8 +24,8 @@ class VolumeProtection(Controller):
         self._claims = self.store.objects(PersistentVolumeClaim)
         #: Keys of the claims whose deletion waits.
         self._terminating: set[str] = set()
+        self._is_following_pods = False
         self.store.subscribe(self._on_storage, (PersistentVolumeClaim, PersistentVolume))
-        self.store.subscribe(self._on_pod, (Pod,))
 
     def _on_storage(self, _: EventType, old: Object | None, new: Object | None) -> None:
         if new is None:
@@ -34,7 +34,14 @@ class VolumeProtection(Controller):
         elif new.metadata.deletion_timestamp is not None:
             if isinstance(new, PersistentVolumeClaim):
                 self._terminating.add(key(new))
+                self._follow_pods()
             self.enqueue(key(new))
+
+    def _follow_pods(self) -> None:
+        """From the first claim whose deletion waits: without one nobody has to know of pods."""
+        if not self._is_following_pods:
+            self._is_following_pods = True
+            self.store.subscribe(self._on_pod, (Pod,))
 
     def _on_pod(self, _: EventType, old: Object | None, new: Object | None) -> None:
         if new is None and isinstance(old, Pod) and self._terminating:

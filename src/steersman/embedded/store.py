@@ -240,7 +240,7 @@ class Store:
                 # Anew: the namespace took the version of which the uid was made, and labels may tell the uid.
                 stored = self._admission(self._stamped(obj, name, namespace), None, self)
         objects[place] = stored
-        whole = self._kept_document(place, obj, stored, document)
+        whole = None if self._documents is None else self._kept_document(place, obj, stored, document)
         self._record(kind, ADDED, None, stored, whole)
         return stored
 
@@ -287,7 +287,10 @@ class Store:
         metadata = _replace(new.metadata, resource_version=str(self._version + 1))
         place = key(old)
         stored = self._objects[type(old)][place] = _replace(new, metadata=metadata)
-        before = None if self._documents is None else self._documents[type(old)][place]
+        if self._documents is None:
+            self._record(type(old), MODIFIED, old, stored)
+            return stored
+        before = self._documents[type(old)][place]
         whole = self._kept_document(place, old if document is None else new, stored, document or before)
         self._record(type(old), MODIFIED, old, stored, whole, before)
         return stored
@@ -347,10 +350,9 @@ class Store:
     def _current_objects(self, kinds: Iterable[type[Object]]) -> _Objects:
         return [obj for kind in kinds for obj in self._of_kind(kind).values()]
 
-    def _kept_document(self, place: str, seen: Object, stored: Object, document: Document | None) -> Document | None:
-        """Keeps the document of which `seen` is the struct, completed as `stored` is; None if none are kept."""
-        if self._documents is None:
-            return None
+    def _kept_document(self, place: str, seen: Object, stored: Object, document: Document | None) -> Document:
+        """Keeps the document of which `seen` is the struct, completed as `stored` is."""
+        assert self._documents is not None, "only a store that keeps documents has any"
         whole = document_of(stored) if document is None else carried(document, seen, stored)
         self._documents.setdefault(type(stored), {})[place] = whole
         return whole
