@@ -24,6 +24,8 @@ class VolumeProtection(Controller):
         self._claims = self.store.objects(PersistentVolumeClaim)
         #: Keys of the claims whose deletion waits.
         self._terminating: set[str] = set()
+        #: Keys of claims → keys of the pods on nodes that use them; followed once a deletion waits.
+        self._users: dict[str, dict[str, None]] = {}
         self._is_following_pods = False
         self.store.subscribe(self._on_storage, (PersistentVolumeClaim, PersistentVolume))
 
@@ -44,10 +46,21 @@ class VolumeProtection(Controller):
             self.store.subscribe(self._on_pod, (Pod,))
 
     def _on_pod(self, _: EventType, old: Object | None, new: Object | None) -> None:
-        if new is None and isinstance(old, Pod) and self._terminating:
+        if isinstance(new, Pod):
+            if new.spec.node_name:
+                for claim in claims_of(new):
+                    self._users.setdefault(claim, {})[key(new)] = None
+        elif isinstance(old, Pod):
             for claim in claims_of(old):
-                if claim in self._terminating:
-                    self.enqueue(claim)
+                self._forget_user(claim, key(old))
+
+    def _forget_user(self, claim: str, pod: str) -> None:
+        users = self._users.get(claim, {})
+        users.pop(pod, None)
+        if not users:
+            self._users.pop(claim, None)
+        if claim in self._terminating:
+            self.enqueue(claim)
 
     def reconcile(self, name: str) -> None:
         if "/" in name:
@@ -63,7 +76,7 @@ class VolumeProtection(Controller):
             or PVC_PROTECTION not in claim.metadata.finalizers
         ):
             return
-        if not any(pod.spec.node_name and name in claims_of(pod) for pod in self.store.objects(Pod).values()):
+        if name not in self._users:
             self.store.update(without_finalizer(claim, PVC_PROTECTION))
 
     def _reconcile_volume(self, name: str) -> None:
