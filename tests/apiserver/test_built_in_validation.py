@@ -12,7 +12,9 @@ import yaml
 from steersman.api.schemas import FieldSchema, schema_of
 from steersman.apiserver.built_in_validation import problems_of_built_in
 from steersman.apiserver.field_problems import refuse
+from steersman.apiserver.object_names import metadata_problems
 from steersman.apiserver.patches import merge_patched
+from steersman.apiserver.resources import Resource
 from steersman.apiserver.strict_decoding import decoded
 from steersman.embedded.errors import ApiError, BadRequest
 
@@ -35,7 +37,9 @@ def schema_for(document: dict[str, Any]) -> FieldSchema:
 
 def validated(document: dict[str, Any], old: dict[str, Any] | None = None) -> None:
     known = decoded(document, schema_for(document), "Strict").document
-    refuse(known["apiVersion"], known["kind"], known["metadata"].get("name", ""), problems_of_built_in(known, old))
+    resource = Resource(known["apiVersion"], "", known["kind"])
+    problems = [*metadata_problems(resource, known, old), *problems_of_built_in(known, old)]
+    refuse(known["apiVersion"], known["kind"], known["metadata"].get("name", ""), problems)
 
 
 @pytest.mark.parametrize("case", BAD_OBJECTS, ids=[case["refusal"][:60] for case in BAD_OBJECTS])
@@ -77,14 +81,6 @@ def test_unknown_fields_are_warned_of_or_ignored_and_dropped() -> None:
 
 def test_nulls_are_absent_fields() -> None:
     assert decoded({**POD, "status": None}, schema_for(POD)).document == POD
-
-
-def test_a_name_is_needed_unless_it_is_generated() -> None:
-    nameless = {**POD, "metadata": {}}
-    assert [str(problem) for problem in problems_of_built_in(nameless)] == [
-        "metadata.name: Required value: name or generateName is required"
-    ]
-    assert problems_of_built_in({**POD, "metadata": {"generateName": "p-"}}) == []
 
 
 def test_quantities_and_ports_may_be_numbers_or_texts() -> None:

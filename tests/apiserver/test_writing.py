@@ -101,11 +101,11 @@ def test_an_update_that_changes_nothing_makes_no_version(cluster: EmbeddedApi) -
 
 def test_spec_and_status_are_written_apart(cluster: EmbeddedApi) -> None:
     seen = cluster.create(PODS, pod("web"))
-    changed = {**seen, "status": {"phase": "Running", "podIP": "10.1.1.1", "extra": {"kept": True}}}
+    changed = {**seen, "status": {"phase": "Running", "podIP": "10.1.1.1", "hostIPs": [{"ip": "10.0.0.1"}]}}
     assert cluster.update(f"{PODS}/web", changed)["status"]["phase"] == "Pending"
     changed["spec"] = {**seen["spec"], "activeDeadlineSeconds": 5}
     written = cluster.update(f"{PODS}/web/status", changed)
-    assert written["status"]["extra"] == {"kept": True}
+    assert written["status"]["hostIPs"] == [{"ip": "10.0.0.1"}]
     assert "activeDeadlineSeconds" not in written["spec"]
 
 
@@ -115,10 +115,11 @@ def test_four_kinds_of_patch_reach_the_object(cluster: EmbeddedApi) -> None:
     cluster.patch(
         f"{PODS}/web", [{"op": "add", "path": "/metadata/labels/b", "value": "2"}], "application/json-patch+json"
     )
-    env = [{"name": "app", "env": [{"name": "SIZE", "value": "9"}]}]
-    patched = cluster.patch(f"{PODS}/web", {"spec": {"containers": env}}, "application/strategic-merge-patch+json")
+    images = [{"name": "app", "image": "nginx:2"}]
+    patched = cluster.patch(f"{PODS}/web", {"spec": {"containers": images}}, "application/strategic-merge-patch+json")
     assert patched["metadata"]["labels"] == {"a": "1", "b": "2"}
-    assert {entry["name"] for entry in patched["spec"]["containers"][0]["env"]} == {"COLOUR", "SIZE"}
+    container = patched["spec"]["containers"][0]
+    assert (container["image"], container["env"][0]["name"]) == ("nginx:2", "COLOUR")
 
 
 def test_a_deletion_says_what_is_gone(cluster: EmbeddedApi) -> None:

@@ -1,41 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rules of built-in kinds beyond their types: those that users of kubectl meet, in the words of a kube-apiserver.
 
-Names and labels, pod templates, selectors that match their templates, and fields that an update must not change. Decoding comes
-before (`strict_decoding`), defaults may be filled in before or after: an absent field is never a change.
+Pod templates, selectors that match their templates, and fields that an update must not change; metadata is in `object_names`.
+Decoding comes before (`strict_decoding`), defaults may be filled in before or after: an absent field is never a change.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from steersman.api import codec, label_syntax, quantity
+from steersman.api import codec, quantity
 from steersman.api.meta import LabelSelector
 from steersman.api.selectors import from_label_selector
 from steersman.apiserver.field_problems import FieldProblem
+from steersman.apiserver.object_names import label_problems, name_problems
 from steersman.apiserver.table_layouts import elements, part
 from steersman.apiserver.typed_documents import is_same
 from steersman.embedded.documents import Document
 from steersman.errors import InputError
 
 IMMUTABLE: Final = "field is immutable"
-_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_RULE: Final = (
-    "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an "
-    f"alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
-)
-_SUBDOMAIN_RULE: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end "
-    f"with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
-)
-_NAMED_BY_LABEL: Final = frozenset({"Namespace"})
-_UNCHECKED_NAMES: Final = frozenset(
-    {"ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding", "Event", "Service", "Endpoints"}
-)
-"""Kinds whose names follow rules of their own."""
 _POD_FIELDS: Final = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions "
     "to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)"
@@ -52,43 +37,12 @@ UpdateCheck = Callable[[Document, Document], Iterator[FieldProblem]]
 def problems_of_built_in(document: Document, old: Document | None = None) -> list[FieldProblem]:
     """What is wrong with an object that is created, or that replaces `old`."""
     kind = str(document.get("kind", ""))
-    problems = list(_metadata_problems(document, kind))
     check = _CHECKS.get(kind)
-    if check is not None:
-        problems += check(document)
+    problems = [] if check is None else list(check(document))
     update_check = _UPDATE_CHECKS.get(kind)
     if old is not None and update_check is not None:
         problems += update_check(document, old)
     return problems
-
-
-# -- metadata ------------------------------------------------------------------------------------------------------------
-
-
-def _metadata_problems(document: Document, kind: str) -> Iterator[FieldProblem]:
-    metadata = part(document, "metadata")
-    name = metadata.get("name") or ""
-    if not name and not metadata.get("generateName"):
-        yield FieldProblem.required("metadata.name", "name or generateName is required")
-    elif name and kind not in _UNCHECKED_NAMES:
-        yield from _name_problems(name, "metadata.name", is_label=kind in _NAMED_BY_LABEL)
-    yield from _label_problems(metadata.get("labels"), "metadata.labels")
-
-
-def _name_problems(name: str, field: str, *, is_label: bool) -> Iterator[FieldProblem]:
-    pattern, rule, longest = (_LABEL, _LABEL_RULE, 63) if is_label else (_SUBDOMAIN, _SUBDOMAIN_RULE, 253)
-    if len(name) > longest:
-        yield FieldProblem.invalid(field, name, f"must be no more than {longest} bytes")
-    if not re.fullmatch(pattern, name):
-        yield FieldProblem.invalid(field, name, rule)
-
-
-def _label_problems(labels: Any, field: str) -> Iterator[FieldProblem]:
-    for key, value in labels.items() if isinstance(labels, dict) else ():
-        for error in label_syntax.key_errors(key):
-            yield FieldProblem.invalid(field, key, error)
-        for error in label_syntax.value_errors(str(value)):
-            yield FieldProblem.invalid(field, value, error)
 
 
 # -- pods and their templates --------------------------------------------------------------------------------------------
@@ -98,8 +52,8 @@ def _pod(document: Document) -> Iterator[FieldProblem]:
     yield from _pod_spec(part(document, "spec"), "spec")
 
 
-def _pod_spec(spec: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
-    volumes = {str(volume.get("name")) for volume in elements(spec, "volumes")}
+def _pod_spec(spec: Mapping[str, Any], path: str, claims: Iterable[str] = ()) -> Iterator[FieldProblem]:
+    volumes = {*claims, *(str(volume.get("name")) for volume in elements(spec, "volumes"))}
     containers, init_containers = elements(spec, "containers"), elements(spec, "initContainers")
     if not containers:
         yield FieldProblem.required(f"{path}.containers")
@@ -114,7 +68,7 @@ def _container(container: Mapping[str, Any], path: str, volumes: set[str], seen:
     if not name:
         yield FieldProblem.required(f"{path}.name")
     else:
-        yield from _name_problems(name, f"{path}.name", is_label=True)
+        yield from name_problems(name, f"{path}.name", is_label=True)
         if name in seen:
             yield FieldProblem.duplicate(f"{path}.name", name)
         seen.add(name)
@@ -124,10 +78,7 @@ def _container(container: Mapping[str, Any], path: str, volumes: set[str], seen:
         yield from _port(port, f"{path}.ports[{index}]")
     for index, mount in enumerate(elements(container, "volumeMounts")):
         if str(mount.get("name")) not in volumes:
-            problem = FieldProblem(
-                "FieldValueNotFound", f"{path}.volumeMounts[{index}].name", f'Not found: "{mount.get("name")}"'
-            )
-            yield problem
+            yield FieldProblem.not_found(f"{path}.volumeMounts[{index}].name", str(mount.get("name")))
     yield from _resources(part(container, "resources"), f"{path}.resources")
 
 
@@ -197,8 +148,9 @@ def _selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
 
 def _template(spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
     template = part(spec, "template")
-    yield from _label_problems(part(template, "metadata").get("labels"), "spec.template.labels")
-    yield from _pod_spec(part(template, "spec"), "spec.template.spec")
+    yield from label_problems(part(template, "metadata").get("labels"), "spec.template.labels")
+    claims = [str(part(claim, "metadata").get("name")) for claim in elements(spec, "volumeClaimTemplates")]
+    yield from _pod_spec(part(template, "spec"), "spec.template.spec", claims)
 
 
 def _restart_policy(spec: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ first. Versions differ by name only; conversion webhooks are not called.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +16,7 @@ import msgspec
 from steersman import api
 from steersman.api import Object
 from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.field_problems import FieldProblem
 from steersman.apiserver.resources import SCALE, Resource, Subresource, status_of, storage_class
 from steersman.apiserver.scale import BUILT_IN_PATHS, ScalePaths
 from steersman.embedded import ApiError, Document, EventType, Store, delete
@@ -197,25 +198,22 @@ def with_definition_defaults(document: Document) -> Document:
     return {**document, "spec": {"conversion": {"strategy": "None"}, **spec, "names": names}}
 
 
-def definition_errors(document: Document) -> Iterable[str]:
+def definition_problems(document: Document) -> Iterator[FieldProblem]:
     """What is wrong with a definition, apart from its schemas."""
     spec = document.get("spec") or {}
     names, versions = spec.get("names") or {}, spec.get("versions") or ()
     name, wanted = document["metadata"].get("name", ""), f"{names.get('plural', '')}.{spec.get('group', '')}"
     if name != wanted:
-        yield f'metadata.name: Invalid value: "{name}": must be spec.names.plural+"."+spec.group'
+        yield FieldProblem.invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group')
     for field in ("plural", "kind"):
         if not names.get(field):
-            yield f"spec.names.{field}: Required value"
+            yield FieldProblem.required(f"spec.names.{field}")
     if not spec.get("group"):
-        yield "spec.group: Required value"
+        yield FieldProblem.required("spec.group")
     if spec.get("scope") not in ("Namespaced", "Cluster"):
-        yield f'spec.scope: Unsupported value: "{spec.get("scope", "")}": supported values: "Cluster", "Namespaced"'
+        yield FieldProblem.not_supported("spec.scope", spec.get("scope", ""), ("Cluster", "Namespaced"))
     if sum(bool(version.get("storage")) for version in versions) != 1:
-        yield "spec.versions: Invalid value: must have exactly one version marked as storage version"
-    for index, version in enumerate(versions):
-        if not (version.get("schema") or {}).get("openAPIV3Schema"):
-            yield f"spec.versions[{index}].schema.openAPIV3Schema: Required value: schemas are required"
+        yield FieldProblem.invalid("spec.versions", versions, "must have exactly one version marked as storage version")
 
 
 def _resource(spec: Document, version: str, kind: type[Object], about: CustomVersion) -> Resource:

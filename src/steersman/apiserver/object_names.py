@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import Any, Final
 
 from steersman.api import label_syntax
+from steersman.apiserver.field_problems import FieldProblem
 from steersman.apiserver.resources import Resource
 from steersman.embedded import Document
 
@@ -42,55 +43,49 @@ _LONGEST_LABEL: Final = 63
 _MOST_ANNOTATION_BYTES: Final = 256 * 1024
 
 
-def metadata_errors(resource: Resource, document: Document, old: Document | None) -> Iterable[str]:
-    """Each as `metadata.name: Invalid value: …`."""
+def metadata_problems(resource: Resource, document: Document, old: Document | None) -> Iterator[FieldProblem]:
+    """What is wrong with the metadata of an object that is created, or that replaces `old`."""
     metadata = document["metadata"]
     if old is None:
-        yield from _name_errors(resource, str(metadata.get("name") or ""))
+        yield from _object_name_problems(resource, str(metadata.get("name") or ""))
     elif (uid := old["metadata"].get("uid")) != metadata.get("uid") and metadata.get("uid"):
-        yield f'metadata.uid: Invalid value: "{metadata["uid"]}": field is immutable (is {uid})'
-    yield from _label_errors(metadata.get("labels"))
-    yield from _annotation_errors(metadata.get("annotations"))
+        yield FieldProblem.invalid("metadata.uid", metadata["uid"], f"field is immutable (is {uid})")
+    yield from label_problems(metadata.get("labels"), "metadata.labels")
+    yield from _annotation_problems(metadata.get("annotations"))
 
 
-def _name_errors(resource: Resource, name: str) -> Iterable[str]:
+def _object_name_problems(resource: Resource, name: str) -> Iterator[FieldProblem]:
     identity = (resource.group, resource.plural)
-    if identity in _PATH_NAMES:
-        if name in (".", "..") or "/" in name or "%" in name:
-            yield f"metadata.name: Invalid value: \"{name}\": may not be '.' or '..' and may not contain '/' or '%'"
-        return
+    if identity not in _PATH_NAMES:
+        yield from name_problems(name, "metadata.name", is_label=identity in _LABEL_NAMES)
+    elif name in (".", "..") or "/" in name or "%" in name:
+        yield FieldProblem.invalid("metadata.name", name, "may not be '.' or '..' and may not contain '/' or '%'")
+
+
+def name_problems(name: str, field: str, *, is_label: bool) -> Iterator[FieldProblem]:
+    """Of names that are DNS labels or subdomains."""
     pattern, longest, rule = _SUBDOMAIN, _LONGEST_SUBDOMAIN, SUBDOMAIN_RULE
-    if identity in _LABEL_NAMES:
+    if is_label:
         pattern, longest, rule = _LABEL, _LONGEST_LABEL, LABEL_RULE
     if len(name) > longest:
-        yield f'metadata.name: Invalid value: "{name}": must be no more than {longest} characters'
+        yield FieldProblem.invalid(field, name, f"must be no more than {longest} bytes")
     if not pattern.fullmatch(name):
-        yield f'metadata.name: Invalid value: "{name}": {rule}'
+        yield FieldProblem.invalid(field, name, rule)
 
 
-def _label_errors(labels: Any) -> Iterable[str]:
-    if labels is None:
-        return
-    if not isinstance(labels, dict):
-        yield f"metadata.labels: Invalid value: {labels!r}: must be a map of strings"
-        return
-    for key, value in labels.items():
-        for wrong in label_syntax.key_errors(str(key)):
-            yield f'metadata.labels: Invalid value: "{key}": {wrong}'
-        for wrong in label_syntax.value_errors("" if value is None else str(value)):
-            yield f'metadata.labels: Invalid value: "{value}": {wrong}'
+def label_problems(labels: Any, field: str) -> Iterator[FieldProblem]:
+    for key, value in labels.items() if isinstance(labels, dict) else ():
+        for error in label_syntax.key_errors(key):
+            yield FieldProblem.invalid(field, key, error)
+        for error in label_syntax.value_errors(str(value)):
+            yield FieldProblem.invalid(field, value, error)
 
 
-def _annotation_errors(annotations: Any) -> Iterable[str]:
-    if annotations is None:
-        return
-    if not isinstance(annotations, dict):
-        yield f"metadata.annotations: Invalid value: {annotations!r}: must be a map of strings"
-        return
+def _annotation_problems(annotations: Any) -> Iterator[FieldProblem]:
     size = 0
-    for key, value in annotations.items():
+    for key, value in annotations.items() if isinstance(annotations, dict) else ():
         size += len(str(key).encode()) + len(str(value or "").encode())
-        for wrong in label_syntax.key_errors(str(key).lower()):
-            yield f'metadata.annotations: Invalid value: "{key}": {wrong}'
+        for error in label_syntax.key_errors(str(key).lower()):
+            yield FieldProblem.invalid("metadata.annotations", key, error)
     if size > _MOST_ANNOTATION_BYTES:
-        yield f"metadata.annotations: Too long: may not be more than {_MOST_ANNOTATION_BYTES} bytes"
+        yield FieldProblem.too_long("metadata.annotations", _MOST_ANNOTATION_BYTES)

@@ -3,17 +3,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Final
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final, cast
 
-from steersman.api.schemas import FieldSchema, object_meta_schema, schema_of
-from steersman.api.unknown_fields import unknown_fields
-from steersman.apiserver.custom_resources import CustomResources, definition_errors, with_definition_defaults
-from steersman.apiserver.object_names import metadata_errors
+from steersman.api.schemas import FieldSchema, schema_of
+from steersman.apiserver.built_in_validation import problems_of_built_in
+from steersman.apiserver.custom_resources import CustomResources, definition_problems, with_definition_defaults
+from steersman.apiserver.field_problems import FieldProblem, refuse
+from steersman.apiserver.object_names import metadata_problems
 from steersman.apiserver.resources import Resource
-from steersman.apiserver.statuses import bad_request, invalid
+from steersman.apiserver.schema_validation import NOWHERE
+from steersman.apiserver.strict_decoding import FieldValidation, decoded, unhandled
+from steersman.apiserver.structural_schemas import (
+    custom_resource_schema,
+    defaulted,
+    problems_of,
+    problems_of_definition,
+    pruned,
+    unspecified_fields,
+)
+from steersman.apiserver.typed_documents import is_same
 from steersman.apiserver.write_options import IGNORE, STRICT, WriteOptions
 from steersman.embedded import Document
+from steersman.embedded.errors import BadRequest
 
 DEFINITIONS: Final = "customresourcedefinitions"
 WEBHOOKS: Final = ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
@@ -28,6 +41,10 @@ NOT_EVALUATED: Final = "this cluster stores admission policies and does not eval
 NOT_CONVERTED: Final = "this cluster calls no conversion webhooks: versions differ in their apiVersion only"
 NOT_AGGREGATED: Final = "this cluster stores APIServices and forwards no requests to them"
 
+_HEADER: Final = custom_resource_schema({"type": "object"})
+"""What every object of a custom resource has."""
+_STEPS: Final = re.compile(r"[^.\[\]]+")
+
 
 class Rules:
     """Implements `writes.ObjectRules`."""
@@ -36,40 +53,91 @@ class Rules:
         self._customs = customs
 
     def prepare(
-        self, resource: Resource, document: Document, old: Document | None, options: WriteOptions, warnings: list[str]
+        self,
+        resource: Resource,
+        document: Document,
+        old: Document | None,
+        options: WriteOptions,
+        warnings: list[str],
+        subresource: str = "",
     ) -> Document:
         """The document as it is to be stored; raises 400 and 422."""
-        self.check_fields(resource, document, options, warnings)
+        document = self.decode(resource, document, options, warnings)
         if resource.plural == DEFINITIONS:
             document = with_definition_defaults(document)
-        errors = [*metadata_errors(resource, document, old)]
-        if resource.plural == DEFINITIONS:
-            errors += definition_errors(document)
-        if errors:
-            raise invalid(resource, document["metadata"].get("name", ""), errors)
+        schema = self._customs.version(resource).schema
+        if schema:
+            document = defaulted(document, schema)
+        before = old if options.checks_immutable_fields else None
+        problems = list(self._problems(resource, document, before, subresource))
+        if problems and old is not None:
+            known = set(self._problems(resource, old, None, subresource))
+            problems = [problem for problem in problems if not (problem in known and _is_left(problem, document, old))]
+        refuse(resource.api_version, resource.kind, document["metadata"].get("name", ""), problems)
         warnings += _notices(resource, document)
         return document
 
-    def check_fields(self, resource: Resource, document: Document, options: WriteOptions, warnings: list[str]) -> None:
-        """Unknown fields are refused (Strict, 400), told (Warn), or nobody looks for them (Ignore)."""
-        schema = schema_of(resource.api_version, resource.kind)
-        if options.field_validation == IGNORE or schema is None:
-            return
-        found = [f'unknown field "{field.path}"' for field in unknown_fields(document, schema)]
-        if not found:
-            return
-        if options.field_validation == STRICT:
-            kind = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
-            raise bad_request(f"{kind}: strict decoding error: {', '.join(found)}")
-        warnings += found
+    def decode(self, resource: Resource, document: Document, options: WriteOptions, warnings: list[str]) -> Document:
+        """The document without fields that its kind has not: those are refused (Strict, 400), told (Warn), or dropped in
+        silence (Ignore). Values of the wrong type are refused for built-in kinds here, for custom ones by their schema."""
+        validation = cast("FieldValidation", options.field_validation)
+        schema = self._customs.version(resource).schema
+        if schema:
+            return _decoded_custom(document, schema, validation, warnings)
+        fields = schema_of(resource.api_version, resource.kind)
+        if fields is None:
+            return document
+        known, told = decoded(document, fields, validation)
+        warnings += told
+        return known
 
     def custom_schema(self, resource: Resource) -> FieldSchema | None:
         """The schema of a custom resource, with that of the metadata; None for built-in ones."""
         schema = self._customs.version(resource).schema
-        if not schema:
-            return None
-        own = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": object_meta_schema().node}
-        return FieldSchema({**schema, "properties": {**(schema.get("properties") or {}), **own}})
+        return custom_resource_schema(schema) if schema else None
+
+    def _problems(
+        self, resource: Resource, document: Document, old: Document | None, subresource: str
+    ) -> Iterator[FieldProblem]:
+        """A status is written whatever the rules of its kind have against the rest, as upstream does."""
+        yield from metadata_problems(resource, document, old)
+        schema = self._customs.version(resource).schema
+        if schema:
+            yield from problems_of(document, schema, old)
+        elif resource.plural == DEFINITIONS:
+            yield from definition_problems(document)
+            yield from problems_of_definition(document)
+        elif subresource != "status":
+            yield from problems_of_built_in(document, old)
+
+
+def _decoded_custom(
+    document: Document, schema: Mapping[str, Any], validation: FieldValidation, warnings: list[str]
+) -> Document:
+    header = {name: document[name] for name in ("apiVersion", "kind", "metadata")}
+    known, told = decoded(header, _HEADER, validation)
+    found = [f'unknown field "{path}"' for path in unspecified_fields(document, schema)]
+    if found and validation == STRICT:
+        raise BadRequest(unhandled(document, f"strict decoding error: {', '.join(found)}"))
+    warnings += told
+    warnings += found if validation != IGNORE else ()
+    return {**pruned(document, schema), **known}
+
+
+def _is_left(problem: FieldProblem, document: Document, old: Document) -> bool:
+    """The update has not touched what is wrong: it was there before, and may stay."""
+    return is_same(_at(document, problem.field), _at(old, problem.field))
+
+
+def _at(document: Document, field: str) -> Any:
+    """The value of `spec.hosts[1].name`; the whole object if the problem is not about a field, None where there is nothing."""
+    value: Any = document if field != NOWHERE else {**document, "metadata": None}
+    for step in _STEPS.findall(field) if field != NOWHERE else ():
+        if isinstance(value, list) and step.isdecimal():
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, dict) else None
+    return value
 
 
 def _notices(resource: Resource, document: Document) -> Iterable[str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
-from steersman.api import codec
 from steersman.api.schemas import FieldSchema
 from steersman.api.unknown_fields import unknown_fields
 from steersman.apiserver.schema_validation import json_type
@@ -39,19 +38,33 @@ def decoded(document: Document, schema: FieldSchema, validation: FieldValidation
 
 
 def _decoded(document: Document, schema: FieldSchema, validation: FieldValidation) -> Decoded:
-    plain: Document = codec.without_nulls(document)
+    plain: Document = _without_nulls(document, schema)
     problem = next(_type_problems(plain, schema, "", ""), None)
     if problem is not None:
-        raise BadRequest(_unhandled(document, problem))
+        raise BadRequest(unhandled(document, problem))
     unknown = [field.path for field in unknown_fields(plain, schema)]
     texts = tuple(f'unknown field "{path}"' for path in unknown)
     if texts and validation == "Strict":
-        raise BadRequest(_unhandled(document, f"strict decoding error: {', '.join(texts)}"))
+        raise BadRequest(unhandled(document, f"strict decoding error: {', '.join(texts)}"))
     kept = _known(plain, schema) if unknown else plain
     return Decoded(kept, texts if validation == "Warn" else ())
 
 
-def _unhandled(document: Document, why: str) -> str:
+def _without_nulls(value: Any, schema: FieldSchema | None) -> Any:
+    """As Go reads it: a null field is absent, a null value of a map of strings is "". What is kept raw stays as it is."""
+    if schema is None or schema.preserves_unknown_fields:
+        return value
+    if isinstance(value, list):
+        return [_without_nulls(element, schema.elements) for element in value]
+    if not isinstance(value, dict):
+        return value
+    if schema.values is not None and schema.values.types == {"string"}:
+        return {name: "" if member is None else member for name, member in value.items()}
+    return {name: _without_nulls(member, schema.child(name)) for name, member in value.items() if member is not None}
+
+
+def unhandled(document: Document, why: str) -> str:
+    """The message of a refusal to decode."""
     kind, version = document.get("kind", ""), str(document.get("apiVersion", "")).rpartition("/")[2]
     return f'{kind} in version "{version}" cannot be handled as a {kind}: {why}'
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+import msgspec
+
 from steersman import api
 from steersman.api.schemas import schema_of
 from steersman.apiserver.conversions import presented
@@ -121,6 +123,8 @@ class Subresources:
         whole = Target(about.resource, about.namespace, about.name)
         if name == "approval":
             whole = Target(about.resource, about.namespace, about.name, about.resource.subresource("status"))
+        if name in _POD_PARTS:
+            options = msgspec.structs.replace(options, checks_immutable_fields=False)
         written, _ = self._writer.update(whole, document, options, warnings)
         return scale_of(written, self._paths_of(about.resource)) if name == "scale" else written
 

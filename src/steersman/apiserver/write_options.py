@@ -30,6 +30,8 @@ class WriteOptions(msgspec.Struct, frozen=True):
     is_forced: bool = False
     #: Who has set which fields is noted; an apply has done so already.
     tracks_fields: bool = True
+    #: Fields that an update must not change are looked at; a subresource lets through what only it may change.
+    checks_immutable_fields: bool = True
 
 
 class DeleteOptions(msgspec.Struct, frozen=True):

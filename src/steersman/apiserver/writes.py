@@ -20,6 +20,7 @@ from steersman.api.schemas import FieldSchema, schema_of
 from steersman.apiserver import incoming
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.conversions import presented, stored
+from steersman.apiserver.field_problems import FieldProblem, InvalidObject
 from steersman.apiserver.lists import documents_at
 from steersman.apiserver.managed_fields import updated
 from steersman.apiserver.patches import APPLY_PATCH, patched
@@ -32,6 +33,7 @@ from steersman.apiserver.write_options import IGNORE, DeleteOptions, WriteOption
 from steersman.embedded import AlreadyExists, Document, NotFound, Store, delete
 from steersman.embedded.deletion import check_preconditions
 from steersman.embedded.documents import typed
+from steersman.embedded.errors import BadRequest
 from steersman.errors import InputError
 
 CREATED_BY_UPDATE: Final = frozenset({"leases", "events", "endpoints", "limitranges", "services"})
@@ -43,12 +45,18 @@ class ObjectRules(Protocol):
     """What is checked and completed in a document of a resource before it is stored; raises refusals."""
 
     def prepare(
-        self, resource: Resource, document: Document, old: Document | None, options: WriteOptions, warnings: list[str]
+        self,
+        resource: Resource,
+        document: Document,
+        old: Document | None,
+        options: WriteOptions,
+        warnings: list[str],
+        subresource: str = "",
     ) -> Document: ...
 
-    def check_fields(
+    def decode(
         self, resource: Resource, document: Document, options: WriteOptions, warnings: list[str]
-    ) -> None: ...
+    ) -> Document: ...
 
     def custom_schema(self, resource: Resource) -> FieldSchema | None: ...
 
@@ -119,14 +127,17 @@ class Writer:
         current = presented(resource, self._store.document(self._kind(resource), target.key))
         changed = patched(content_type, current, patch, self._schema(resource))
         document = incoming.identified(target, changed)
-        return self._update(target, document, options, warnings), False
+        try:
+            return self._update(target, document, options, warnings), False
+        except BadRequest as error:
+            raise InvalidObject("", "", [FieldProblem.invalid("patch", _json(document), error.message)]) from error
 
     def _apply(self, target: Target, applied: Any, options: WriteOptions, warnings: list[str]) -> tuple[Document, bool]:
         resource, kind = target.resource, self._kind(target.resource)
         if not options.field_manager:
             raise invalid(resource, target.name, ["fieldManager: Required value: is required for apply patch"])
         wanted = incoming.identified(target, applied if isinstance(applied, dict) else {})
-        self._rules.check_fields(resource, wanted, options, warnings)
+        self._rules.decode(resource, wanted, options, warnings)
         is_new = self._store.find(kind, target.key) is None
         if is_new and target.subresource is not None:
             raise NotFound(kind, target.key)
@@ -157,7 +168,7 @@ class Writer:
             changed = incoming.as_changed_status(document, before)
         else:
             changed = incoming.as_changed(document, before, keeps_status=has_status)
-        changed = self._rules.prepare(resource, changed, before, options, warnings)
+        changed = self._rules.prepare(resource, changed, before, options, warnings, subresource)
         save = self._store.update_status if subresource == "status" else self._store.update
         if not has_status:
             save = self._store.replace
@@ -264,6 +275,10 @@ class Writer:
         except InputError as error:
             kind = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
             raise RequestRefused(400, "BadRequest", f"{kind}: {error}") from error
+
+
+def _json(document: Document) -> str:
+    return msgspec.json.encode(document).decode()
 
 
 def _with_managed_fields(document: Document, noted: Document) -> Document:
