@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from tests.apiserver.custom_resources import definition
+from tests.apiserver.embedded_api import EmbeddedApi
 
 from steersman.apiserver.openapi import OpenApiResource, document_hash, group_version_document, index
 
@@ -99,3 +100,36 @@ def test_a_hash_changes_with_the_definition_and_only_then() -> None:
     other = definition({"type": "object"})
     assert document_hash("example.com/v1", [DATABASES], [other]) != before
     assert document_hash("v1", [NODES], [other]) == document_hash("v1", [NODES], [definition()])
+
+
+def test_documents_are_served_and_follow_the_definitions() -> None:
+    cluster = EmbeddedApi()
+    before = cluster.get("/openapi/v3")["paths"]
+    assert {"api/v1", "apis/apps/v1"} <= before.keys()
+    cluster.refusal(404, "GET", "/openapi/v3/apis/example.com/v1")
+    cluster.create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition())
+    after = cluster.get("/openapi/v3")["paths"]
+    assert after.keys() - before.keys() == {"apis/example.com/v1"}
+    assert all(after[path] == before[path] for path in before)
+    schemas = cluster.get("/openapi/v3/apis/example.com/v1")["components"]["schemas"]
+    assert schemas["com.example.v1.Database"]["properties"]["spec"]["properties"]["size"]["maximum"] == 10
+    changed = {"spec": definition({"type": "object", "description": "other"})["spec"]}
+    cluster.patch("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/databases.example.com", changed)
+    schemas = cluster.get("/openapi/v3/apis/example.com/v1")["components"]["schemas"]
+    assert schemas["com.example.v1.Database"]["description"] == "other"
+
+
+def test_every_reference_of_what_is_served_leads_somewhere() -> None:
+    cluster = EmbeddedApi()
+    for path in cluster.get("/openapi/v3")["paths"]:
+        document = cluster.get(f"/openapi/v3/{path}")
+        known = {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
+        assert references(document) - known == set(), path
+
+
+def test_only_verbs_of_a_resource_have_operations() -> None:
+    reviews = OpenApiResource("tokenreviews", "TokenReview", False, (), ("create",))
+    paths = group_version_document("authentication.k8s.io/v1", [reviews])["paths"]
+    assert {path: set(found) for path, found in paths.items()} == {
+        "/apis/authentication.k8s.io/v1/tokenreviews": {"post"}
+    }

@@ -55,6 +55,11 @@ class CustomResources:
         """What the definition says about a custom resource; of a built-in one nothing."""
         return self._versions.get((resource.api_version, resource.plural), _NOTHING)
 
+    def definitions(self) -> list[Document]:
+        """Those whose resources are served."""
+        documents = self._store.documents(Definition)
+        return [documents[name] for name in self._kinds if name in documents]
+
     def scale_paths(self, resource: Resource) -> ScalePaths:
         return self.version(resource).scale_paths or BUILT_IN_PATHS
 

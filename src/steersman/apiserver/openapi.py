@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """OpenAPI v3: what `kubectl explain`, `apply` and `diff` are told about the fields of each group and version.
 
-`group_version_document` is one document per group and version, `index` lists them with their hashes. Built-in kinds come from
-the field tables (`api.schemas`), custom resources from their definitions. OpenAPI v2 is not served: clients take it in protobuf
-only, and kubectl v1.36 asks for it only where v3 is missing.
+`group_version_document` is one document per group and version, `index` lists them with their hashes, `OpenApi` answers with
+both, of what a catalogue serves at the moment. Built-in kinds come from the field tables (`api.schemas`), custom resources from
+their definitions. OpenAPI v2 is not served: clients take it in protobuf only, and kubectl v1.36 asks for it only where v3 is
+missing.
 """
 
 from __future__ import annotations
@@ -16,11 +17,15 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from steersman.api.schemas import OBJECT_META, REFERENCE, definition_names, definitions
+from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.custom_resources import CustomResources
 from steersman.apiserver.patches import CUSTOM_RESOURCE_PATCH_TYPES, PATCH_TYPES
+from steersman.apiserver.resources import ALL_VERBS
 from steersman.apiserver.structural_schemas import version_schema
 from steersman.build_info import KUBE_SCHEDULER_VERSION
 from steersman.embedded.documents import Document
 
+PREFIX: Final = "/openapi/v3"
 _COMPONENTS: Final = "#/components/schemas/"
 _JSON: Final = "application/json"
 _STATUS: Final = "io.k8s.apimachinery.pkg.apis.meta.v1.Status"
@@ -50,6 +55,55 @@ class OpenApiResource(NamedTuple):
     kind: str
     is_namespaced: bool
     subresources: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+
+
+class OpenApi:
+    """The documents of what is served now; each is made when it is first asked for, and anew when it would differ."""
+
+    def __init__(self, catalog: Catalog, customs: CustomResources) -> None:
+        self._catalog = catalog
+        self._customs = customs
+        #: By path: the hash of the document, and the document. As many as there are groups and versions.
+        self._encoded: dict[str, tuple[str, bytes]] = {}
+
+    def index(self) -> Document:
+        """`/openapi/v3`: where the others are."""
+        served = {group_version: self._resources(group_version) for group_version in self._group_versions()}
+        return index(served, self._customs.definitions())
+
+    def document(self, path: str) -> bytes | None:
+        """`api/v1` or `apis/apps/v1` as JSON; None for what is not there."""
+        group_version = path.removeprefix("apis/").removeprefix("api/")
+        if group_version not in self._group_versions() or path != _path(group_version):
+            return None
+        resources, crds = self._resources(group_version), self._customs.definitions()
+        digest = document_hash(group_version, resources, crds)
+        known = self._encoded.get(path)
+        if known is None or known[0] != digest:
+            known = digest, msgspec.json.encode(group_version_document(group_version, resources, crds))
+            self._encoded = {other: kept for other, kept in self._encoded.items() if self._is_served(other)}
+            self._encoded[path] = known
+        return known[1]
+
+    def _group_versions(self) -> list[str]:
+        groups = self._catalog.groups()
+        return ["v1", *(f"{group}/{version}" for group, versions in groups for version in versions)]
+
+    def _is_served(self, path: str) -> bool:
+        return path in map(_path, self._group_versions())
+
+    def _resources(self, group_version: str) -> list[OpenApiResource]:
+        return [
+            OpenApiResource(
+                resource.plural,
+                resource.kind,
+                resource.namespaced,
+                tuple(subresource.name for subresource in resource.subresources),
+                resource.verbs,
+            )
+            for resource in self._catalog.resources(group_version)
+        ]
 
 
 def group_version_document(
@@ -77,10 +131,14 @@ def index(group_versions: Mapping[str, Iterable[OpenApiResource]], crds: Iterabl
     listed = list(crds)
     paths = {}
     for group_version, resources in sorted(group_versions.items()):
-        path = f"api/{group_version}" if "/" not in group_version else f"apis/{group_version}"
+        path = _path(group_version)
         digest = document_hash(group_version, resources, listed)
-        paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={digest}"}
+        paths[path] = {"serverRelativeURL": f"{PREFIX}/{path}?hash={digest}"}
     return {"paths": paths}
+
+
+def _path(group_version: str) -> str:
+    return f"apis/{group_version}" if "/" in group_version else f"api/{group_version}"
 
 
 def document_hash(group_version: str, resources: Iterable[OpenApiResource], crds: Iterable[Document] = ()) -> str:
@@ -223,32 +281,24 @@ def _without_null(types: Any) -> Any:
 
 
 def _paths(group_version: str, resource: OpenApiResource, schema: str, is_custom: bool) -> Document:
-    root = f"/apis/{group_version}" if "/" in group_version else f"/api/{group_version}"
+    root = f"/{_path(group_version)}"
     scope = f"{root}/namespaces/{{namespace}}" if resource.is_namespaced else root
     operations = _Operations(group_version, resource.kind, schema, is_custom)
-    listed = f"{schema}List" if schema else ""
+    one = f"{scope}/{resource.plural}/{{name}}"
     paths = {
-        f"{scope}/{resource.plural}": {
-            "get": operations.of("list", listed, _LIST_PARAMETERS),
-            "post": operations.of("post", schema, _WRITE_PARAMETERS, schema),
-            "delete": operations.of("deletecollection", _STATUS, _LIST_PARAMETERS, _DELETE_OPTIONS),
-        },
-        f"{scope}/{resource.plural}/{{name}}": {
-            "get": operations.of("get", schema),
-            "put": operations.of("put", schema, _WRITE_PARAMETERS, schema),
-            "patch": operations.patch(),
-            "delete": operations.of("delete", _STATUS, ("dryRun", "gracePeriodSeconds"), _DELETE_OPTIONS),
-        },
+        f"{scope}/{resource.plural}": _chosen(operations.of_collection(), resource.verbs),
+        one: _chosen(operations.of_object(), resource.verbs),
     }
-    if resource.is_namespaced:
-        paths[f"{root}/{resource.plural}"] = {"get": operations.of("list", listed, _LIST_PARAMETERS)}
-    for name in ("status",) if "status" in resource.subresources else ():
-        paths[f"{scope}/{resource.plural}/{{name}}/{name}"] = {
-            "get": operations.of("get", schema),
-            "put": operations.of("put", schema, _WRITE_PARAMETERS, schema),
-            "patch": operations.patch(),
-        }
-    return paths
+    if resource.is_namespaced and "list" in resource.verbs:
+        paths[f"{root}/{resource.plural}"] = _chosen(operations.of_collection(), ("list",))
+    if "status" in resource.subresources:
+        paths[f"{one}/status"] = _chosen(operations.of_object(), ("get", "update", "patch"))
+    return {path: found for path, found in paths.items() if found}
+
+
+def _chosen(operations: Mapping[str, tuple[str, Document]], verbs: Iterable[str]) -> Document:
+    """Operations by method, of those by verb."""
+    return {method: operation for verb, (method, operation) in operations.items() if verb in verbs}
 
 
 class _Operations:
@@ -259,6 +309,26 @@ class _Operations:
         self._kind = {"group": group, "kind": kind, "version": version}
         self._schema = schema
         self._is_custom = is_custom
+
+    def of_collection(self) -> dict[str, tuple[str, Document]]:
+        listed = f"{self._schema}List" if self._schema else ""
+        return {
+            "list": ("get", self.of("list", listed, _LIST_PARAMETERS)),
+            "create": ("post", self.of("post", self._schema, _WRITE_PARAMETERS, self._schema)),
+            "deletecollection": (
+                "delete",
+                self.of("deletecollection", _STATUS, _LIST_PARAMETERS, _DELETE_OPTIONS),
+            ),
+        }
+
+    def of_object(self) -> dict[str, tuple[str, Document]]:
+        parameters = ("dryRun", "gracePeriodSeconds")
+        return {
+            "get": ("get", self.of("get", self._schema)),
+            "update": ("put", self.of("put", self._schema, _WRITE_PARAMETERS, self._schema)),
+            "patch": ("patch", self.patch()),
+            "delete": ("delete", self.of("delete", _STATUS, parameters, _DELETE_OPTIONS)),
+        }
 
     def of(self, action: str, answer: str, parameters: Iterable[str] = (), body: str = "") -> Document:
         operation: Document = {

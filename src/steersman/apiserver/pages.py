@@ -13,7 +13,7 @@ from steersman.apiserver import discovery
 from steersman.apiserver.catalog import Catalog
 from steersman.apiserver.custom_resources import CustomResources
 from steersman.apiserver.media_types import AGGREGATED_DISCOVERY, JSON, accepted, decoded, encoded
-from steersman.apiserver.openapi_documents import PREFIX, OpenApi
+from steersman.apiserver.openapi import PREFIX, OpenApi
 from steersman.apiserver.requests import ApiAnswer, ApiRequest
 from steersman.apiserver.statuses import method_not_allowed, path_not_found
 from steersman.embedded import Document
