@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import threading
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import yaml
 from tests.sandbox.sandbox_process import SandboxProcess
@@ -150,3 +152,15 @@ def test_bad_input_ends_in_one_line(tmp_path: Path) -> None:
         assert words in ended.stderr
         assert len(ended.stderr.splitlines()) == 1, ended.stderr
     assert "work" in mine.read_text()
+
+
+def test_a_cluster_on_disk_is_found_at_the_same_address_again(tmp_path: Path) -> None:
+    data = ("--data", str(tmp_path / "data"))
+    with SandboxProcess(tmp_path, *data) as first:
+        assert first.end() == 0
+    with SandboxProcess(tmp_path, *data) as second:
+        assert second.url == first.url
+        assert second.end() == 0
+    with socket.create_server(("127.0.0.1", urlsplit(first.url).port or 0)), SandboxProcess(tmp_path, *data) as third:
+        assert third.url != first.url
+        assert third.request("GET", CONFIG_MAPS)[0] == 200

@@ -57,7 +57,12 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
     metavar="ADDRESS",
     help="Where to listen. Whoever reaches another address than loopback needs the token, as everybody does.",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Default: any free one.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="Default: that of the last run with --data if it is free, else any.",
+)
 @click.option(
     "--kubeconfig",
     default=DEFAULT_KUBECONFIG,

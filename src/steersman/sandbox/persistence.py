@@ -84,6 +84,16 @@ class ClusterData:
             _set_fact(database, "credentials", msgspec.json.encode(made))
         return made
 
+    @property
+    def port(self) -> int:
+        """Where clients found the cluster last; 0 if it is new."""
+        return int(self._fact("port") or 0)
+
+    @port.setter
+    def port(self, port: int) -> None:
+        with self._database as database:
+            _set_fact(database, "port", str(port).encode())
+
     def restore(self, declared: Iterable[type[Object]] = ()) -> RestoredCluster | None:
         """Everything that was written; None if nothing was. Kinds of plugins are read into their structs."""
         version, now = self._fact("version"), self._fact("now")

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import socket
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -115,8 +116,10 @@ async def _running(
     failure = asyncio.get_running_loop().create_future()
     journal = None if data is None else Journal(store, data, failure.set_exception)
     durable = in_memory if journal is None else journal.durable
-    sockets = bound_sockets(Listen(options.bind_address, options.port))
+    sockets = _sockets(options, data)
     port = int(sockets[0].getsockname()[1])
+    if data is not None:
+        data.port = port
     DefaultObjects(store, catalog, credentials.certificate.chain.decode(), port)
     customs = CustomResources(store, catalog)
     events = EventObjects(store, timers)
@@ -144,6 +147,16 @@ async def _running(
         tasks.cancel()
     if journal is not None:
         await journal.close()
+
+
+def _sockets(options: SandboxOptions, data: ClusterData | None) -> Sequence[socket.socket]:
+    """On the port that was asked for, else on that of the last run, so that kubeconfig files stay valid, else on any."""
+    if not options.port and data is not None and data.port:
+        try:
+            return bound_sockets(Listen(options.bind_address, data.port))
+        except OSError:
+            logger.warning("port %d of the last run is not free: another one is used", data.port)
+    return bound_sockets(Listen(options.bind_address, options.port))
 
 
 def _store(clock: ScaledClock, restored: RestoredCluster | None) -> Store:
