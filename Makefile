@@ -13,6 +13,9 @@ TOOLS_STAMP := $(TOOLS)/.installed
 DOCS := .venv-docs
 DOCS_STAMP := $(DOCS)/.installed
 
+CLIENTS := .venv-clients
+CLIENTS_STAMP := $(CLIENTS)/.installed
+
 .PHONY: run test check docs bench race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
@@ -28,6 +31,10 @@ $(TOOLS_STAMP): requirements/tools.lock scripts/locked_tools.sh
 $(DOCS_STAMP): requirements/docs.lock scripts/locked_tools.sh
 	sh scripts/locked_tools.sh $(DOCS) requirements/docs.lock
 	@touch $(DOCS_STAMP)
+
+$(CLIENTS_STAMP): requirements/clients.lock scripts/locked_tools.sh
+	sh scripts/locked_tools.sh $(CLIENTS) requirements/clients.lock
+	@touch $(CLIENTS_STAMP)
 
 run: $(STAMP)
 	$(VENV)/bin/steersman simulate -f examples/quickstart/cluster.yaml -f examples/quickstart/pods.yaml --seed 1
@@ -59,8 +66,8 @@ race: $(STAMP)
 conformance: $(STAMP)
 	$(VENV)/bin/steersman conformance $(FILES)
 
-e2e: $(STAMP)
-	@sh scripts/control_plane/test.sh $(PY) $(TESTS)
+e2e: $(STAMP) $(CLIENTS_STAMP)
+	@CLIENTS_PYTHON=$(CURDIR)/$(CLIENTS)/bin/python sh scripts/control_plane/test.sh $(PY) $(TESTS)
 
 # Upstream's own tests of scheduling with kube-scheduler and with Steersman: make upstream-e2e UPSTREAM="--scheduler steersman"
 upstream-e2e: $(STAMP)
@@ -100,4 +107,4 @@ spdx: $(STAMP)
 	$(PY) -m scripts.spdx $(SPDX)
 
 clean:
-	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -19,3 +19,4 @@ compile requirements/run.lock "$@" pyproject.toml
 compile requirements/dev.lock "$@" --extra dev --constraint requirements/run.lock pyproject.toml
 compile requirements/tools.lock "$@" --group pyproject.toml:tools
 compile requirements/docs.lock "$@" --group pyproject.toml:docs
+compile requirements/clients.lock "$@" --group pyproject.toml:clients

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import msgspec
+import pytest
 from tests.apiserver.embedded_api import CONFIG_MAPS, EmbeddedApi, config_map
 
 from steersman.apiserver.requests import WatchAnswer
@@ -176,5 +177,18 @@ def test_one_object_is_watched_by_its_name() -> None:
         for name in ("a", "b"):
             cluster.create(CONFIG_MAPS, config_map(name))
         assert await watch.names(1) == [("ADDED", "b")]
+
+    asyncio.run(run())
+
+
+def test_a_watch_gets_a_last_bookmark_before_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("steersman.apiserver.watches.LAST_BOOKMARK_SECONDS", 59.99)
+
+    async def run() -> None:
+        cluster = EmbeddedApi()
+        watch = Watching(cluster, f"{CONFIG_MAPS}?watch=1&allowWatchBookmarks=true&timeoutSeconds=60&resourceVersion=1")
+        what, bookmark = await watch.next()
+        assert what == "BOOKMARK"
+        assert bookmark["metadata"]["resourceVersion"] == cluster.store.resource_version
 
     asyncio.run(run())

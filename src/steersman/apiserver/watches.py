@@ -23,6 +23,8 @@ from steersman.embedded import ADDED, BOOKMARK, DELETED, MODIFIED, ApiError, Com
 
 INITIAL_EVENTS_END: Final = "k8s.io/initial-events-end"
 BOOKMARK_SECONDS: Final = 60.0
+LAST_BOOKMARK_SECONDS: Final = 2.0
+"""So long before its end a watch gets a last bookmark, from which the next one can go on."""
 DEFAULT_SECONDS: Final = 2700.0
 """A watch without a timeout ends after so long; clients start another one, as they do with a kube-apiserver."""
 LINES_AT_A_TIME: Final = 256
@@ -135,7 +137,7 @@ class WatchStream:
         if self._request.since is None:
             async for piece in self._initial():
                 yield piece
-        next_bookmark = loop.time() + BOOKMARK_SECONDS
+        next_bookmark = _next_bookmark(loop.time(), deadline)
         while (now := loop.time()) < deadline:
             try:
                 piece, is_more = self._next_piece()
@@ -145,7 +147,7 @@ class WatchStream:
             if piece:
                 yield piece
             if not is_more and now >= next_bookmark:
-                next_bookmark = now + BOOKMARK_SECONDS
+                next_bookmark = _next_bookmark(now, deadline)
                 if self._request.has_bookmarks:
                     yield self._bookmark()
             if not is_more:
@@ -216,6 +218,12 @@ class WatchStream:
             metadata["annotations"] = dict(annotations)
         obj = {"kind": resource.kind, "apiVersion": resource.api_version, "metadata": metadata}
         return msgspec.json.encode({"type": BOOKMARK.value, "object": obj}) + b"\n"
+
+
+def _next_bookmark(now: float, deadline: float) -> float:
+    last = deadline - LAST_BOOKMARK_SECONDS
+    regular = now + BOOKMARK_SECONDS
+    return last if now < last < regular else regular
 
 
 def with_version(document: Document, version: int) -> Document:
