@@ -16,7 +16,7 @@ DOCS_STAMP := $(DOCS)/.installed
 CLIENTS := .venv-clients
 CLIENTS_STAMP := $(CLIENTS)/.installed
 
-.PHONY: run test check docs bench race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
+.PHONY: run test check docs bench bench-sandbox race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
@@ -62,6 +62,10 @@ bench: $(STAMP)
 # Against kube-scheduler itself, on one real API server; RACE="--rounds 1 basic" runs a part of it.
 race: $(STAMP)
 	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh) $(PY) -m benchmarks.race $(RACE)
+
+# A Deployment on a sandbox, watched by three clients: SANDBOX="2000 200" are pods and nodes.
+bench-sandbox: $(STAMP)
+	$(PY) -m benchmarks.sandbox $(SANDBOX)
 
 conformance: $(STAMP)
 	$(VENV)/bin/steersman conformance $(FILES)

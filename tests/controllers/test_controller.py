@@ -152,3 +152,17 @@ def test_a_later_look_keeps_a_simulation_alive_unless_it_is_in_the_background() 
     assert len(timers) == 0
     controller.enqueue_after("a", 7)
     assert len(timers) == 1
+
+
+def test_a_controller_gives_way_between_two_keys_and_goes_on_where_it_was() -> None:
+    heap, store = TimerHeap(), make_store()
+    controller = Noting(Cluster(store, heap, is_overdue=lambda: True))
+    for key in ("a", "b", "c"):
+        controller.enqueue(key)
+    turns = []
+    while (callback := heap.pop_due(store.clock.monotonic())) is not None:
+        callback()
+        turns.append(list(controller.keys))
+        if turns[-1] == ["a"]:
+            controller.enqueue("a")
+    assert turns == [["a"], ["a", "b"], ["a", "b", "c"], ["a", "b", "c", "a"]]

@@ -336,3 +336,25 @@ def test_due_timers_can_be_taken_one_by_one() -> None:
     assert heap.pop_due(0.5) is None
     assert heap.pop_due(1) is not None
     assert (heap.pop_due(2), len(heap)) == (None, 0)
+
+
+def test_a_callback_is_told_when_others_should_have_a_turn() -> None:
+    told: list[bool] = []
+
+    async def run() -> None:
+        clock = ScaledClock()
+        timers = LoopTimers(clock, asyncio.get_running_loop())
+        done = asyncio.Event()
+
+        def work() -> None:
+            told.append(timers.is_overdue())
+            while not timers.is_overdue():
+                pass
+            done.set()
+
+        timers.call_at(clock.monotonic(), work)
+        async with asyncio.timeout(10):
+            await done.wait()
+
+    asyncio.run(run())
+    assert told == [False]

@@ -36,6 +36,10 @@ def ignore_event(obj: Object, reason: str, message: str, *, is_warning: bool = F
     """The recorder of clusters without events."""
 
 
+def never() -> bool:
+    return False
+
+
 class Cluster(NamedTuple):
     """All that controllers work with."""
 
@@ -47,6 +51,8 @@ class Cluster(NamedTuple):
     #: Whether pods stay whose owners were never there, and finished pods in any number: for partial dumps of clusters, and
     #: for results that are looked at later.
     keeps_remains: bool = False
+    #: Whether the present callback has run for so long that others should have a turn; simulations have no others.
+    is_overdue: Callable[[], bool] = never
 
 
 class Controller(ABC):
@@ -100,10 +106,17 @@ class Controller(ABC):
             self.enqueue(key)
 
     def _reconcile_all(self) -> None:
+        """Until somebody else is to have a turn; what is left then comes first in the next one."""
         self._is_due = False
         waiting, self._waiting = self._waiting, {}
-        for name in waiting:
+        while waiting:
+            name = next(iter(waiting))
+            del waiting[name]
             self._reconcile_one(name)
+            if waiting and self.cluster.is_overdue():
+                self._waiting = waiting | self._waiting
+                self.enqueue(next(iter(waiting)))
+                return
 
     def _reconcile_one(self, name: str) -> None:
         try:

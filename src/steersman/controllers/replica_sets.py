@@ -197,13 +197,25 @@ class ReplicaSetController(PodOwnerController[Replicated]):
         except ApiError as refusal:
             return self._refused(owner, refusal)
         while left:
-            attempts = [self._create_one(owner, maker) for _ in range(batch)]
-            refusals = [attempt for attempt in attempts if attempt is not None]
-            if refusals:
-                return refusals[0]
+            made, failure = self._create_batch(owner, maker, batch)
+            if failure is not None:
+                return failure
+            if made < batch:
+                self.enqueue(key(owner))
+                return None
             left -= batch
             batch = min(2 * batch, left)
         return None
+
+    def _create_batch(self, owner: Replicated, maker: PodMaker, size: int) -> tuple[int, ApiError | None]:
+        """How many it tried to make before others should have a turn, and the first refusal."""
+        failure: ApiError | None = None
+        for made in range(1, size + 1):
+            refusal = self._create_one(owner, maker)
+            failure = failure or refusal
+            if self.cluster.is_overdue():
+                return made, failure
+        return size, failure
 
     def _create_one(self, owner: Replicated, maker: PodMaker) -> ApiError | None:
         try:
@@ -239,6 +251,9 @@ class ReplicaSetController(PodOwnerController[Replicated]):
                 failure = failure or refusal
                 continue
             self.cluster.record(owner, SUCCESSFUL_DELETE, f"Deleted pod: {pod.metadata.name}")
+            if self.cluster.is_overdue():
+                self.enqueue(key(owner))
+                break
         return failure
 
     def _family(self, owner: Replicated) -> Iterable[Pod]:

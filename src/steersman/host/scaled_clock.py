@@ -31,6 +31,8 @@ NO_SPEED: Final = "is no speed"
 SPEED_HINT: Final = "use real, max, or a factor such as 60x (at most 1000000x)"
 SLICE_SECONDS: Final = 0.005
 """So long callbacks may run before everybody else on the loop has a turn."""
+OVERDUE_SECONDS: Final = 0.05
+"""So long a single callback may run that can be divided: others wait for it, but dividing has its price too."""
 
 
 class ScaledClock:
@@ -161,6 +163,7 @@ class LoopTimers:
         self._heap = TimerHeap()
         self._handle: asyncio.Handle | None = None
         self._is_running = False
+        self._slice_began = 0.0
         clock.attach(self._arm)
 
     def __len__(self) -> int:
@@ -172,6 +175,10 @@ class LoopTimers:
         self._heap.call_at(time, callback, is_background=is_background)
         if not self._is_running and (earliest is None or time < earliest or not was_awaited):
             self._arm()
+
+    def is_overdue(self) -> bool:
+        """Whether timers have been called for so long that others on the loop should have a turn."""
+        return time.monotonic() - self._slice_began >= OVERDUE_SECONDS
 
     async def sleep(self, seconds: float) -> None:
         """Returns when so much time has passed on the clock, in the background: `Timing.sleep` of a loop without end."""
@@ -220,7 +227,8 @@ class LoopTimers:
             self._arm()
 
     def _call_due(self) -> None:
-        now, end = self._clock.monotonic(), time.monotonic() + SLICE_SECONDS
+        now, self._slice_began = self._clock.monotonic(), time.monotonic()
+        end = self._slice_began + SLICE_SECONDS
         while (callback := self._heap.pop_due(now)) is not None:
             try:
                 callback()

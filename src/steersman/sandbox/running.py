@@ -50,6 +50,7 @@ from steersman.sandbox.credentials import (
 )
 from steersman.sandbox.default_objects import DefaultObjects
 from steersman.sandbox.event_objects import EventObjects
+from steersman.sandbox.heap import keep_collections_short
 from steersman.sandbox.manifest_files import create_all
 from steersman.sandbox.nodes import create_nodes, default_template, read_template
 from steersman.sandbox.options import NO_SCHEDULER, SandboxOptions
@@ -125,6 +126,7 @@ async def _running(
     events = EventObjects(store, timers)
     async with asyncio.TaskGroup() as group:
         tasks = _Tasks(group)
+        tasks.create_task(keep_collections_short(store), name="keep garbage collections short")
         _start_cluster(store, timers, events, errors, options)
         if chosen is not None:
             scheduler = start_scheduler(store, timers, events, chosen, options.seed, tasks)
@@ -198,7 +200,7 @@ def _start_cluster(
     policy = load_policy(options.kubelet_policy) if options.kubelet_policy else SANDBOX_POLICY
     Kubelets(store, timers, policy, record=events.record_kubelet, survives_bad_pods=True)
     if options.runs_controllers:
-        controllers.start(controllers.Cluster(store, timers, events.record, errors))
+        controllers.start(controllers.Cluster(store, timers, events.record, errors, is_overdue=timers.is_overdue))
         EphemeralClaims(store)
         VolumeController(store, timers)
         ResourceClaimController(store)

@@ -26,7 +26,7 @@ from steersman.sandbox.event_objects import NORMAL, WARNING, EventObjects
 from steersman.sandbox.options import SandboxOptions
 from steersman.sim import EmbeddedWriter
 
-PODS_AT_A_TIME: Final = 32
+PODS_AT_A_TIME: Final = 16
 """Pods decided before clients of the API server have their turn."""
 
 
