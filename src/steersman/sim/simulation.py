@@ -12,6 +12,7 @@ done again: that is how a decision is explained afterwards.
 
 from __future__ import annotations
 
+import copy
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -224,6 +225,10 @@ class Simulation:
     def result(self) -> Result:
         """The result of the steps so far, as `run` reports it."""
         return self._result()
+
+    def fork(self) -> Simulation:
+        """Another simulation in the same state; what happens to one of them does not touch the other."""
+        return copy.deepcopy(self)
 
     def close(self) -> None:
         """Ends pods' waiting for permission; only needed if a run ended before they did."""
