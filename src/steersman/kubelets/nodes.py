@@ -36,8 +36,10 @@ REBOOT_AT: Final = "steersman.dev/reboot-at"
 DEVICES: Final = "steersman.dev/devices"
 UNHEALTHY_DEVICES: Final = "steersman.dev/unhealthy-devices"
 CSI_DRIVERS: Final = "steersman.dev/csi-drivers"
+PRICE_PER_HOUR: Final = "steersman.dev/price-per-hour"
+"""For `sim.node_costs`; kubelets only know that there is such an annotation."""
 NODE_EVENTS: Final = (CRASH_AT, RECOVER_AT, REBOOT_AT)
-NODE_ANNOTATIONS: Final = (*NODE_EVENTS, DEVICES, UNHEALTHY_DEVICES, CSI_DRIVERS)
+NODE_ANNOTATIONS: Final = (*NODE_EVENTS, DEVICES, UNHEALTHY_DEVICES, CSI_DRIVERS, PRICE_PER_HOUR)
 NOT_AMOUNTS: Final = "is no list of names and numbers"
 HOSTNAME: Final = "Hostname"
 INTERNAL_IP: Final = "InternalIP"

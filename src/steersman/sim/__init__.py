@@ -8,6 +8,7 @@ binding cycles wait without waiting.
 from steersman.sim.driver import Driver
 from steersman.sim.events import Event
 from steersman.sim.loop import VirtualLoop
+from steersman.sim.node_pools import NodePool, NodePools, load_pools
 from steersman.sim.placements import Placement
 from steersman.sim.result import Result, Summary
 from steersman.sim.simulation import Progress, Simulation
@@ -19,6 +20,8 @@ __all__ = [
     "Driver",
     "EmbeddedWriter",
     "Event",
+    "NodePool",
+    "NodePools",
     "Placement",
     "Preemption",
     "Progress",
@@ -29,4 +32,5 @@ __all__ = [
     "Usage",
     "Utilisation",
     "VirtualLoop",
+    "load_pools",
 ]

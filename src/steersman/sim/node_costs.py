@@ -12,9 +12,10 @@ from typing import Final
 
 from steersman import api
 from steersman.errors import InputError
+from steersman.kubelets.nodes import PRICE_PER_HOUR
 
 POOL_LABEL: Final = "steersman.dev/pool"
-PRICE_ANNOTATION: Final = "steersman.dev/price-per-hour"
+PRICE_ANNOTATION: Final = PRICE_PER_HOUR
 """May also be a label: labels are all that some providers let their users write."""
 
 POOL_LABELS: Final = (
