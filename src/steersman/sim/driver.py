@@ -95,6 +95,19 @@ class Driver:
                 self._pass_time(self._next_moment(deadline))
                 self._decide_all(deadline, on_decision)
 
+    def schedule_now(self) -> None:
+        """Tries all pods that wait, those included that were found unschedulable or wait their backoff out; no time passes."""
+        self.refresh_plugins_once()
+        queue = self.scheduler.queue
+        contents = queue.contents()
+        queue.activate([queued.pod for waiting in (contents.unschedulable, contents.backoff) for queued in waiting])
+        self._decide_all(None, None)
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing would change any more, however much time passes."""
+        return not self.scheduler.queue.statistics().active and self._is_over(None)
+
     def refresh_plugins_once(self) -> None:
         """Once: what plugins know from outside changes in real time, of which none passes here."""
         if not self._is_refreshed:

@@ -35,9 +35,17 @@ from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, O
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.ingest.handlers import FINISHED_PHASES
-from steersman.kubelets import DEFAULT_POLICY, KubeletPolicy, PolicySource, check_annotations, load_policy, uncordon
+from steersman.kubelets import (
+    DEFAULT_POLICY,
+    KubeletPolicy,
+    PolicySource,
+    check_annotations,
+    cordon,
+    load_policy,
+    uncordon,
+)
 from steersman.runtime.capabilities import capabilities_of
-from steersman.sim import notes, sources, workloads
+from steersman.sim import changes, notes, sources, workloads
 from steersman.sim.driver import Driver
 from steersman.sim.placements import Placement, PlacementReport
 from steersman.sim.recorder import Recorder, explain_pending
@@ -167,6 +175,23 @@ class Simulation:
         self._add(sources.gather(source, stdin, self._driver.scheduler.known_kinds, validate))
         return self
 
+    def apply(self, *source: Source, stdin: BinaryIO | None = None, validate: Validation = "warn") -> Self:
+        """As `add`, but an object that exists gets the spec, labels and annotations that are given. Raises `InputError`."""
+        self._add(sources.gather(source, stdin, self._driver.scheduler.known_kinds, validate), replaces=True)
+        return self
+
+    def patch(self, what: str, document: Mapping[str, Any]) -> Self:
+        """A JSON merge patch of an object: `("deployment/web", {"spec": {"replicas": 5}})`. Raises `InputError`."""
+        kind, key = self._reference(what)
+        try:
+            changes.patch(self._store, kind, key, document)
+        except ApiError as error:
+            raise InputError(error.message) from error
+        except InputError as error:
+            raise error.located(object=f"{kind.KIND} {key}") from error
+        self._journal.append(lambda other: other.patch(what, document))
+        return self
+
     def delete(self, *what: str | api.Object) -> Self:
         """Objects, or texts such as `node/n1` and `pod/default/web-0`, go at once. Raises `InputError`."""
         for item in what:
@@ -188,6 +213,10 @@ class Simulation:
     def drain(self, node: str) -> Self:
         """No new pods come to the node; those on it are evicted, at once or when budgets allow. Raises `InputError`."""
         return self._do_to_node(node, Simulation.drain, self._driver.drain)
+
+    def cordon(self, node: str) -> Self:
+        """No pods are scheduled on the node any more; those on it stay. Raises `InputError`."""
+        return self._do_to_node(node, Simulation.cordon, lambda name: cordon(self._store, name))
 
     def uncordon(self, node: str) -> Self:
         """Pods may be scheduled on the node again. Raises `InputError`."""
@@ -214,6 +243,23 @@ class Simulation:
             return self._result(stopped=str(error))
         return self._result()
 
+    def advance(self, until: float | None = None) -> None:
+        """As `run`, without a result: for those who go on in small steps. Raises `SimulationError` where it does not come to
+        rest."""
+        self._journal.append(lambda other: other.advance(until))
+        self._driver.run(until, self._recorder.decided if self._recorder.is_watching else None)
+
+    def schedule_now(self) -> None:
+        """Tries every pod that waits for a node, at this moment: backoffs are not waited for, and no time passes. For what-ifs
+        on a fork."""
+        self._journal.append(Simulation.schedule_now)
+        self._driver.schedule_now()
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing would change any more, however much time passes."""
+        return self._driver.is_at_rest
+
     def step(self) -> Decision | None:
         """The next decision, after as much virtual time as that takes; None: nothing changes any more."""
         self._journal.append(Simulation.step)
@@ -222,9 +268,9 @@ class Simulation:
             self._recorder.decided(decision)
         return decision
 
-    def result(self) -> Result:
-        """The result of the steps so far, as `run` reports it."""
-        return self._result()
+    def result(self, stopped: str = "") -> Result:
+        """The result of the steps so far, as `run` reports it; `stopped` says why they ended early, if they did."""
+        return self._result(stopped)
 
     def fork(self) -> Simulation:
         """Another simulation in the same state; what happens to one of them does not touch the other."""
@@ -249,8 +295,8 @@ class Simulation:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _add(self, gathered: Gathered) -> None:
-        self._journal.append(lambda other: other._add(gathered))
+    def _add(self, gathered: Gathered, *, replaces: bool = False) -> None:
+        self._journal.append(lambda other: other._add(gathered, replaces=replaces))
         self._skipped += gathered.skipped
         self._input_notes += gathered.notes
         stand_ins: list[api.ReplicaSet] = []
@@ -260,11 +306,13 @@ class Simulation:
         pods = [given for given in gathered.objects if isinstance(given.object, api.Pod)]
         others = [given for given in gathered.objects if not isinstance(given.object, api.Pod)]
         for given in (*others, *map(Given, stand_ins), *pods):
-            self._create(given)
+            self._create(given, replaces=replaces)
 
-    def _create(self, given: Given) -> None:
+    def _create(self, given: Given, *, replaces: bool = False) -> None:
         obj = given.object
         try:
+            if replaces and changes.update(self._store, obj):
+                return
             stored = self._store.create(obj)
         except OverLimit as refusal:  # as in a cluster, and no reason to do without the others
             self._refusals.append(refusal.message)
