@@ -56,7 +56,9 @@ def test_scores_and_objections_stand_in_tables() -> None:
 def test_a_pod_that_fits_nowhere_has_the_message() -> None:
     explanation = Explanation("default/web", "p", Outcome.UNSCHEDULABLE, "0/1 nodes are available: …", nodes=(TAINTED,))
     lines = explanation.table().splitlines()
-    assert lines[:2] == ["Pod default/web (profile p)", "  unschedulable: 0/1 nodes are available: …"]
+    assert lines[0] == "Pod default/web (profile p)"
+    assert lines[1].startswith("  1 node is ruled out by Taints")
+    assert lines[2] == "  unschedulable: 0/1 nodes are available: …"
     assert "Fits on" not in explanation.table()
 
 

@@ -2,6 +2,7 @@
 """Why a pod is where it is, or nowhere: every node × every plugin, with verdicts and scores.
 
     explain(profile, pod, evaluation, nodes)      # of one scheduling cycle, before anything is assumed
+    explanation.cause.sentence                    # why, in a sentence
     explanation.table()                           # for people
     explanation.to_dict()                         # for programs
 
@@ -9,6 +10,7 @@ Simulations record explanations through the scheduler's observer, or make them a
 `live` makes them of a cluster that it has read. `wakers` says what would have a rejected pod tried again.
 """
 
+from steersman.explain.cause import Cause, CauseCode, NodeGroup
 from steersman.explain.explanation import (
     Explanation,
     NodeExplanation,
@@ -24,8 +26,11 @@ from steersman.explain.making import decided, detail_preemptions, explain, with_
 from steersman.explain.waking import Waker, wakers
 
 __all__ = [
+    "Cause",
+    "CauseCode",
     "Explanation",
     "NodeExplanation",
+    "NodeGroup",
     "Outcome",
     "PluginScore",
     "PreFilterExplanation",

@@ -13,6 +13,7 @@ import msgspec
 
 from steersman.explain import text
 from steersman.explain.amounts import amount
+from steersman.explain.cause import Cause, cause_of
 
 
 class Outcome(StrEnum):
@@ -176,6 +177,11 @@ class Explanation(_Part, frozen=True):
                 return explained
         raise KeyError(node)
 
+    @property
+    def cause(self) -> Cause:
+        """Why the pod is pending, in a sentence, and by groups of nodes."""
+        return cause_of(self)
+
     def table(self, most: int | None = None, width: int | None = None) -> str:
         """For people: the outcome, scores of the nodes that fit, and objections to the others.
 
@@ -186,4 +192,4 @@ class Explanation(_Part, frozen=True):
     def to_dict(self) -> dict[str, Any]:
         """For programs: plain lists, dicts and values, named as in Kubernetes' JSON."""
         plain: dict[str, Any] = msgspec.to_builtins(self)
-        return plain
+        return {**plain, "cause": msgspec.to_builtins(self.cause)}

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 #: `explanation.Outcome`, whose module uses this one.
 _UNDECIDED: Final = "undecided"
+_PENDING: Final = ("unschedulable", _UNDECIDED)
 #: So many nodes with the same objections are named.
 _NAMED: Final = 3
 _NOT_EXAMINED: Final = "not examined"
@@ -31,7 +32,8 @@ def table(explanation: Explanation, most: int | None = None, width: int | None =
 def _lines(explanation: Explanation, most: int | None, width: int | None) -> Iterator[str]:
     at = "" if explanation.at is None else f", at {explanation.at:g} s"
     yield f"Pod {explanation.pod} (profile {explanation.profile}{at})"
-    for line in (f"  {_outcome(explanation)}", *_pre_filter(explanation)):
+    cause = [] if explanation.node or explanation.outcome not in _PENDING else [f"  {explanation.cause.sentence}"]
+    for line in (*cause, f"  {_outcome(explanation)}", *_pre_filter(explanation)):
         yield from wrapped(line, width)
     fitting = [node for node in explanation.nodes if node.fits]
     if fitting:

@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cause in one sentence: why no node takes a pod, and which groups of nodes say so.
+
+In comes an `Explanation`, in which every node has its objections; out goes a `Cause`: a code for programs, a sentence for
+people, and the nodes grouped by the objection that decides, each group with the node that comes nearest. The nodes with the
+fewest objections tell the cause: a node that is cordoned, tainted and full says little about what would help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from steersman.explain.amounts import amount
+
+if TYPE_CHECKING:
+    from steersman.explain.explanation import Explanation, NodeExplanation, Shortage, Verdict
+
+_EXAMPLES: Final = 3
+"""So many nodes of a group are named."""
+_CLAUSES: Final = 3
+"""So many groups of nodes besides the decisive one are in the sentence."""
+
+
+class CauseCode(StrEnum):
+    """What stands in the way, for programs."""
+
+    FITS = "Fits"
+    NO_NODES = "NoNodes"
+    HELD_BACK = "HeldBack"
+    ERROR = "Error"
+    RESOURCES = "InsufficientResources"
+    FRAGMENTATION = "Fragmentation"
+    POD_LIMIT = "TooManyPods"
+    CORDONED = "NodeUnschedulable"
+    TAINT = "UntoleratedTaint"
+    NODE_AFFINITY = "NodeAffinity"
+    NODE_NAME = "NodeName"
+    HOST_PORT = "HostPort"
+    POD_AFFINITY = "PodAffinity"
+    SPREAD = "TopologySpread"
+    VOLUMES = "Volumes"
+    VOLUME_LIMIT = "VolumeLimit"
+    DEVICES = "Devices"
+    PLUGIN = "Plugin"
+
+
+_BY_PLUGIN: Final = {
+    "NodeResourcesFit": CauseCode.RESOURCES,
+    "NodeUnschedulable": CauseCode.CORDONED,
+    "TaintToleration": CauseCode.TAINT,
+    "NodeAffinity": CauseCode.NODE_AFFINITY,
+    "NodeName": CauseCode.NODE_NAME,
+    "NodePorts": CauseCode.HOST_PORT,
+    "InterPodAffinity": CauseCode.POD_AFFINITY,
+    "PodTopologySpread": CauseCode.SPREAD,
+    "VolumeBinding": CauseCode.VOLUMES,
+    "VolumeZone": CauseCode.VOLUMES,
+    "VolumeRestrictions": CauseCode.VOLUMES,
+    "NodeVolumeLimits": CauseCode.VOLUME_LIMIT,
+    "DynamicResources": CauseCode.DEVICES,
+}
+
+
+class NodeGroup(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Nodes to which the same plugin objects first, for the same reason."""
+
+    code: CauseCode
+    plugin: str
+    #: The objection, as it reads after "but for".
+    objection: str
+    count: int
+    #: Some of the nodes by name.
+    examples: tuple[str, ...]
+    #: How many objections the nodes have that have the fewest.
+    objections: int
+    #: The node that comes nearest, and what it lacks; "" where nodes do not differ in that.
+    nearest: str = ""
+
+
+class Cause(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Why a pod is pending; the groups begin with the one that decides."""
+
+    code: CauseCode
+    sentence: str
+    groups: tuple[NodeGroup, ...] = ()
+
+
+def cause_of(explanation: Explanation) -> Cause:
+    """The cause of what the explanation came to; of a pod that fits, that it does."""
+    fitting = sum(node.fits for node in explanation.nodes)
+    if fitting or explanation.node:
+        return Cause(CauseCode.FITS, f"Fits on {_nodes(fitting or 1)} of {len(explanation.nodes)}.")
+    if explanation.outcome == "error":
+        return Cause(CauseCode.ERROR, f"Something is broken: {explanation.message}.")
+    if explanation.outcome == "not tried":
+        return Cause(CauseCode.HELD_BACK, f"Was not tried: {explanation.message}.")
+    if not explanation.nodes:
+        return Cause(CauseCode.NO_NODES, "There are no nodes.")
+    rejection = explanation.pre_filter.rejection
+    if rejection is not None:
+        code = _BY_PLUGIN.get(rejection.plugin, CauseCode.PLUGIN)
+        return Cause(code, f"{rejection.plugin} rejects the pod wherever it would go: {', '.join(rejection.reasons)}.")
+    return _of_nodes(explanation.nodes)
+
+
+def _of_nodes(nodes: Sequence[NodeExplanation]) -> Cause:
+    by_objection: dict[tuple[str, ...], list[NodeExplanation]] = {}
+    for node in nodes:
+        if node.verdicts:
+            by_objection.setdefault(_key(node.verdicts[0]), []).append(node)
+    if not by_objection:
+        return Cause(CauseCode.PLUGIN, "No node was examined.")
+    ranked = sorted(by_objection.values(), key=lambda group: (min(map(_objections, group)), -len(group)))
+    groups = tuple(map(_group, ranked))
+    clauses = [_decisive(groups[0], ranked[0]), *(_other(group) for group in groups[1 : 1 + _CLAUSES])]
+    rest = sum(group.count for group in groups[1 + _CLAUSES :])
+    if rest:
+        clauses.append(f"{_nodes(rest)} for other reasons")
+    return Cause(groups[0].code, f"{'; '.join(clauses)}.", groups)
+
+
+def _key(verdict: Verdict) -> tuple[str, ...]:
+    """What nodes of one group share: the resources that are short, the taint, what the pod wants, or the reasons."""
+    if verdict.shortages:
+        return (verdict.plugin, *(shortage.resource for shortage in verdict.shortages))
+    if verdict.plugin == "TaintToleration":
+        return verdict.plugin, verdict.detail
+    if verdict.plugin == "NodeAffinity":
+        return verdict.plugin, _wants(verdict)
+    return verdict.plugin, *verdict.reasons
+
+
+def _objections(node: NodeExplanation) -> int:
+    return sum(max(1, len(verdict.reasons)) for verdict in node.verdicts)
+
+
+def _group(nodes: Sequence[NodeExplanation]) -> NodeGroup:
+    fewest = min(map(_objections, nodes))
+    closest = [node for node in nodes if _objections(node) == fewest]
+    first = closest[0].verdicts[0]
+    return NodeGroup(
+        code=_code(nodes),
+        plugin=first.plugin,
+        objection=_objection(first),
+        count=len(nodes),
+        examples=tuple(node.node for node in closest[:_EXAMPLES]),
+        objections=fewest,
+        nearest=_nearest(closest),
+    )
+
+
+def _code(nodes: Sequence[NodeExplanation]) -> CauseCode:
+    verdict = nodes[0].verdicts[0]
+    if not verdict.shortages:
+        return _BY_PLUGIN.get(verdict.plugin, CauseCode.PLUGIN)
+    if verdict.shortages[0].resource == "pods" and len(verdict.shortages) == 1:
+        return CauseCode.POD_LIMIT
+    if len(verdict.shortages) == 1 and _is_scattered(_shortages(nodes, 0)):
+        return CauseCode.FRAGMENTATION
+    return CauseCode.RESOURCES
+
+
+# -- clauses ----------------------------------------------------------------------------------------------------------
+
+
+def _decisive(group: NodeGroup, nodes: Sequence[NodeExplanation]) -> str:
+    """The first clause of the sentence: the group that comes nearest."""
+    shortages = nodes[0].verdicts[0].shortages
+    if len(shortages) == 1 and group.code is not CauseCode.POD_LIMIT:
+        return _one_resource(_shortages(nodes, 0))
+    nearest = f"; nearest: {group.nearest}" if group.nearest else ""
+    return f"{_clause(group, _nodes(group.count))}{nearest}"
+
+
+def _other(group: NodeGroup) -> str:
+    return _clause(group, f"{group.count} other node{'' if group.count == 1 else 's'}")
+
+
+def _clause(group: NodeGroup, nodes: str) -> str:
+    """What a group of nodes says; `nodes` is its subject."""
+    if group.code in (CauseCode.RESOURCES, CauseCode.FRAGMENTATION, CauseCode.POD_LIMIT):
+        return f"{nodes} {'has' if group.count == 1 else 'have'} {group.objection}"
+    if group.objections == 1:
+        return f"{nodes} would fit but for {group.objection}"
+    return f"{nodes} {'is' if group.count == 1 else 'are'} ruled out by {group.objection}, among other things"
+
+
+def _one_resource(shortages: Sequence[Shortage]) -> str:
+    """`Needs 8 example.com/gpu on one node; 41 nodes have 8 or more, none has more than 6 free; 212 nodes have none`."""
+    resource, asks = shortages[0].resource, shortages[0].asks
+    large = [shortage for shortage in shortages if shortage.allocatable >= asks]
+    small = [shortage for shortage in shortages if 0 < shortage.allocatable < asks]
+    without = len(shortages) - len(large) - len(small)
+    wanted = amount(resource, asks)
+    clauses = [f"Needs {wanted} {resource} on one node"]
+    if large:
+        free = max(shortage.free for shortage in large)
+        have = "has" if len(large) == 1 else "have"
+        clauses.append(f"{_nodes(len(large))} {have} {wanted} or more, {_free(len(large), resource, free)}")
+        if _is_scattered(shortages):
+            total = sum(max(0, shortage.free) for shortage in large)
+            clauses.append(f"{amount(resource, total)} are free in all, but scattered")
+    if small:
+        most = amount(resource, max(shortage.allocatable for shortage in small))
+        are = "is" if len(small) == 1 else "are"
+        clauses.append(f"{_nodes(len(small))} {are} too small, with {most} at most")
+    if without:
+        clauses.append(f"{_nodes(without)} {'has' if without == 1 else 'have'} none")
+    return "; ".join(clauses)
+
+
+def _free(nodes: int, resource: str, most: int) -> str:
+    if most <= 0:
+        return "with nothing free"
+    left = f"{amount(resource, most)} free"
+    return f"with {left}" if nodes == 1 else f"none has more than {left}"
+
+
+def _is_scattered(shortages: Sequence[Shortage]) -> bool:
+    """Whether what is free on nodes that are large enough would do, were it on one of them."""
+    asks = shortages[0].asks
+    free = [shortage.free for shortage in shortages if shortage.allocatable >= asks and shortage.free > 0]
+    return len(free) > 1 and sum(free) >= asks
+
+
+# -- objections -------------------------------------------------------------------------------------------------------
+
+
+def _objection(verdict: Verdict) -> str:
+    """An objection as a noun, such as stands after "but for"."""
+    if verdict.shortages:
+        return " and ".join(_short(shortage) for shortage in verdict.shortages)
+    reasons = ", ".join(verdict.reasons) or verdict.code
+    said = f"{reasons} ({verdict.detail})" if verdict.detail else reasons
+    match verdict.plugin:
+        case "TaintToleration" if verdict.detail:
+            return f"the taint {verdict.detail}, which the pod does not tolerate"
+        case "NodeUnschedulable":
+            return "being cordoned"
+        case "NodeAffinity" if verdict.detail:
+            return f"the pod's node selector or affinity, which {_wants(verdict)}"
+        case "NodeName":
+            return "the node name that the pod asks for"
+        case "NodePorts" if verdict.detail:
+            return f"host ports: {verdict.detail}"
+        case "InterPodAffinity" | "PodTopologySpread" if verdict.detail:
+            noun = "affinity between pods" if verdict.plugin == "InterPodAffinity" else "the spread constraint"
+            return f"{noun}: {verdict.detail}"
+        case _:
+            return f"{verdict.plugin}: {said}"
+
+
+def _short(shortage: Shortage) -> str:
+    if shortage.resource == "pods":
+        return "no room for one more pod"
+    return f"too little {shortage.resource}"
+
+
+def _wants(verdict: Verdict) -> str:
+    """What a pod wants of nodes, without what the node has instead: `wants disk=ssd`."""
+    return verdict.detail.rpartition(", has ")[0] or verdict.detail
+
+
+def _nearest(nodes: Sequence[NodeExplanation]) -> str:
+    """The node that lacks the least, with what it lacks; "" for objections that are not about amounts."""
+    if not nodes[0].verdicts[0].shortages:
+        return ""
+    nearest = min(nodes, key=lambda node: max(map(_lack, node.verdicts[0].shortages)))
+    return f"{nearest.node} lacks {' and '.join(_lacks(nearest))}"
+
+
+def _lack(shortage: Shortage) -> float:
+    """The missing part of what is asked."""
+    return (shortage.asks - shortage.free) / shortage.asks if shortage.asks else 1.0
+
+
+def _lacks(node: NodeExplanation) -> Iterator[str]:
+    for shortage in node.verdicts[0].shortages:
+        missing, asks, free, offered = (
+            amount(shortage.resource, number)
+            for number in (shortage.asks - shortage.free, shortage.asks, shortage.free, shortage.allocatable)
+        )
+        yield f"{missing} {shortage.resource} (asks {asks}, {free} of {offered} free)"
+
+
+def _shortages(nodes: Sequence[NodeExplanation], index: int) -> list[Shortage]:
+    return [node.verdicts[0].shortages[index] for node in nodes]
+
+
+def _nodes(count: int) -> str:
+    return f"{count} node{'' if count == 1 else 's'}"
