@@ -20,3 +20,5 @@ compile requirements/dev.lock "$@" --extra dev --constraint requirements/run.loc
 compile requirements/tools.lock "$@" --group pyproject.toml:tools
 compile requirements/docs.lock "$@" --group pyproject.toml:docs
 compile requirements/clients.lock "$@" --group pyproject.toml:clients
+compile requirements/browser.lock "$@" --group pyproject.toml:browser
+compile requirements/notebook.lock "$@" --extra frames --extra report --group pyproject.toml:notebook --constraint requirements/dev.lock pyproject.toml

@@ -4,7 +4,9 @@
 `model` is what a report says and has an example; `html` makes the file. This package knows nothing of what is reported.
 """
 
+from steersman.report.html import render_html
 from steersman.report.model import (
+    BYTES,
     FRACTION,
     SECONDS,
     BarChart,
@@ -22,6 +24,7 @@ from steersman.report.model import (
 )
 
 __all__ = [
+    "BYTES",
     "FRACTION",
     "SECONDS",
     "BarChart",
@@ -36,4 +39,5 @@ __all__ = [
     "Section",
     "Table",
     "Text",
+    "render_html",
 ]

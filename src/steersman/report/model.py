@@ -31,7 +31,9 @@ import msgspec
 FRACTION: Final = "%"
 """The unit of values from 0 to 1 that are shown as percent. Any other unit is shown behind the value as it is given."""
 SECONDS: Final = "s"
-"""The unit of durations, shown as `1h 2m 3s`."""
+"""The unit of durations, shown as `2m 3s`."""
+BYTES: Final = "B"
+"""The unit of memory, shown as `1.5 GiB`."""
 
 Cell: TypeAlias = str | int | float | None
 """What a table or a figure shows; None is shown as a dash and is sorted last."""

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the scripts of a page read: the sections of a report as JSON that is safe inside of HTML.
+
+Foreign text comes out of here without control characters and marks of direction, numbers are finite, long lines are thinned
+to what a screen can show, and heat maps are columns.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+from steersman.printable import printable
+from steersman.report.model import (
+    BarChart,
+    Cell,
+    Column,
+    Distribution,
+    HeatMap,
+    Line,
+    LineChart,
+    Section,
+    Table,
+)
+
+MOST_POINTS: Final = 4000
+"""Of a line: more than twice the pixels of a wide screen."""
+_PER_BUCKET: Final = 4
+
+JsonValue: TypeAlias = Any
+#: The characters that could end the element around the document, or a line of a script, as JSON escapes.
+_HTML_SAFE: Final = {ord(character): f"\\u{ord(character):04x}" for character in "<>&\u2028\u2029"}
+
+
+def json_for_html(value: JsonValue) -> str:
+    """The JSON of a value, for the inside of a `script` element; the same document to whoever parses it."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).translate(_HTML_SAFE)
+
+
+def section_data(section: Section) -> dict[str, JsonValue] | None:
+    """What the page draws of a section; None for one that is plain HTML."""
+    match section:
+        case Table():
+            return _table(section)
+        case LineChart():
+            return _lines(section)
+        case BarChart():
+            return _bars(section)
+        case HeatMap():
+            return _heat_map(section)
+        case Distribution():
+            return {
+                "type": "distribution",
+                "unit": printable(section.unit),
+                "samples": _numbers_by_name(section.samples),
+            }
+    return None
+
+
+def _table(table: Table) -> dict[str, JsonValue]:
+    columns = [Column(column) if isinstance(column, str) else column for column in table.columns]
+    return {
+        "type": "table",
+        "title": printable(table.title),
+        "columns": [{"title": printable(column.title), "unit": printable(column.unit)} for column in columns],
+        "rows": [[_cell(cell) for cell in row] for row in table.rows],
+    }
+
+
+def _lines(chart: LineChart) -> dict[str, JsonValue]:
+    thin = {name: thinned(line) for name, line in chart.series.items()}
+    return {
+        "type": "lines",
+        "unit": printable(chart.unit),
+        "stacked": chart.stacked,
+        "steps": chart.steps,
+        "xTitle": printable(chart.x_title),
+        "xUnit": printable(chart.x_unit),
+        "series": [
+            {"name": printable(name), "x": list(map(_number, line.x)), "y": list(map(_number, line.y))}
+            for name, line in thin.items()
+        ],
+        "thinned": any(len(thin[name].x) < len(line.x) for name, line in chart.series.items()),
+    }
+
+
+def _bars(chart: BarChart) -> dict[str, JsonValue]:
+    return {
+        "type": "bars",
+        "unit": printable(chart.unit),
+        "stacked": chart.stacked,
+        "categories": [printable(name) for name in chart.categories],
+        "series": _numbers_by_name(chart.series),
+    }
+
+
+def _heat_map(heat_map: HeatMap) -> dict[str, JsonValue]:
+    """Columns over all nodes, those that came at the end; null where a node was not there."""
+    names = list(dict.fromkeys([*heat_map.before, *(heat_map.after or {})]))
+    after = heat_map.after
+    return {
+        "type": "heatmap",
+        "title": printable(heat_map.title),
+        "names": [printable(name) for name in names],
+        "groups": [printable(heat_map.groups.get(name, "")) for name in names],
+        "details": [printable(heat_map.details.get(name, "")) for name in names] if heat_map.details else None,
+        "before": [_number(heat_map.before.get(name), 4) for name in names],
+        "after": None if after is None else [_number(after.get(name), 4) for name in names],
+    }
+
+
+def _numbers_by_name(values: Mapping[str, Sequence[float | None]]) -> list[dict[str, JsonValue]]:
+    return [{"name": printable(name), "values": list(map(_number, numbers))} for name, numbers in values.items()]
+
+
+def _cell(cell: Cell) -> Cell:
+    if isinstance(cell, str):
+        return printable(cell)
+    return _number(cell)
+
+
+def _number(value: float | None, digits: int | None = None) -> float | int | None:
+    """JSON has no infinity: what is not a number is shown as a gap."""
+    if value is None or not math.isfinite(value):
+        return None
+    if digits is not None:
+        return round(float(value), digits)
+    return value if isinstance(value, int) else float(value)
+
+
+def thinned(line: Line, most: int = MOST_POINTS) -> Line:
+    """At most so many points (and a few): of every stretch of x the first and the last, the lowest and the highest."""
+    if len(line.x) <= most:
+        return line
+    stretches = most // _PER_BUCKET
+    low, high = line.x[0], line.x[-1]
+    width = (high - low) / stretches or 1.0
+    stretch: list[int] = []
+    kept: list[int] = []
+    number = 0
+    for place, x in enumerate(line.x):
+        at = min(int((x - low) / width), stretches - 1)
+        if at != number:
+            kept += _telling(line, stretch)
+            stretch, number = [], at
+        stretch.append(place)
+    kept += _telling(line, stretch)
+    return Line([line.x[place] for place in kept], [line.y[place] for place in kept])
+
+
+def _telling(line: Line, places: list[int]) -> list[int]:
+    """The first, lowest, highest and last of some places of a line, and the first gap, each once and in order."""
+    if len(places) <= _PER_BUCKET:
+        return places
+    known = [(value, place) for place in places if (value := line.y[place]) is not None and math.isfinite(value)]
+    gaps = [place for place in places if line.y[place] is None][:1]
+    extremes = [min(known)[1], max(known)[1]] if known else []
+    return sorted({places[0], places[-1], *extremes, *gaps})
