@@ -19,6 +19,7 @@ from steersman.cli.doctor import doctor
 from steersman.cli.examples import examples
 from steersman.cli.explain import explain
 from steersman.cli.output import say_error
+from steersman.cli.plan import plan
 from steersman.cli.progress import timed
 from steersman.cli.run import run
 from steersman.cli.sandbox import sandbox
@@ -89,5 +90,18 @@ def main(debug: bool) -> None:
         logging.getLogger("steersman").addHandler(logging.NullHandler())
 
 
-for command in (run, simulate, sandbox, explain, doctor, bench, conformance, config, examples, completion, version):
+for command in (
+    run,
+    simulate,
+    plan,
+    sandbox,
+    explain,
+    doctor,
+    bench,
+    conformance,
+    config,
+    examples,
+    completion,
+    version,
+):
     main.add_command(command)

@@ -6,9 +6,9 @@
 Nothing is watched and nothing is written. `app` runs a scheduler on the same cluster, `sim` one without a cluster.
 """
 
-from steersman.live.cluster_reader import LiveError, ReadCluster, read
+from steersman.live.cluster_reader import PLANNED_KINDS, LiveError, ReadCluster, read
 from steersman.live.pod_explanation import explain_pod
 from steersman.live.report import LiveExplanation
 from steersman.live.scheduler import LiveScheduler
 
-__all__ = ["LiveError", "LiveExplanation", "LiveScheduler", "ReadCluster", "explain_pod", "read"]
+__all__ = ["PLANNED_KINDS", "LiveError", "LiveExplanation", "LiveScheduler", "ReadCluster", "explain_pod", "read"]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import msgspec
 
@@ -33,6 +33,21 @@ from steersman.framework.watching import WATCHED_KINDS
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+PLANNED_KINDS: Final[tuple[type[api.Object], ...]] = (
+    *WATCHED_KINDS[:-1],
+    api.Deployment,
+    api.DaemonSet,
+    api.Job,
+    api.CronJob,
+    api.PriorityClass,
+    api.RuntimeClass,
+    api.LimitRange,
+    api.ResourceQuota,
+    api.ResourceClaimTemplate,
+    WATCHED_KINDS[-1],
+)
+"""What a plan needs of a cluster: also the workloads whose controllers replace pods, and what admission looks at. Pods last."""
 
 
 class LiveError(SteersmanError):

@@ -118,6 +118,11 @@ class Driver:
         """Begins to drain the node; the rounds after the first one come as time passes."""
         Drain(self._store, self._timers, node)
 
+    def decide_now(self, on_decision: OnDecision | None = None) -> None:
+        """Schedules everything that can be decided at this moment; no time passes. `SimulationError` if that does not end."""
+        self.refresh_plugins_once()
+        self._decide_all(None, on_decision)
+
     def settle(self) -> None:
         """Lets kubelets and controllers do what is due at this moment; nothing is scheduled, and no time passes."""
         self._timers.run_due(self._clock.monotonic())

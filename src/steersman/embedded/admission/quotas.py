@@ -140,6 +140,10 @@ class QuotaLedger:
 
     # -- events ------------------------------------------------------------------------------------------------------
 
+    def count(self, obj: Object) -> None:
+        """Counts an object that is not stored as used, for plans that place pods without storing them."""
+        self._charge(self._quotas.get(obj.metadata.namespace, {}), None, obj)
+
     def _on_event(self, _: EventType, old: Object | None, new: Object | None) -> None:
         obj = new or old
         if obj is None or not self._is_listening:

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`steersman plan …`: questions about a cluster, answered without touching it. A command per question of `steersman.plan`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from steersman.cli.plan_inputs import plan_options, planned
+from steersman.cli.plan_output import Explainer, conclude
+from steersman.cli.progress import working
+
+
+@click.group(subcommand_metavar="QUESTION [ARGS]...")
+def plan() -> None:
+    """Ask what fits, what if, how many: answered by the scheduler itself, on a copy of the cluster.
+
+    The cluster comes from manifests, from a dump such as `kubectl get nodes,pods,… -A -o json`, or from a live cluster
+    (--kubeconfig), which is only read. The same input and seed give the same answer.
+
+    Exits with 0 if the answer is yes (it fits), with 1 if it is no, with 2 for input that cannot be used.
+    """
+
+
+@plan.command()
+@click.option(
+    "--pod",
+    "pods",
+    multiple=True,
+    required=True,
+    metavar="FILE[:WEIGHT]",
+    help="A file with a Pod, or with a Deployment or the like, whose template is taken. Several make a mix.",
+)
+@click.option(
+    "--preemption", is_flag=True, help="Also: how many fit if pods of lower priority may be preempted. Slower."
+)
+@click.option(
+    "--at-least", type=click.IntRange(0), default=1, show_default=True, help="Exit with 1 if fewer pods than this fit."
+)
+@plan_options
+def capacity(pods: tuple[str, ...], preemption: bool, at_least: int, **given: Any) -> None:
+    """How many more of these pods fit, what limits it and where.
+
+    Pods of the cluster that wait are placed first. Then the pods come one after the other, those of a mix in turn by weight,
+    until one does not fit: exactly as many as `steersman simulate` places.
+    """
+    from steersman import plan as questions
+    from steersman.plan.pod_templates import load_pods, parse_weight
+
+    templates = [load_pods(*parse_weight(pod)) for pod in pods]
+    explainer = Explainer(given["explain"])
+    with planned(given) as simulation, working("filling the cluster"):
+        answer = questions.capacity(
+            simulation,
+            templates,
+            preemption=preemption,
+            at_least=at_least,
+            on_result=explainer if given["explain"] else None,
+        )
+    conclude(answer, given, explainer.explanations)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every `steersman plan …` command takes: files or a live cluster, which is only read, and what the scheduler is like.
+
+`plan_options` adds the options to a command, which hands their values to `planned`: a context with the simulation.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from steersman.cli.connecting import asked
+from steersman.cli.examples import ExampleFiles, complete_example, files_of
+from steersman.cli.parameters import (
+    CommandT,
+    Given,
+    chosen_validation,
+    parse_gates,
+    plugin_option,
+    validation_options,
+    with_options,
+)
+from steersman.cli.progress import working
+
+if TYPE_CHECKING:
+    from steersman import api
+    from steersman.client import ChosenCluster, Transport
+    from steersman.sim import Simulation
+
+CONFIG: Final = "A KubeSchedulerConfiguration (v1)."
+config_option = click.option("--config", "config_file", type=click.Path(), metavar="FILE", help=CONFIG)
+
+_INPUTS: Final = (
+    click.option(
+        "-f",
+        "--filename",
+        "files",
+        multiple=True,
+        type=click.Path(),
+        metavar="PATH",
+        help="Manifests or dumps, YAML or JSON, also .gz: a file, a directory, or - for standard input. May be repeated.",
+    ),
+    click.option(
+        "--example",
+        metavar="NAME",
+        shell_complete=complete_example,
+        help="One of `steersman examples`, with its plugins and its configuration.",
+    ),
+    click.option(
+        "--kubeconfig",
+        default="",
+        type=click.Path(),
+        metavar="FILE",
+        help="Read the cluster of this kubeconfig. Nothing is written to it.",
+    ),
+    click.option("--context", default="", metavar="NAME", help="Read the cluster of this context of the kubeconfig."),
+    plugin_option("A Python file with plugins. May be repeated."),
+    click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."),
+    validation_options,
+    click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes."),
+    click.option(
+        "--kubelet-policy",
+        type=click.Path(),
+        metavar="FILE",
+        help="A KubeletPolicy: how long pods start and run, which fail, and the like.",
+    ),
+)
+_OUTPUTS: Final = (
+    click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["table", "json", "yaml", "csv"]),
+        default="table",
+        show_default=True,
+        help="Format of the answer.",
+    ),
+    click.option(
+        "--report", "report_file", type=click.Path(), metavar="FILE", help="Also write the answer as an HTML page."
+    ),
+    click.option(
+        "--explain",
+        multiple=True,
+        metavar="POD",
+        help="Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated.",
+    ),
+)
+
+
+def plan_options(command: CommandT) -> CommandT:
+    """The options of a command that asks about one cluster and one configuration."""
+    return with_options(command, (*_INPUTS, config_option, *_OUTPUTS))
+
+
+def plan_options_without_config(command: CommandT) -> CommandT:
+    """The options of a command that has several configurations."""
+    return with_options(command, (*_INPUTS, *_OUTPUTS))
+
+
+@contextmanager
+def planned(given: Given) -> Iterator[Simulation]:
+    """The simulation of the cluster that the options name."""
+    from steersman.sim import Simulation
+
+    example = files_of(given["example"]) if given["example"] else ExampleFiles([], [], None)
+    sources = sources_of(given, example)
+    with working("loading"):
+        loaded = Simulation.load(
+            *sources,
+            config=given.get("config_file") or example.configuration,
+            seed=given["seed"],
+            plugins=(*example.plugins, *given["plugins"]),
+            gates=parse_gates(given["feature_gates"]),
+            stdin=sys.stdin.buffer if "-" in given["files"] else None,
+            validate=chosen_validation(given["validate"], given["strict"]),
+            kubelets=given["kubelet_policy"],
+        )
+    with loaded as simulation:
+        yield simulation
+
+
+def sources_of(given: Given, example: ExampleFiles) -> list[Any]:
+    """Paths and objects of the cluster; of a live one what was read from it."""
+    is_live = bool(given["kubeconfig"] or given["context"])
+    if not (given["files"] or given["example"] or is_live):
+        raise click.UsageError("Missing option '-f' / '--filename', '--example' or '--kubeconfig'.")
+    live = _read_cluster(given["kubeconfig"], given["context"]) if is_live else []
+    return [*live, *example.manifests, *given["files"]]
+
+
+def _read_cluster(kubeconfig: str, context: str) -> list[api.Object]:
+    """Everything that scheduling and controllers look at, listed once."""
+    from steersman.client import ClusterChoice, Timing
+    from steersman.live import PLANNED_KINDS, read
+
+    async def question(transport: Transport, cluster: ChosenCluster) -> list[api.Object]:
+        found = await read(transport, Timing(), cluster.connection.server, PLANNED_KINDS)
+        return [*found.objects, *found.pods.values()]
+
+    return asked(ClusterChoice(kubeconfig, context, ""), question)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How `steersman plan …` prints answers: tables for people, JSON, YAML and CSV for programs; and the exit code.
+
+The tables of a terminal are those of the report, cut where they are long.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from steersman.cli.explain import MOST_ROWS
+from steersman.cli.output import say, say_json, say_yaml
+from steersman.cli.parameters import Given
+from steersman.cli.terminal import terminal_width
+from steersman.explain.tables import aligned, wrapped
+from steersman.printable import printable
+
+if TYPE_CHECKING:
+    from steersman.explain import Explanation
+    from steersman.plan import Answer
+    from steersman.report import Cell, Column, Table
+    from steersman.sim import Result
+
+NO: Final = 1
+"""Exit code of an answer that is a no."""
+MOST_TABLE_ROWS: Final = 20
+"""A longer table is cut; JSON, YAML and CSV have all."""
+
+
+class Explainer:
+    """Explains the pods that `--explain` names, while the simulation that knows them is there."""
+
+    def __init__(self, pods: Sequence[str]) -> None:
+        self._pods = pods
+        self.explanations: list[Explanation] = []
+
+    def __call__(self, result: Result) -> None:
+        self.explanations += [result.explain(pod) for pod in self._pods]
+
+
+def conclude(answer: Answer, given: Given, explanations: Sequence[Explanation] = ()) -> None:
+    """Prints the answer in the form that was asked for, and ends the command: with 0 for a yes, with 1 for a no."""
+    for note in answer.notes:
+        say(f"Note: {printable(note)}", err=True)
+    if given["report_file"]:
+        _write_report(answer, given["report_file"])
+    output = given["output"]
+    if output == "table":
+        say("\n".join(_lines(answer, explanations, terminal_width())))
+    elif output == "csv":
+        say(_csv(answer).rstrip("\n"))
+    else:
+        document = answer.to_dict()
+        if explanations:
+            document["explanations"] = [explanation.to_dict() for explanation in explanations]
+        say_json(document) if output == "json" else say_yaml(document)
+    click.get_current_context().exit(0 if answer.is_met else NO)
+
+
+def _write_report(answer: Answer, path: str) -> None:
+    from steersman.errors import InputError
+    from steersman.report import render_html
+
+    page = render_html(answer.report([shlex.join(["steersman", *sys.argv[1:]])]))
+    try:
+        Path(path).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=path) from error
+
+
+def _lines(answer: Answer, explanations: Sequence[Explanation], width: int | None) -> Iterator[str]:
+    from steersman.report import Table, Text
+
+    for section in answer.sections():
+        if isinstance(section, Table) and section.rows:
+            yield from _table(section, width)
+            yield ""
+        elif isinstance(section, Text):
+            for line in section.text.splitlines():
+                yield from wrapped(line, width)
+            yield ""
+    for explanation in explanations:
+        yield explanation.table(MOST_ROWS, width)
+        yield ""
+    yield from wrapped(answer.sentence(), width)
+
+
+def _table(table: Table, width: int | None) -> Iterator[str]:
+    header = [_title(column).upper() for column in table.columns]
+    shown = [[_cell(cell) for cell in row] for row in table.rows[:MOST_TABLE_ROWS]]
+    yield from aligned([header, *shown], None, width)
+    left = len(table.rows) - len(shown)
+    if left:
+        yield f"({left} more; -o json and -o csv have all)"
+
+
+def _title(column: Column | str) -> str:
+    return column if isinstance(column, str) else column.title
+
+
+def _cell(cell: Cell) -> str:
+    if cell is None:
+        return "-"
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
+
+
+def _csv(answer: Answer) -> str:
+    rows = answer.rows()
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else ["nothing"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

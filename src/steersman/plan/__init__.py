@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions that planners ask of a cluster, answered on forks of a simulation by the exact scheduler.
+
+    from steersman import Simulation, plan
+
+    sim = Simulation.load("cluster.json")
+    plan.capacity(sim, ["web.yaml"]).fits
+
+Every question is a function: a `Simulation` in, which stays as it is, an `Answer` out, which is a versioned JSON document
+(`to_dict`), a report for people (`report`) and a yes or a no (`is_met`). `steersman plan …` prints them.
+"""
+
+from steersman.plan.answer import API_VERSION, Answer, schema
+from steersman.plan.capacity import Capacity, capacity
+from steersman.plan.pod_templates import PlannedPods, load_pods
+
+ANSWERS: tuple[type[Answer], ...] = (Capacity,)
+"""Every kind of answer; `steersman/plan/schemas` has the JSON schema of each."""
+
+__all__ = ["ANSWERS", "API_VERSION", "Answer", "Capacity", "PlannedPods", "capacity", "load_pods", "schema"]

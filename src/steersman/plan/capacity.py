@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`plan capacity`: how many more of these pods fit, what limits it and where.
+
+The pods of the cluster that wait for a node are placed first. Then the asked-for pods come, one after the other at one moment,
+until the first that does not fit (`sim.fill`): that is what a simulation with as many pods at once does, and with one more.
+Nobody is preempted for them. How many fit where others may be preempted is another number, found on another fork by the whole
+simulation: pod after pod, each of which comes to rest before the next one comes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, ClassVar, Final
+
+import msgspec
+
+from steersman import api
+from steersman.errors import InputError
+from steersman.plan.answer import Answer, Part
+from steersman.plan.pod_templates import PlannedPods, PodSource, load_pods, mixed
+from steersman.report import BarChart, Cell, Figures, HeatMap, Section, Table
+from steersman.sim import Result, Simulation
+from steersman.sim.fill import Filled, NewPod, fill, show_owner
+from steersman.sim.node_costs import pool_of
+
+ZONE: Final = "topology.kubernetes.io/zone"
+MOST: Final = 1_000_000
+"""So many pods are tried, at most: a pod without requests may fit without end."""
+UNLIMITED: Final = "more than {:,} fit: the search ended there"
+
+_replace = msgspec.structs.replace
+
+
+class Preempting(Part, frozen=True):
+    """The number of pods where those of lower priority may be preempted."""
+
+    fits: int
+    #: Pods of the cluster that had to go: pod → the node that it was on.
+    preempted: dict[str, str]
+    #: What the scheduler says about the first that does not fit.
+    message: str
+
+
+class Capacity(Answer, frozen=True, kw_only=True):
+    """How many more pods fit, of which template, where, and what limits it."""
+
+    KIND: ClassVar[str] = "Capacity"
+
+    #: Pods that fit, of all templates together.
+    fits: int
+    #: template → pods that fit.
+    per_template: dict[str, int]
+    #: node → pods that would go there; every node is named.
+    per_node: dict[str, int]
+    per_zone: dict[str, int]
+    per_pool: dict[str, int]
+    #: reason → the nodes that give it to the first pod that does not fit; no nodes for what concerns the pod as a whole.
+    limits: dict[str, list[str]]
+    #: The template of that pod, and what the scheduler says about it.
+    limited: str
+    message: str
+    #: Only if it was asked for.
+    with_preemption: Preempting | None = None
+    #: So many were wanted; the answer is a yes if they fit.
+    at_least: int = 1
+    #: resource → node → what is requested of it, 0 to 1: now, and with the pods.
+    before: dict[str, dict[str, float]] = {}
+    after: dict[str, dict[str, float]] = {}
+
+    @property
+    def is_met(self) -> bool:
+        best = self.fits if self.with_preemption is None else max(self.fits, self.with_preemption.fits)
+        return best >= self.at_least
+
+    def sentence(self) -> str:
+        pods = "pod fits" if self.fits == 1 else "pods fit"
+        text = f"{self.fits} more {pods}"
+        if self.with_preemption is not None:
+            text += f", {self.with_preemption.fits} with preemption"
+        return f"{text}; {self.reason()}" if self.reason() else text
+
+    def reason(self) -> str:
+        """What limits the number, in a few words: the reason that most nodes give."""
+        if not self.limits:
+            return ""
+        reason, nodes = max(self.limits.items(), key=lambda item: (len(item[1]), item[0]))
+        return f"{len(nodes)} of {len(self.per_node)} nodes: {reason}" if nodes else reason
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per node."""
+        why: dict[str, list[str]] = {}
+        for reason, nodes in self.limits.items():
+            for node in nodes:
+                why.setdefault(node, []).append(reason)
+        return [
+            {"node": node, "fits": count, "limits": "; ".join(why.get(node, ()))}
+            for node, count in self.per_node.items()
+        ]
+
+    def question(self) -> str:
+        return f"How many more pods of {', '.join(self.per_template)} fit?"
+
+    def sections(self) -> list[Section]:
+        reasons = [(reason, len(nodes), _some(nodes)) for reason, nodes in self.limits.items()]
+        names, counts = list(self.limits), [float(len(nodes)) for nodes in self.limits.values()]
+        groups = [("zone", group, count) for group, count in self.per_zone.items()]
+        groups += [("pool", group, count) for group, count in self.per_pool.items()]
+        fullest_first = sorted(self.rows(), key=lambda row: -row["fits"])
+        sections: list[Section] = [Figures("At a glance", self._figures())]
+        if names:
+            sections.append(BarChart("What limits", names, {"nodes": counts}, "nodes"))
+            sections.append(Table(f"Limits of {self.limited}", ["what limits", "nodes", "which"], reasons))
+        if len(self.per_template) > 1:
+            sections.append(Table("Templates", ["template", "more pods"], list(self.per_template.items())))
+        if self.with_preemption is not None and self.with_preemption.preempted:
+            gone = list(self.with_preemption.preempted.items())
+            sections.append(Table("Preempted", ["preempted", "node"], gone))
+        if groups:
+            sections.append(Table("Zones and pools", ["by", "name", "more pods"], groups))
+        sections.append(
+            Table("Nodes", ["node", "more pods", "what limits"], [tuple(row.values()) for row in fullest_first])
+        )
+        maps = (HeatMap(f"{name} requested", self.before[name], self.after[name]) for name in self.before)
+        return [*sections, *maps]
+
+    def _figures(self) -> dict[str, Cell]:
+        figures: dict[str, Cell] = {"nodes": len(self.per_node), "more pods": self.fits}
+        if self.with_preemption is not None:
+            figures["with preemption"] = self.with_preemption.fits
+        return figures
+
+
+def capacity(
+    simulation: Simulation,
+    pods: Sequence[PodSource | tuple[PodSource, int] | PlannedPods],
+    *,
+    preemption: bool = False,
+    at_least: int = 1,
+    most: int = MOST,
+    on_result: Callable[[Result], object] | None = None,
+) -> Capacity:
+    """How many more of these pods fit on the cluster of the simulation, which stays as it is.
+
+    `pods` are files, objects, or pairs of those with a weight: of a mix, pods come in turn, as often as their weights say. With
+    `preemption` the number is also found for pods that may preempt others, which takes longer. `on_result` gets the result of
+    the full cluster with one more pod of each template, named like `default/plan-web-next`. Raises `InputError`.
+    """
+    templates = _named_apart([_template(given) for given in pods])
+    if not templates:
+        raise InputError("no pods to ask about", hint="give a file with a Pod, a Deployment or the like")
+    with _prepared(simulation, templates) as trial:
+        before = trial.result()
+        taken = frozenset(trial.cluster.objects(api.Pod))
+        filled = fill(trial, islice(mixed(templates, taken), most))
+        nodes = dict(trial.cluster.objects(api.Node))
+        after = _fractions(trial.result())
+        if on_result is not None:
+            on_result(_add(trial, [_next_pod(index, planned) for index, planned in enumerate(templates)]).run())
+    preempting = None
+    if preemption:
+        with _prepared(simulation, templates) as trial:
+            preempting = _with_preemption(trial, templates, taken, len(filled.placed), most)
+    return _answer(filled, templates, nodes, preempting, at_least, most, before, after)
+
+
+def _template(given: PodSource | tuple[PodSource, int] | PlannedPods) -> PlannedPods:
+    if isinstance(given, PlannedPods):
+        return given
+    if isinstance(given, tuple):
+        return load_pods(given[0], given[1])
+    return load_pods(given)
+
+
+def _named_apart(templates: Sequence[PlannedPods]) -> list[PlannedPods]:
+    """Templates with names of their own; pods get their names from these."""
+    seen: Counter[str] = Counter()
+    apart = []
+    for planned in templates:
+        seen[planned.name] += 1
+        name = planned.name if seen[planned.name] == 1 else f"{planned.name}-{seen[planned.name]}"
+        metadata = _replace(planned.pod.metadata, name=f"plan-{name}")
+        apart.append(_replace(planned, name=name, pod=_replace(planned.pod, metadata=metadata)))
+    return apart
+
+
+def _prepared(simulation: Simulation, templates: Sequence[PlannedPods]) -> Simulation:
+    """A fork in which everything that waits has been placed, with what the pods refer to."""
+    trial = simulation.fork()
+    trial.run()
+    for planned in templates:
+        for other in planned.others:
+            if trial.cluster.find(type(other), _key(other)) is None:
+                trial.add(other)
+        owner = planned.owner
+        if owner is not None and trial.cluster.find(type(owner), _key(owner)) is None:
+            show_owner(trial, owner)
+    return trial
+
+
+def _key(obj: api.Object) -> str:
+    meta = obj.metadata
+    return f"{meta.namespace or 'default'}/{meta.name}" if obj.NAMESPACED else meta.name
+
+
+def _with_preemption(
+    trial: Simulation, templates: Sequence[PlannedPods], taken: frozenset[str], at_once: int, most: int
+) -> Preempting:
+    """Those that fit without preemption come at once, then one after the other; each comes to rest before the next."""
+    coming = mixed(templates, taken)
+    present = {api.key(pod): pod.spec.node_name for pod in trial.cluster.objects(api.Pod).values()}
+    _add(trial, islice(coming, at_once))
+    trial.run()
+    fits, message = at_once, ""
+    for new in islice(coming, most - at_once):
+        _add(trial, [new])
+        result = trial.run()
+        placement = result.placements.get(api.key(new.pod))
+        if placement is None or placement.is_pending:
+            message = "" if placement is None else placement.message
+            break
+        fits += 1
+    gone = [victim.pod for victim in trial.result().preempted if victim.pod in present]
+    return Preempting(fits, {pod: present[pod] for pod in gone}, message)
+
+
+def _add(trial: Simulation, pods: Iterable[NewPod]) -> Simulation:
+    return trial.add([obj for new in pods for obj in (*new.claims, new.pod)])
+
+
+def _next_pod(index: int, planned: PlannedPods) -> NewPod:
+    """A pod of the template after those that fit."""
+    new = planned.new_pod(index, MOST)
+    name = f"{planned.pod.metadata.name}-next"
+    return _replace(new, pod=_replace(new.pod, metadata=_replace(new.pod.metadata, name=name)))
+
+
+def _answer(
+    filled: Filled,
+    templates: Sequence[PlannedPods],
+    nodes: Mapping[str, api.Node],
+    preempting: Preempting | None,
+    at_least: int,
+    most: int,
+    before: Result,
+    after: dict[str, dict[str, float]],
+) -> Capacity:
+    by_node = Counter(node for _, node in filled.placed)
+    by_template = Counter(template for template, _ in filled.placed)
+    ended = (UNLIMITED.format(most),) if filled.refused is None else ()
+    return Capacity(
+        fits=len(filled.placed),
+        per_template={planned.name: by_template[index] for index, planned in enumerate(templates)},
+        per_node={name: by_node[name] for name in nodes},
+        per_zone=_summed(by_node, {name: node.metadata.labels.get(ZONE, "") for name, node in nodes.items()}),
+        per_pool=_summed(by_node, {name: pool_of(node) for name, node in nodes.items()}),
+        limits=filled.reasons,
+        limited="" if filled.refused is None else templates[filled.refused].name,
+        message=filled.message,
+        with_preemption=preempting,
+        at_least=at_least,
+        before=_fractions(before),
+        after=after,
+        notes=(*ended, *_pending_note(before), *before.notes),
+    )
+
+
+def _summed(by_node: Mapping[str, int], groups: Mapping[str, str]) -> dict[str, int]:
+    """Pods by group; nothing where no node belongs to one."""
+    totals: Counter[str] = Counter()
+    for node, group in groups.items():
+        totals[group] += by_node.get(node, 0)
+    return dict(sorted(totals.items())) if set(totals) - {""} else {}
+
+
+def _fractions(result: Result) -> dict[str, dict[str, float]]:
+    nodes = result.utilisation.nodes
+    return {
+        name: {node: round(usages[name].fraction, 4) for node, usages in nodes.items() if name in usages}
+        for name in ("cpu", "memory", "pods")
+        if any(name in usages for usages in nodes.values())
+    }
+
+
+def _pending_note(before: Result) -> tuple[str, ...]:
+    count = len(before.pending)
+    are = (
+        "pod of the cluster is pending already, and waits"
+        if count == 1
+        else "pods of the cluster are pending already, and wait"
+    )
+    return (f"{count} {are} on",) if count else ()
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    """The first few names."""
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pods that a plan adds: read from a file with a Pod, or with a workload whose template is taken.
+
+    web.yaml:3 ─► load_pods ─► PlannedPods ─► mixed ─► NewPod, NewPod, …      (`sim.fill` places them)
+
+Pods of a workload look as its controller would make them: with the labels and the owner that default spreading and
+`matchLabelKeys` look at, those of a StatefulSet with claims of their own. The number of replicas in the file does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from steersman import api
+from steersman.api import codec, manifests
+from steersman.controllers.controller import controller_reference
+from steersman.controllers.replica_set_revisions import new_replica_set
+from steersman.controllers.stateful_claims import claim_name, template_name
+from steersman.errors import InputError
+from steersman.sim.fill import NewPod
+
+TEMPLATED: Final = (
+    api.Deployment,
+    api.ReplicaSet,
+    api.StatefulSet,
+    api.DaemonSet,
+    api.Job,
+    api.CronJob,
+    api.ReplicationController,
+)
+"""Kinds whose template is taken."""
+NO_PODS: Final = "has no pods"
+ONE_OF: Final = "use a file with one Pod, or with one Deployment, StatefulSet, Job or the like"
+
+PodSource: TypeAlias = "str | PathLike[str] | api.Object | Mapping[str, Any]"
+"""A file, an API object, or an object as JSON has it."""
+
+_replace = msgspec.structs.replace
+
+
+class PlannedPods(msgspec.Struct, frozen=True):
+    """A template of pods that a plan adds, and its share among the others."""
+
+    name: str
+    pod: api.Pod
+    weight: int = 1
+    #: What stands beside the pods in the file, such as a priority class; added before them.
+    others: tuple[api.Object, ...] = ()
+    #: The ReplicaSet or the like that the pods belong to.
+    owner: api.Object | None = None
+    #: The StatefulSet whose claims every pod has.
+    stateful_set: api.StatefulSet | None = None
+
+    def new_pod(self, template: int, number: int) -> NewPod:
+        """The pod of that number, with the claims that it refers to."""
+        name = f"{self.pod.metadata.name}-{number}"
+        pod = _replace(self.pod, metadata=_replace(self.pod.metadata, name=name))
+        if self.stateful_set is None:
+            return NewPod(template, pod)
+        claims = _claims(self.stateful_set, number)
+        return NewPod(template, _with_claims(pod, self.stateful_set, claims), claims)
+
+
+def load_pods(source: PodSource, weight: int = 1) -> PlannedPods:
+    """The pods of a file or an object. Raises `InputError`."""
+    if isinstance(source, Mapping):
+        source = codec.convert_object(dict(source))
+    if isinstance(source, api.Object):
+        return _planned(source, weight)
+    path = fspath(source)
+    loaded = manifests.load([path])
+    found = [entry for entry in loaded.objects if isinstance(entry.object, (api.Pod, *TEMPLATED))]
+    if len(found) != 1:
+        what = NO_PODS if not found else f"has {len(found)} objects with pods"
+        raise InputError(what, file=path, hint=ONE_OF)
+    others = tuple(entry.object for entry in loaded.objects if entry is not found[0])
+    try:
+        return _replace(_planned(found[0].object, weight), others=others)
+    except InputError as error:
+        named = f"{found[0].object.KIND} {api.key(found[0].object)}"
+        raise error.located(object=named, **found[0].place._asdict()) from error
+
+
+def parse_weight(text: str) -> tuple[str, int]:
+    """`web.yaml:3` → web.yaml, 3; a file whose name ends like that is taken as it is. Raises `InputError`."""
+    path, _, weight = text.rpartition(":")
+    if not path or Path(text).exists():
+        return text, 1
+    if not weight.isascii() or not weight.isdecimal() or not int(weight):
+        raise InputError("is no weight", object=f"--pod {text}", value=weight, hint="use a whole number from 1 on")
+    return path, int(weight)
+
+
+def mixed(templates: Sequence[PlannedPods], taken: frozenset[str] = frozenset()) -> Iterator[NewPod]:
+    """Pods without end, in turn, so that every template has its share of any beginning (smooth weighted round robin).
+
+    `taken` are the keys of pods that exist: their names are passed over.
+    """
+    total = sum(planned.weight for planned in templates)
+    credit, numbers = [0] * len(templates), [0] * len(templates)
+    while True:
+        for index, planned in enumerate(templates):
+            credit[index] += planned.weight
+        chosen = max(range(len(templates)), key=lambda index: (credit[index], -index))
+        credit[chosen] -= total
+        new = templates[chosen].new_pod(chosen, numbers[chosen])
+        while api.key(new.pod) in taken:
+            numbers[chosen] += 1
+            new = templates[chosen].new_pod(chosen, numbers[chosen])
+        numbers[chosen] += 1
+        yield new
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def _planned(obj: api.Object, weight: int) -> PlannedPods:
+    if isinstance(obj, api.Pod):
+        name = obj.metadata.name or obj.metadata.generate_name.rstrip("-") or "pod"
+        return PlannedPods(name, _fresh(obj, name), weight)
+    if not isinstance(obj, TEMPLATED):
+        raise InputError(NO_PODS, object=f"{obj.KIND} {api.key(obj)}", hint=ONE_OF)
+    owner = _identified(new_replica_set(obj) if isinstance(obj, api.Deployment) else obj)
+    pod = _of_template(owner)
+    stateful_set = obj if isinstance(obj, api.StatefulSet) and obj.spec.volume_claim_templates else None
+    shown = None if isinstance(obj, (api.CronJob, api.Job, api.DaemonSet)) else owner
+    return PlannedPods(obj.metadata.name, pod, weight, (), shown, stateful_set)
+
+
+def _identified(owner: api.Object) -> api.Object:
+    meta = owner.metadata
+    uid = meta.uid or f"uid-plan-{owner.KIND.lower()}-{meta.namespace}-{meta.name}"
+    return _replace(owner, metadata=_replace(meta, uid=uid, namespace=meta.namespace or manifests.DEFAULT_NAMESPACE))
+
+
+def _of_template(owner: api.Object) -> api.Pod:
+    """A pod as the controller of the owner makes it, as far as scheduling goes."""
+    document, path = _template(owner)
+    if not document:
+        raise InputError("is missing", field=path, hint="a workload needs a pod template")
+    template = codec.convert_part(document, api.PodTemplateSpec, path)
+    metadata = api.ObjectMeta(
+        name=owner.metadata.name,
+        namespace=owner.metadata.namespace,
+        labels=template.metadata.labels,
+        annotations=template.metadata.annotations,
+        owner_references=(controller_reference(owner),),
+    )
+    return api.Pod(metadata=metadata, spec=template.spec)
+
+
+def _template(owner: api.Object) -> tuple[dict[str, Any], str]:
+    if isinstance(owner, api.CronJob):
+        job = (owner.spec.job_template or {}).get("spec") or {}
+        return job.get("template") or {}, "spec.jobTemplate.spec.template"
+    return getattr(owner, "spec").template or {}, "spec.template"  # noqa: B009 - each of `TEMPLATED` has one
+
+
+def _fresh(pod: api.Pod, name: str) -> api.Pod:
+    """The pod as if it had not been created, nor bound: what a server or a scheduler wrote is left out."""
+    meta = pod.metadata
+    labels = {key: value for key, value in meta.labels.items() if key != "statefulset.kubernetes.io/pod-name"}
+    metadata = api.ObjectMeta(
+        name=name,
+        namespace=meta.namespace or manifests.DEFAULT_NAMESPACE,
+        labels=labels,
+        annotations=meta.annotations,
+        owner_references=meta.owner_references,
+    )
+    return api.Pod(metadata=metadata, spec=_replace(pod.spec, node_name=""))
+
+
+# -- claims of StatefulSets --------------------------------------------------------------------------------------------
+
+
+def _claims(stateful_set: api.StatefulSet, number: int) -> tuple[api.PersistentVolumeClaim, ...]:
+    return tuple(_claim(stateful_set, template, number) for template in stateful_set.spec.volume_claim_templates)
+
+
+def _claim(stateful_set: api.StatefulSet, template: dict[str, Any], number: int) -> api.PersistentVolumeClaim:
+    claim = codec.convert_part(template, api.PersistentVolumeClaim, "spec.volumeClaimTemplates")
+    name = f"plan-{claim_name(stateful_set, template, number)}"
+    namespace = stateful_set.metadata.namespace or manifests.DEFAULT_NAMESPACE
+    metadata = api.ObjectMeta(name=name, namespace=namespace, labels=claim.metadata.labels)
+    return api.PersistentVolumeClaim(metadata=metadata, spec=claim.spec)
+
+
+def _with_claims(pod: api.Pod, stateful_set: api.StatefulSet, claims: Sequence[api.PersistentVolumeClaim]) -> api.Pod:
+    names = [template_name(template) for template in stateful_set.spec.volume_claim_templates]
+    kept = tuple(volume for volume in pod.spec.volumes if volume.name not in names)
+    made = tuple(
+        api.Volume(name=name, persistent_volume_claim=api.PersistentVolumeClaimVolumeSource(claim.metadata.name))
+        for name, claim in zip(names, claims, strict=True)
+    )
+    return _replace(pod, spec=_replace(pod.spec, volumes=(*made, *kept)))

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`steersman plan …`: options, formats, exit codes, and errors that name what is wrong."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import yaml
+from tests.cli.commands import refused, steersman
+from tests.cli.files import cluster, write
+
+WEB = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: web, resources: {requests: {cpu: "1", memory: 1Gi}}}]
+"""
+
+
+def test_capacity_says_how_many_fit_what_limits_and_where(tmp_path: Path) -> None:
+    pod = write(tmp_path / "web.yaml", WEB)
+    result = steersman("plan", "capacity", "-f", cluster(tmp_path), "--pod", pod)
+    assert result.exit_code == 0, result.output
+    assert result.stdout == (
+        "WHAT LIMITS       NODES  WHICH\n"
+        "Insufficient cpu  2      n1, n2\n"
+        "\n"
+        "NODE  MORE PODS  WHAT LIMITS\n"
+        "n2    4          Insufficient cpu\n"
+        "n1    3          Insufficient cpu\n"
+        "\n"
+        "7 more pods fit; 2 of 2 nodes: Insufficient cpu\n"
+    )
+
+
+def test_answers_come_as_json_yaml_and_csv(tmp_path: Path) -> None:
+    command = ("plan", "capacity", "-f", cluster(tmp_path), "--pod", write(tmp_path / "web.yaml", WEB), "-o")
+    as_json = json.loads(steersman(*command, "json").stdout)
+    assert (as_json["kind"], as_json["fits"], as_json["perNode"]) == ("Capacity", 7, {"n1": 3, "n2": 4})
+    assert yaml.safe_load(steersman(*command, "yaml").stdout) == as_json
+    rows = list(csv.DictReader(io.StringIO(steersman(*command, "csv").stdout)))
+    assert rows[0] == {"node": "n1", "fits": "3", "limits": "Insufficient cpu"}
+
+
+def test_fewer_than_were_wanted_is_a_no(tmp_path: Path) -> None:
+    command = ("plan", "capacity", "-f", cluster(tmp_path), "--pod", write(tmp_path / "web.yaml", WEB))
+    assert steersman(*command, "--at-least", 7).exit_code == 0
+    assert steersman(*command, "--at-least", 8).exit_code == 1
+
+
+def test_the_next_pod_is_explained(tmp_path: Path) -> None:
+    command = ("plan", "capacity", "-f", cluster(tmp_path), "--pod", write(tmp_path / "web.yaml", WEB))
+    result = steersman(*command, "--explain", "plan-web-next")
+    assert "Pod default/plan-web-next" in result.stdout
+    assert "NodeResourcesFit: Insufficient cpu" in result.stdout
+
+
+def test_a_report_is_written_beside_the_answer(tmp_path: Path) -> None:
+    command = ("plan", "capacity", "-f", cluster(tmp_path), "--pod", write(tmp_path / "web.yaml", WEB))
+    assert steersman(*command, "--report", tmp_path / "out.html").exit_code == 0
+    assert "7 more pods fit; 2 of 2 nodes: Insufficient cpu." in (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert "cannot be written" in refused(*command, "--report", tmp_path / "none" / "out.html")
+
+
+def test_a_plan_without_a_cluster_is_refused(tmp_path: Path) -> None:
+    result = steersman("plan", "capacity", "--pod", write(tmp_path / "web.yaml", WEB))
+    assert result.exit_code == 2
+    assert "Missing option '-f' / '--filename', '--example' or '--kubeconfig'." in result.stderr
+
+
+def test_a_pod_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    line = refused("plan", "capacity", "-f", cluster(tmp_path), "--pod", tmp_path / "none.yaml")
+    assert "none.yaml: cannot be read" in line or "none.yaml: does not exist" in line
