@@ -43,6 +43,19 @@ STOPPED: Final = 4
     shell_complete=complete_example,
     help="One of `steersman examples`, with its plugins and its configuration; -f, --plugin and --config add to it.",
 )
+@click.option(
+    "--scenario",
+    type=click.Path(),
+    metavar="FILE",
+    help="A Scenario: what happens to the cluster over time. -f adds to its cluster, --config takes the place of its own.",
+)
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="With --scenario: the value of a parameter. May be repeated.",
+)
 @click.option("--config", "config_file", type=click.Path(), metavar="FILE", help="A KubeSchedulerConfiguration (v1).")
 @plugin_option("A Python file with plugins. May be repeated.")
 @click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them.")
@@ -85,6 +98,8 @@ STOPPED: Final = 4
 def simulate(
     files: tuple[str, ...],
     example: str | None,
+    scenario: str | None,
+    settings: tuple[str, ...],
     config_file: str | None,
     plugins: tuple[str, ...],
     feature_gates: str | None,
@@ -108,8 +123,16 @@ def simulate(
     and seed give the same output.
 
     Exits with 1 if a pod failed because something is broken, or is pending and --fail-on-pending; with 4 if the simulation
-    did not come to rest, as when pods keep waking each other: what it got to is printed, and --until sets an end.
+    did not come to rest, as when pods keep waking each other: what it got to is printed, and --until sets an end. A scenario
+    that expects something which does not come true exits with 1 as well.
     """
+    if scenario is not None:
+        from steersman.cli.scenario import simulate_scenario
+
+        simulate_scenario(click.get_current_context().params)
+        return
+    if settings:
+        raise click.UsageError("--set is for --scenario.")
     from steersman.sim import Simulation
 
     given = _example(files, example)

@@ -84,14 +84,17 @@ class Driver:
             self._pass_time(self._next_moment(None))
         return decision
 
-    def run(self, until: float | None = None, on_decision: OnDecision | None = None) -> None:
-        """To the end, or until so many seconds after the start. `SimulationError` if the end does not come."""
+    def run(
+        self, until: float | None = None, on_decision: OnDecision | None = None, *, stops_at_rest: bool = False
+    ) -> None:
+        """To the end, or until so many seconds after the start, or to the first of both if it `stops_at_rest`.
+        `SimulationError` if the end does not come."""
         deadline = None if until is None else self._start + until
         self.refresh_plugins_once()
         keep_freed_memory()
         with frozen_heap():
             self._decide_all(deadline, on_decision)
-            while not self._is_over(deadline):
+            while not self._is_over(deadline) and not (stops_at_rest and self._is_over(None)):
                 self._pass_time(self._next_moment(deadline))
                 self._decide_all(deadline, on_decision)
 

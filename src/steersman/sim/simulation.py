@@ -166,6 +166,11 @@ class Simulation:
         return self._store
 
     @property
+    def known_kinds(self) -> tuple[type[api.Object], ...]:
+        """The kinds that the scheduler and its plugins look at: manifests of these are read."""
+        return self._driver.scheduler.known_kinds
+
+    @property
     def now(self) -> float:
         """Virtual time: seconds since the start."""
         return self._driver.now
@@ -243,11 +248,12 @@ class Simulation:
             return self._result(stopped=str(error))
         return self._result()
 
-    def advance(self, until: float | None = None) -> None:
-        """As `run`, without a result: for those who go on in small steps. Raises `SimulationError` where it does not come to
-        rest."""
-        self._journal.append(lambda other: other.advance(until))
-        self._driver.run(until, self._recorder.decided if self._recorder.is_watching else None)
+    def advance(self, until: float | None = None, *, stops_at_rest: bool = False) -> None:
+        """As `run`, without a result: for those who go on in small steps. With `stops_at_rest` it ends before `until` when
+        nothing would change any more. Raises `SimulationError` where it does not come to rest."""
+        self._journal.append(lambda other: other.advance(until, stops_at_rest=stops_at_rest))
+        on_decision = self._recorder.decided if self._recorder.is_watching else None
+        self._driver.run(until, on_decision, stops_at_rest=stops_at_rest)
 
     def schedule_now(self) -> None:
         """Tries every pod that waits for a node, at this moment: backoffs are not waited for, and no time passes. For what-ifs

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`steersman simulate --scenario FILE`: options in, a run of the scenario, and what is printed of it.
+
+`simulate` has the options and hands over to `simulate_scenario`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from steersman.cli.output import say, say_error, say_json, say_yaml
+from steersman.cli.parameters import Given, parse_gates
+from steersman.cli.progress import working
+from steersman.cli.terminal import terminal_width
+from steersman.printable import printable
+
+if TYPE_CHECKING:
+    from steersman.explain import Explanation
+    from steersman.scenario import Milestone, ScenarioResult
+
+NO: Final = 1
+"""Exit code of a scenario whose expectations were not met, or in which pods failed because something is broken."""
+STOPPED: Final = 4
+"""Exit code of a scenario whose simulation did not come to rest."""
+MOST_PENDING: Final = 10
+"""So many pending pods are printed; JSON and YAML have all."""
+_NOT_WITH_A_SCENARIO: Final = {"example": "--example", "kubelet_policy": "--kubelet-policy"}
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """`name=value` texts; values as YAML reads them: numbers, true and false, texts. Raises `click.UsageError`."""
+    from steersman.api import yaml_documents
+    from steersman.errors import InputError
+
+    found: dict[str, Any] = {}
+    for setting in settings:
+        name, equals, text = setting.partition("=")
+        if not equals or not name.strip():
+            raise click.UsageError(f"--set {setting!r} is not of the form name=value.")
+        try:
+            value = next(yaml_documents.documents(text), "")
+        except InputError:
+            value = text
+        found[name.strip()] = value if isinstance(value, str | int | float | bool) else text
+    return found
+
+
+def simulate_scenario(given: Given) -> None:
+    """Runs the scenario that the options of `simulate` name, prints it and sets the exit code."""
+    from steersman.scenario import run_scenario
+
+    for option, flag in _NOT_WITH_A_SCENARIO.items():
+        if given[option]:
+            raise click.UsageError(f"{flag} and --scenario do not go together: the scenario says it.")
+    if not given["controllers"]:
+        raise click.UsageError("--no-controllers and --scenario do not go together: write controllers: false there.")
+    with working("running the scenario") as show:
+        result = run_scenario(
+            given["scenario"],
+            sources=given["files"],
+            config=given["config_file"],
+            plugins=given["plugins"],
+            gates=parse_gates(given["feature_gates"]),
+            seed=given["seed"],
+            parameters=parse_settings(given["settings"]),
+            until=given["until"],
+            on_milestone=lambda milestone: show(_line(milestone)),
+        )
+        explanations = [result.explain(pod) for pod in given["explain"]]
+    for note in result.notes:
+        say(f"Note: {printable(note)}", err=True)
+    _print(result, explanations, given["output"], given["all_nodes"])
+    _conclude(result, fail_on_pending=given["fail_on_pending"])
+
+
+def _line(milestone: Milestone) -> str:
+    from steersman.scenario.times import duration_text
+
+    return f"{duration_text(milestone.at)} {milestone.text}"
+
+
+def _print(result: ScenarioResult, explanations: Sequence[Explanation], output: str, all_nodes: bool) -> None:
+    from steersman.cli import scenario_report, simulation_report
+    from steersman.cli.explain import MOST_ROWS
+
+    if output == "table":
+        most = None if all_nodes else MOST_ROWS
+        say(scenario_report.as_table(result, explanations, most, MOST_PENDING, terminal_width()))
+        return
+    document = simulation_report.as_document(result, explanations)
+    say_json(document) if output == "json" else say_yaml(document)
+
+
+def _conclude(result: ScenarioResult, *, fail_on_pending: bool) -> None:
+    context = click.get_current_context()
+    if result.stopped:
+        say_error(result.stopped)
+        context.exit(STOPPED)
+    if result.failed:
+        first = next(iter(result.failed.values()))
+        say_error(f"pod {first.pod} failed: {first.message}")
+        context.exit(NO)
+    for check in result.checks:
+        if not check.is_met:
+            say_error(f"{check.measure} is {check.value:g}, expected {check.expected}")
+    if not result.is_as_expected or (fail_on_pending and result.pending):
+        context.exit(NO)

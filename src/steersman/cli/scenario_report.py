@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The result of a scenario as text: milestones, numbers, expectations, and the pods that are pending."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from steersman.cli import simulation_report
+from steersman.explain.tables import aligned, hanging, wrapped
+from steersman.printable import printable
+from steersman.scenario.measurements import MEASURES
+from steersman.scenario.times import duration_text
+
+if TYPE_CHECKING:
+    from steersman.explain import Explanation
+    from steersman.scenario import ScenarioResult
+
+MOST_MILESTONES: Final = 60
+"""Of more milestones the first and the last are printed; JSON and YAML have all."""
+_TIMES: Final = ("seconds", "waitP50", "waitP99", "waitMax")
+
+
+def as_table(
+    result: ScenarioResult,
+    explanations: Sequence[Explanation],
+    most_rows: int | None,
+    most_pending: int,
+    width: int | None,
+) -> str:
+    """`most_rows` per table of an explanation, None: all; `width` in characters, None: no limit."""
+    return "\n".join(_sections(result, explanations, most_rows, most_pending, width))
+
+
+def _sections(
+    result: ScenarioResult,
+    explanations: Sequence[Explanation],
+    most_rows: int | None,
+    most_pending: int,
+    width: int | None,
+) -> Iterator[str]:
+    yield from wrapped(_title(result), width)
+    yield ""
+    yield from _milestones(result, width)
+    yield ""
+    if result.pending:
+        yield from _pending(result, most_pending, width)
+        yield ""
+    for explanation in explanations:
+        yield explanation.table(most_rows, width)
+        yield ""
+    yield from _numbers(result, width)
+    yield ""
+    yield from wrapped(simulation_report.summary_line(result), width)
+
+
+def _title(result: ScenarioResult) -> str:
+    settings = "".join(f", {name}={value}" for name, value in result.parameters.items())
+    return printable(f"Scenario {result.name}: seed {result.seed}{settings}")
+
+
+def _milestones(result: ScenarioResult, width: int | None) -> Iterator[str]:
+    told = [(duration_text(milestone.at), milestone.text) for milestone in result.milestones]
+    left_out = len(told) - MOST_MILESTONES
+    if left_out > 0:
+        half = MOST_MILESTONES // 2
+        told[half:-half] = [("…", f"({left_out} more; -o json has all)")]
+    column = max((len(time) for time, _ in told), default=0)
+    column = max(column, len("TIME"))
+    yield f"{'TIME':>{column}}  WHAT HAPPENED"
+    for time, text in told:
+        yield from hanging(f"{time:>{column}}  ", printable(text), width)
+
+
+def _pending(result: ScenarioResult, most: int, width: int | None) -> Iterator[str]:
+    yield "PENDING"
+    pending = list(result.pending.values())
+    for placement in pending[:most]:
+        yield f"{placement.pod} ({placement.reason}, since {duration_text(placement.since or 0.0)})"
+        yield from wrapped(f"  {printable(placement.message)}", width)
+    if len(pending) > most:
+        yield f"({len(pending) - most} more; -o json has all)"
+
+
+def _numbers(result: ScenarioResult, width: int | None) -> Iterator[str]:
+    expected = {check.measure: check for check in result.checks}
+    values = {**result.numbers, **{check.measure: check.value for check in result.checks}}
+    rows = [("NUMBER", "VALUE", *(("EXPECTED",) if expected else ()), "MEANING")]
+    for name, value in values.items():
+        check = expected.get(name)
+        verdict = "" if check is None else f"{check.expected} {'met' if check.is_met else 'NOT MET'}"
+        rows.append((name, _shown(name, value), *((verdict,) if expected else ()), MEASURES[name]))
+    yield from aligned(rows, width=width)
+
+
+def _shown(name: str, value: float) -> str:
+    return duration_text(value) if name in _TIMES else f"{value:,.10g}"

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios: what happens to a cluster over time, from a file, carried out in a simulation.
+
+    result = run_scenario("black-friday.yaml", seed=1, parameters={"rate": 240})
+    result.numbers["waitP99"], result.is_as_expected
+
+Read `document` first: what users write. `loading` checks it, `execution` carries it out with the help of `timeline`, `actions`
+and `generators`; `measurements` and `expectations` are what comes of it.
+"""
+
+from steersman.scenario.document import ScenarioDocument
+from steersman.scenario.execution import run_scenario
+from steersman.scenario.expectations import Check
+from steersman.scenario.loading import Scenario, ScenarioSource, load_scenario
+from steersman.scenario.measurements import MEASURES
+from steersman.scenario.result import Milestone, ScenarioResult
+from steersman.scenario.schema import json_schema
+
+__all__ = [
+    "MEASURES",
+    "Check",
+    "Milestone",
+    "Scenario",
+    "ScenarioDocument",
+    "ScenarioResult",
+    "ScenarioSource",
+    "json_schema",
+    "load_scenario",
+    "run_scenario",
+]

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scenarios from files: read, parameters filled in, every field checked before anything runs.
+
+`load_scenario` gives a `Scenario`, which keeps the document as it was written: with other parameters it is another scenario.
+`Scenario.prepared` is what `execution` runs. Errors name file, field, value and what would be right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+
+from steersman.api import codec, yaml_documents
+from steersman.errors import InputError
+from steersman.kubelets import KubeletPolicy, load_policy
+from steersman.scenario.document import (
+    SCENARIO_KIND,
+    SCENARIO_VERSION,
+    AutoscalerSettings,
+    ScenarioDocument,
+    Stop,
+)
+from steersman.scenario.expectations import Expectation, check_measure, parse_expectations
+from steersman.scenario.field_check import check_fields
+from steersman.scenario.generators import PreparedGenerator, prepare_generator
+from steersman.scenario.parameters import ParameterValue, similar, substituted, values_of
+from steersman.scenario.timeline import PreparedStep, prepare_step, sources
+from steersman.scenario.times import seconds
+from steersman.sim.node_pools import NodePool, load_pools
+from steersman.sim.sources import Source
+
+ScenarioSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | Scenario"
+"""A file, the document as a dict (its files are looked for in the working directory), or a scenario that is already loaded."""
+
+NEVER_ENDS: Final = "never ends"
+_IDENTITY: Final = (SCENARIO_VERSION, SCENARIO_KIND)
+_NO_PARAMETERS: Final[Mapping[str, ParameterValue]] = {}
+
+
+class StopConditions(NamedTuple):
+    """When a scenario ends, in seconds; None: not for this reason."""
+
+    after: float | None
+    at_rest: bool
+    pending_longer_than: float | None
+    pending_more_than: int | None
+    completed: int | None
+
+
+class AutoscalerTimes(NamedTuple):
+    """The times of the autoscaler's settings, in seconds."""
+
+    scan_interval: float
+    scale_down_delay_after_add: float
+    max_pod_eviction_time: float
+
+
+class PreparedScenario(NamedTuple):
+    """A scenario whose fields were checked, and its files named from here."""
+
+    document: ScenarioDocument
+    cluster: list[Source]
+    config: str | dict[str, Any] | None
+    plugins: list[str]
+    kubelets: KubeletPolicy
+    pools: tuple[NodePool, ...]
+    autoscaler: AutoscalerTimes
+    timeline: list[PreparedStep]
+    generators: list[PreparedGenerator]
+    stop: StopConditions
+    expectations: list[Expectation]
+
+
+class Scenario(msgspec.Struct, frozen=True):
+    """A document of kind Scenario as it was written, and the folder that its files are relative to."""
+
+    raw: dict[str, Any]
+    folder: str = "."
+    #: As the user named it; "" for a document that came from no file.
+    file: str = ""
+
+    @property
+    def name(self) -> str:
+        """Its own name, else that of its file."""
+        said = self.raw.get("name")
+        return said if isinstance(said, str) and said else Path(self.file).stem or "scenario"
+
+    @property
+    def parameters(self) -> dict[str, ParameterValue]:
+        """The parameters with the values that they have unless others are given."""
+        return values_of(self.raw.get("parameters"), {})
+
+    def prepared(self, parameters: Mapping[str, ParameterValue] = _NO_PARAMETERS) -> PreparedScenario:
+        """The scenario with these values; raises `InputError`."""
+        try:
+            return _prepared(self, parameters)
+        except InputError as error:
+            raise (
+                error.located(file=self.file, object=SCENARIO_KIND) if self.file and error.file is None else error
+            ) from error
+
+
+def load_scenario(source: ScenarioSource) -> Scenario:
+    """Reads and checks a scenario; raises `InputError`."""
+    if isinstance(source, Scenario):
+        return source
+    if isinstance(source, Mapping):
+        scenario = Scenario(dict(source))
+    else:
+        path = fspath(source)
+        scenario = Scenario(_read(path), str(Path(path).parent), path)
+    scenario.prepared()
+    return scenario
+
+
+def _read(path: str) -> dict[str, Any]:
+    try:
+        found = [each for each in yaml_documents.documents(Path(path).read_text(encoding="utf-8")) if each is not None]
+        if len(found) != 1:
+            raise InputError(f"holds {len(found)} documents", hint=f"write one of kind {SCENARIO_KIND}")
+        document = found[0]
+        if not isinstance(document, dict) or (document.get("apiVersion"), document.get("kind")) != _IDENTITY:
+            said = (
+                {name: document.get(name) for name in ("apiVersion", "kind")}
+                if isinstance(document, dict)
+                else document
+            )
+            hint = f"write apiVersion: {SCENARIO_VERSION} and kind: {SCENARIO_KIND}"
+            raise InputError(f"is no {SCENARIO_KIND}", value=said, hint=hint)
+        return document
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8 text", file=path) from error
+    except InputError as error:
+        raise error.located(file=path) from error
+
+
+def _prepared(scenario: Scenario, parameters: Mapping[str, ParameterValue]) -> PreparedScenario:
+    values = values_of(scenario.raw.get("parameters"), parameters)
+    filled = {**substituted({**scenario.raw, "parameters": {}}, values), "parameters": values}
+    check_fields(filled, ScenarioDocument)
+    document = codec.convert(filled, ScenarioDocument)
+    base = Path(scenario.folder)
+    pools = _pools(document, base)
+    names = [pool.name for pool in pools]
+    _check_names(document, names)
+    prepared = PreparedScenario(
+        document,
+        sources(document.cluster, base),
+        str(base / document.config) if isinstance(document.config, str) else document.config,
+        [str(base / plugin) for plugin in document.plugins],
+        load_policy(str(base / document.kubelets) if isinstance(document.kubelets, str) else document.kubelets),
+        pools,
+        _autoscaler_times(document.autoscaler),
+        [prepare_step(step, index, base, names) for index, step in enumerate(document.timeline)],
+        [prepare_generator(each, f"generators[{index}]", base) for index, each in enumerate(document.generators)],
+        _stop_conditions(document.stop),
+        parse_expectations(document.expect),
+    )
+    _check_end(prepared)
+    return prepared
+
+
+def _pools(document: ScenarioDocument, base: Path) -> tuple[NodePool, ...]:
+    if document.pools is None:
+        return ()
+    try:
+        return load_pools(str(base / document.pools) if isinstance(document.pools, str) else document.pools).pools
+    except InputError as error:
+        raise error if error.file is not None else error.beneath("pools") from error
+
+
+def _check_names(document: ScenarioDocument, pools: list[str]) -> None:
+    names = [generator.name for generator in document.generators]
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise InputError("is the name of two generators", field=f"generators[{index}].name", value=name)
+    for index, name in enumerate(document.measure):
+        check_measure(name, f"measure[{index}]")
+    for index, name in enumerate(document.autoscaler.priorities):
+        if name not in pools:
+            path = f"autoscaler.priorities[{index}]"
+            raise InputError("is no pool of the scenario", field=path, value=name, hint=similar(name, pools))
+
+
+def _autoscaler_times(said: AutoscalerSettings) -> AutoscalerTimes:
+    scan = seconds(said.scan_interval, "autoscaler.scanInterval")
+    if not scan:
+        raise InputError("must be more than 0", field="autoscaler.scanInterval", value=said.scan_interval)
+    return AutoscalerTimes(
+        scan,
+        seconds(said.scale_down_delay_after_add, "autoscaler.scaleDownDelayAfterAdd"),
+        seconds(said.max_pod_eviction_time, "autoscaler.maxPodEvictionTime"),
+    )
+
+
+def _stop_conditions(said: Stop) -> StopConditions:
+    after = None if said.after is None else seconds(said.after, "stop.after")
+    longer = said.pending_longer_than
+    if after is None and said.at_rest is False:
+        raise InputError("needs after", field="stop.atRest", value=False, hint="write when the scenario ends")
+    return StopConditions(
+        after,
+        after is None if said.at_rest is None else said.at_rest,
+        None if longer is None else seconds(longer, "stop.pendingLongerThan"),
+        said.pending_more_than,
+        said.completed,
+    )
+
+
+def _check_end(prepared: PreparedScenario) -> None:
+    if prepared.stop.after is not None:
+        return
+    for index, generator in enumerate(prepared.generators):
+        if not generator.is_finite:
+            hint = "write until or count, or stop.after for the whole scenario"
+            raise InputError(NEVER_ENDS, field=f"generators[{index}]", value=generator.name, hint=hint)
+    for step in prepared.timeline:
+        if step.every is not None and step.step.times is None:
+            raise InputError(NEVER_ENDS, field=step.path, hint="write times, or stop.after for the whole scenario")

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A scenario from its start to its end: parameters, stop conditions, numbers, expectations, repetition."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.scenario.scenarios import a_deployment, a_node, a_pod, a_scenario, arriving
+
+from steersman import Simulation
+from steersman.scenario import load_scenario, run_scenario
+
+
+def test_parameters_fill_in_values_with_their_types_and_texts() -> None:
+    document = a_scenario(
+        parameters={"count": 3, "name": "web", "cost": "$5"},
+        name="${name}-of-${count} for $${cost}",
+        timeline=[{"at": 0, "apply": a_deployment("${name}")}],
+    )
+    document["timeline"][0]["apply"]["spec"]["replicas"] = "${count}"
+    result = run_scenario(document)
+    assert result.summary.scheduled == 3
+    other = run_scenario(document, parameters={"count": 5, "name": "api"})
+    assert other.summary.scheduled == 5
+    assert all(pod.startswith("default/api-") for pod in other.placements)
+    assert load_scenario(document).prepared().document.name == "web-of-3 for ${cost}"
+
+
+def test_a_scenario_ends_when_nothing_would_change_any_more() -> None:
+    result = run_scenario(a_scenario(timeline=[{"at": 60, "apply": a_pod("p", run_seconds="30")}]))
+    assert result.summary.seconds == 90
+    assert result.milestones[-1].text == "ends: nothing would change any more"
+
+
+def test_a_scenario_ends_at_its_time() -> None:
+    document = a_scenario(generators=[arriving()], stop={"after": "10m"})
+    assert run_scenario(document).summary.seconds == 600
+    assert run_scenario(document, until=300).summary.seconds == 300
+
+
+def test_a_scenario_may_end_at_rest_before_its_time() -> None:
+    step = {"at": 60, "apply": a_pod("p", run_seconds="30")}
+    document = a_scenario(timeline=[step], stop={"after": "10m", "atRest": True})
+    assert run_scenario(document).summary.seconds == 90
+
+
+def test_a_scenario_ends_when_a_pod_has_waited_too_long() -> None:
+    step = {"at": 100, "apply": a_pod("huge", cpu="100")}
+    result = run_scenario(a_scenario(timeline=[step], stop={"after": "1h", "pendingLongerThan": "5m"}))
+    assert result.summary.seconds == 400
+    assert result.milestones[-1].text == "stops: pod default/huge has waited for 5m0s"
+
+
+def test_a_scenario_ends_when_too_many_wait_or_enough_are_done() -> None:
+    crowd = a_scenario(generators=[arriving(per_hour=3600)], stop={"after": "1h", "pendingMoreThan": 5})
+    assert run_scenario(crowd).milestones[-1].text.endswith("pods wait")
+    busy = a_scenario(generators=[arriving(runTime=5)], stop={"after": "1h", "completed": 10})
+    assert 10 <= run_scenario(busy).numbers["completed"] < 20
+
+
+def test_numbers_count_waiting_pods_and_their_time() -> None:
+    first, second = a_pod("first", cpu="4", run_seconds="100"), a_pod("second", cpu="4", run_seconds="100")
+    step = {"at": 10, "apply": [first, second]}
+    numbers = run_scenario(a_scenario(cluster=[a_node("n1")], timeline=[step])).numbers
+    assert (numbers["arrived"], numbers["completed"], numbers["maxPending"]) == (2, 2, 1)
+    assert (numbers["waitP50"], numbers["waitMax"]) == (0, 100)
+    assert numbers["nodeHours"] == pytest.approx(210 / 3600, abs=1e-6)
+
+
+def test_only_the_numbers_that_are_asked_for_are_reported() -> None:
+    result = run_scenario(a_scenario(measure=["nodes", "cost"], expect={"pending": 0}))
+    assert list(result.numbers) == ["nodes", "cost"]
+    assert result.is_as_expected
+
+
+@pytest.mark.parametrize(
+    ("expected", "is_met"),
+    [
+        (1, True),
+        (0, False),
+        ("<= 1", True),
+        ("< 1", False),
+        ("> 0", True),
+        ("!= 1", False),
+        ("0..3", True),
+        ("2..3", False),
+    ],
+)
+def test_expectations_are_compared(expected: Any, is_met: bool) -> None:
+    document = a_scenario(timeline=[{"at": 0, "apply": a_pod("huge", cpu="100")}], expect={"pending": expected})
+    result = run_scenario(document)
+    assert result.is_as_expected == is_met
+    assert (result.checks[0].value, result.checks[0].expected) == (1, str(expected))
+
+
+def test_expectations_may_be_durations() -> None:
+    document = a_scenario(timeline=[{"at": "2m", "cordon": "n1"}], expect={"seconds": "== 2m"})
+    assert run_scenario(document).is_as_expected
+
+
+def test_a_result_is_pickled_without_its_simulation() -> None:
+    result = run_scenario(a_scenario(generators=[arriving(count=5)], expect={"pending": 0}))
+    copy = pickle.loads(pickle.dumps(result))
+    assert copy.to_dict() == result.to_dict()
+    assert not hasattr(copy, "simulation")
+
+
+def test_pods_of_a_scenario_are_explained_afterwards() -> None:
+    document = a_scenario(
+        generators=[arriving(count=5, runTime=600)],
+        timeline=[{"at": 30, "cordon": "n1"}, {"at": 60, "apply": a_pod("huge", cpu="100")}],
+    )
+    result = run_scenario(document, seed=2)
+    for pod in ("default/batch-4", "default/huge"):
+        assert result.explain(pod).node == result.placements[pod].node
+
+
+def test_a_scenario_goes_on_where_it_ended() -> None:
+    result = run_scenario(a_scenario(timeline=[{"at": 0, "apply": a_deployment(replicas=2)}], stop={"after": "1m"}))
+    later = result.simulation.patch("deployment/web", {"spec": {"replicas": 4}}).run()
+    assert later.summary.scheduled == 4
+
+
+def test_configuration_plugins_and_gates_from_outside_are_used() -> None:
+    packing = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [
+            {
+                "pluginConfig": [
+                    {
+                        "name": "NodeResourcesFit",
+                        "args": {
+                            "scoringStrategy": {"type": "MostAllocated", "resources": [{"name": "cpu", "weight": 1}]}
+                        },
+                    }
+                ]
+            }
+        ],
+    }
+    document = a_scenario(timeline=[{"at": 0, "apply": [a_pod(f"p{index}") for index in range(3)]}])
+    spread = {placement.node for placement in run_scenario(document).placements.values()}
+    packed = {placement.node for placement in run_scenario(document, config=packing).placements.values()}
+    assert (len(spread), len(packed)) == (2, 1)
+
+
+# -- properties --------------------------------------------------------------------------------------------------------
+
+sizes = st.lists(st.integers(1, 6), min_size=1, max_size=12)
+
+
+@given(sizes, st.integers(0, 5))
+@settings(max_examples=10, deadline=None)
+def test_a_scenario_of_applies_at_the_start_is_the_plain_simulation(cpus: list[int], seed: int) -> None:
+    pods = [a_pod(f"p{index}", str(cpu)) for index, cpu in enumerate(cpus)]
+    workload = a_deployment(replicas=len(cpus))
+    document = a_scenario(timeline=[{"at": 0, "apply": [*pods, workload]}])
+    plain = Simulation.load(document["cluster"], seed=seed).add(pods, workload).run()
+    result = run_scenario(document, seed=seed).to_dict()
+    del result["scenario"]
+    assert result == plain.to_dict()
+
+
+@given(st.integers(0, 1000), st.floats(30, 600), st.integers(1, 30))
+@settings(max_examples=4, deadline=None)
+def test_the_same_seed_gives_the_same_result(seed: int, rate: float, crash: int) -> None:
+    document = a_scenario(
+        generators=[arriving(per_hour=rate, until="10m", runTime="lognormal(median=60, sigma=1)")],
+        timeline=[{"at": crash, "reboot": "n1"}, {"at": "5m", "drain": "n2"}, {"at": "6m", "uncordon": "n2"}],
+        stop={"after": "20m"},
+    )
+    assert run_scenario(document, seed=seed).to_dict() == run_scenario(document, seed=seed).to_dict()
