@@ -6,6 +6,7 @@ from __future__ import annotations
 from scripts.site.markdown import code, table
 from steersman.controllers.load_curve import LOAD
 from steersman.kubelets import NODE_ANNOTATIONS, POD_ANNOTATIONS
+from steersman.sim.node_costs import POOL_LABEL
 
 WHERE = "simulated kubelets"
 TEXTS = {
@@ -23,6 +24,7 @@ TEXTS = {
     "devices": "What device plugins offer: `example.com/gpu=4`.",
     "unhealthy-devices": "How many of the devices are broken: `example.com/gpu=1`.",
     "csi-drivers": "Drivers on the node, and how many volumes each attaches: `ebs.csi.aws.com=25`.",
+    "price-per-hour": 'What the node costs in an hour, in any currency: `"0.40"`. May also be a label.',
 }
 OF_KUBELETS = tuple(
     (name, kind, WHERE, TEXTS[name.rpartition("/")[2]])
@@ -37,6 +39,12 @@ ANNOTATIONS = (
         "simulations, the embedded cluster",
         'What all pods together have to do, from when on: `"0s=200m, 5m=900m, 10m=300m"`. '
         f"`{LOAD}-<metric>` is the load of one metric of several.",
+    ),
+    (
+        POOL_LABEL,
+        "Node",
+        "plans, series, reports",
+        "The pool of the node, a label. Without it, the labels that providers set name the pool.",
     ),
 )
 

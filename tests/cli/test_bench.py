@@ -114,3 +114,13 @@ def test_the_repositorys_own_workloads_run(tmp_path: Path) -> None:
     documents = json.loads(result.stdout)
     assert len(documents) == 9
     assert {document["verdict"] for document in documents} == {"measured"}
+
+
+def test_a_report_has_the_measurements(tmp_path: Path) -> None:
+    page = tmp_path / "out.html"
+    result = steersman("bench", file_of(tmp_path), "--report", page)
+    assert result.exit_code == 0
+    assert result.stderr == f"wrote {page}\n"
+    text = page.read_text()
+    assert "1 of 2 thresholds are reached." in text
+    assert "Case/quick" in text

@@ -217,3 +217,20 @@ def test_gates_that_change_nothing_are_told() -> None:
     assert result.exit_code == 0
     assert "Note: --feature-gates: OpportunisticBatching=false has no effect: every pod" in result.stderr
     assert "--feature-gates" not in steersman("simulate", "--example", "preemption").stderr
+
+
+def test_a_report_is_written_beside_what_is_printed(tmp_path: Path) -> None:
+    page = tmp_path / "out.html"
+    plain = steersman("simulate", "-f", cluster(tmp_path, BIG_POD))
+    result = steersman("simulate", "-f", cluster(tmp_path, BIG_POD), "--report", str(page))
+    assert (result.exit_code, result.stdout) == (0, plain.stdout)
+    assert result.stderr == f"wrote {page}\n"
+    text = page.read_text()
+    assert "1 of 2 pods are scheduled on 2 nodes; 1 pending, mostly because of: Insufficient cpu." in text
+    assert text.count("default/big") == 2
+
+
+def test_a_report_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
+    page = tmp_path / "nowhere" / "out.html"
+    refusal = refused("simulate", "-f", cluster(tmp_path), "--report", str(page))
+    assert refusal == f'Error: {page}: cannot be written: there is no such directory (got "{page.parent}")'

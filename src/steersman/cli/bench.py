@@ -15,6 +15,7 @@ import click
 from steersman.cli.output import say, say_error
 from steersman.cli.parameters import config_option
 from steersman.cli.platforms import require_unix
+from steersman.cli.report_file import command_line, report_option, write_report
 from steersman.cli.terminal import terminal_width
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ NO: Final = 1
 @click.option(
     "--data-items", type=click.Path(), metavar="DIR", help="Write the JSON files that upstream's dashboard reads."
 )
+@report_option
 @click.option("--list", "only_list", is_flag=True, help="Print the workloads that would be run, and run none.")
 @click.option(
     "--require", type=float, metavar="RATIO", help="Exit with 1 if a workload is below so many times its threshold."
@@ -81,6 +83,7 @@ def bench(
     output: str,
     latencies: bool,
     data_items: str | None,
+    report_file: str | None,
     only_list: bool,
     require: float | None,
     check_every: int | None,
@@ -103,6 +106,8 @@ def bench(
     _print(outcomes, output, latencies)
     if data_items is not None:
         _write(outcomes, data_items)
+    if report_file is not None:
+        _write_report(outcomes, report_file)
     _conclude(outcomes, require)
 
 
@@ -158,6 +163,12 @@ def _write(outcomes: list[WorkloadOutcome], folder: str) -> None:
 
     for file in write_data_items(outcomes, folder, time.time()):
         say(f"wrote {file}", err=True)
+
+
+def _write_report(outcomes: list[WorkloadOutcome], path: str) -> None:
+    from steersman.perf.report import bench_report
+
+    write_report(bench_report(outcomes, [command_line()]), path)
 
 
 def _conclude(outcomes: list[WorkloadOutcome], require: float | None) -> None:

@@ -14,6 +14,7 @@ from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import chosen_validation, parse_gates, parse_seconds, plugin_option, validation_options
 from steersman.cli.progress import progress_bar, working
+from steersman.cli.report_file import command_line, report_option, write_report
 from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
 
@@ -92,6 +93,7 @@ STOPPED: Final = 4
     metavar="POD",
     help="Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated.",
 )
+@report_option
 @click.option("--all-nodes", is_flag=True, help="With --explain: every node, not only the best and the reasons.")
 @click.option("--fail-on-pending", is_flag=True, help="Exit with 1 if a pod is left pending.")
 @click.option("-v", "--verbose", is_flag=True, help="Print how long loading and scheduling took.")
@@ -111,6 +113,7 @@ def simulate(
     until: float | None,
     output: str,
     explain: tuple[str, ...],
+    report_file: str | None,
     all_nodes: bool,
     fail_on_pending: bool,
     verbose: bool,
@@ -151,12 +154,15 @@ def simulate(
         )
     with loaded as simulation:
         timing.loaded()
+        before = None if report_file is None else simulation.result()
         result = _run(simulation, until, explain)
         timing.ran(result)
         explanations = [result.explain(pod) for pod in explain]
     for note in result.notes:
         say(f"Note: {printable(note)}", err=True)
     _print(result, explanations, output, None if all_nodes else MOST_ROWS)
+    if report_file is not None:
+        _write_report(simulation, result, before, report_file)
     _conclude(result, fail_on_pending)
 
 
@@ -181,6 +187,14 @@ def _print(result: Result, explanations: list[Explanation], output: str, most: i
         return
     document = simulation_report.as_document(result, explanations)
     say_json(document) if output == "json" else say_yaml(document)
+
+
+def _write_report(simulation: Simulation, result: Result, before: Result | None, path: str) -> None:
+    from steersman.api import Node
+    from steersman.sim.report import node_groups, simulation_report
+
+    groups = node_groups(simulation.cluster.objects(Node).values())
+    write_report(simulation_report(result, before, groups, [command_line()]), path)
 
 
 def _conclude(result: Result, fail_on_pending: bool) -> None:

@@ -11,6 +11,9 @@ function label(text) {
   return short.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 }
 
+/** Units that are part of a value; others are the title of the axis. */
+const HAS_FORMAT = new Set(["%", "s", "B"]);
+
 function palette() {
   return Array.from({ length: 8 }, (_, at) => themeValue(`--line-${at + 1}`));
 }
@@ -29,7 +32,8 @@ function axis(unit, values, title) {
     const ticks = roundTicks(highest, unit);
     return { ...made, tickvals: ticks, ticktext: ticks.map((value) => formatted(value, unit)), rangemode: "tozero" };
   }
-  return { ...made, rangemode: "tozero", title: made.title ?? (unit ? axisTitle(unit) : undefined) };
+  const fewAndWhole = highest < 8 && values.every(Number.isInteger);
+  return { ...made, rangemode: "tozero", dtick: fewAndWhole ? 1 : undefined, title: made.title ?? (unit ? axisTitle(unit) : undefined) };
 }
 
 const STEPS = {
@@ -75,7 +79,7 @@ function bars(data) {
     const values = series.values.slice(0, MOST_BARS);
     const places = names.map(({ at }) => at);
     return { type: "bar", name: label(series.name), orientation: lying ? "h" : "v", x: lying ? values : places, y: lying ? places : values,
-      text: values.map((value) => formatted(value, data.unit)), textposition: data.stacked ? "inside" : "outside", textfont: { size: 12 },
+      text: values.map((value) => formatted(value, HAS_FORMAT.has(data.unit) ? data.unit : "")), textposition: data.stacked ? "inside" : "outside", textfont: { size: 12 },
       constraintext: "none", cliponaxis: false,
       customdata: names.map(({ name }) => name), hovertemplate: "%{customdata}: %{text}<extra>%{fullData.name}</extra>" };
   });

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`--report FILE`: the answer of a command as one HTML file that people can show to others."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from steersman.cli.output import say
+from steersman.cli.parameters import CommandT
+from steersman.errors import InputError
+
+if TYPE_CHECKING:
+    from steersman.report import Report
+
+
+def report_option(command: CommandT) -> CommandT:
+    """`--report FILE` as the parameter `report_file`; None where nothing is said."""
+    option: Callable[[CommandT], CommandT] = click.option(
+        "--report",
+        "report_file",
+        type=click.Path(),
+        metavar="FILE",
+        callback=_check,
+        help="Also write an HTML page with charts and tables, which needs no network: steersman[report].",
+    )
+    return option(command)
+
+
+def _check(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    """A callback: what would be in the way of a report is said before an hour of simulation."""
+    if path is not None:
+        from steersman.report.plotly_library import plotly_library
+
+        plotly_library()
+        folder = Path(path).parent
+        if not folder.is_dir():
+            raise InputError("cannot be written: there is no such directory", file=path, value=str(folder))
+    return path
+
+
+def command_line() -> str:
+    """The command that is running, as one would type it again."""
+    return shlex.join(["steersman", *sys.argv[1:]])
+
+
+def write_report(report: Report, path: str) -> None:
+    """Renders the report and says where it is, on standard error. Raises `InputError` for a file that cannot be written."""
+    from steersman.report import render_html
+
+    page = render_html(report)
+    try:
+        Path(path).write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=path) from error
+    say(f"wrote {path}", err=True)

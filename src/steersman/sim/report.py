@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a simulation: where pods went, what is pending and why, how full nodes are before and after.
+
+In come the result of a run and, if there is one, the result of the same simulation before it; out goes a
+`steersman.report.Report`, which `render_html` makes a page of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from steersman import api
+from steersman.report import (
+    BYTES,
+    FRACTION,
+    SECONDS,
+    BarChart,
+    Cell,
+    Column,
+    Figures,
+    HeatMap,
+    Line,
+    LineChart,
+    Report,
+    Section,
+    Table,
+)
+from steersman.sim.node_costs import pool_of
+from steersman.sim.result import Result
+from steersman.sim.utilisation import PODS, Usage, Utilisation
+
+ZONE_LABEL: Final = "topology.kubernetes.io/zone"
+_FIRST: Final = ("cpu", "memory", PODS)
+_MOST_RESOURCES: Final = 8
+"""So many resources are in a chart or table: a cluster may have hundreds of extended ones."""
+_REASONS: Final = re.compile(r"(?:^|, )(\d+) (.+?)(?=, \d+ |$)")
+_BYTES_OF: Final = re.compile(r"memory|.*storage|hugepages-.*")
+
+
+def simulation_report(
+    result: Result,
+    before: Result | None = None,
+    groups: Mapping[str, str] | None = None,
+    commands: Sequence[str] = (),
+    question: str = "Where does the scheduler place these pods?",
+) -> Report:
+    """`groups` names the pool or zone of nodes, see `node_groups`; nodes without one are together."""
+    return Report(
+        title="Simulation",
+        question=question,
+        answer=_answer(result),
+        fits=not result.pending and not result.stopped,
+        sections=list(_sections(result, before, groups or {})),
+        commands=commands,
+        notes=[*([result.stopped] if result.stopped else []), *result.notes],
+    )
+
+
+def node_groups(nodes: Iterable[api.Node]) -> dict[str, str]:
+    """The pool of every node, by name; its zone if no node says its pool."""
+    known = list(nodes)
+    pools = {node.metadata.name: pool_of(node) for node in known}
+    if any(pools.values()):
+        return pools
+    return {node.metadata.name: node.metadata.labels.get(ZONE_LABEL, "") for node in known}
+
+
+def _answer(result: Result) -> str:
+    summary = result.summary
+    nodes = f"{summary.nodes:,} node{'' if summary.nodes == 1 else 's'}"
+    stopped = " The simulation was stopped before it came to rest." if result.stopped else ""
+    if not summary.pending:
+        return f"All {summary.pods:,} pods are scheduled, on {nodes}.{stopped}"
+    scheduled = f"{summary.scheduled:,} of {summary.pods:,} pods are scheduled on {nodes}"
+    return (
+        f"{scheduled}; {summary.pending:,} pending, mostly because of: {next(iter(pending_reasons(result)))}.{stopped}"
+    )
+
+
+def pending_reasons(result: Result) -> dict[str, int]:
+    """How many pending pods each reason was given for; those of most pods, and then of most nodes, come first."""
+    pods: Counter[str] = Counter()
+    nodes: Counter[str] = Counter()
+    for placement in result.pending.values():
+        reasons = reasons_of(placement.message) or {placement.reason: 0}
+        pods.update(reasons.keys())
+        nodes.update(reasons)
+    return {reason: pods[reason] for reason in sorted(pods, key=lambda reason: (-pods[reason], -nodes[reason], reason))}
+
+
+def reasons_of(message: str) -> dict[str, int]:
+    """The reasons in a message such as `0/5 nodes are available: 4 Insufficient cpu, 1 node(s) were unschedulable. …`,
+    each with its number of nodes."""
+    _, _, reasons = message.partition("nodes are available: ")
+    return {reason: int(count) for count, reason in _REASONS.findall(reasons.partition(". ")[0].rstrip("."))}
+
+
+# -- sections ------------------------------------------------------------------------------------------------------------------
+
+
+def _sections(result: Result, before: Result | None, groups: Mapping[str, str]) -> Iterator[Section]:
+    earlier = None if before is None else before.utilisation
+    resources = _resources(result.utilisation)
+    yield _figures(result)
+    if result.utilisation.nodes:
+        yield _requested(result.utilisation, earlier, resources)
+    yield from _over_time(result)
+    for resource in resources[:2]:
+        yield _heat_map(resource, result.utilisation, earlier, groups)
+    yield from _pending(result)
+    yield from _preempted(result)
+    if result.placements:
+        yield _placements(result)
+    if result.utilisation.nodes:
+        yield _nodes(result.utilisation, resources, groups)
+
+
+def _figures(result: Result) -> Figures:
+    summary = result.summary
+    counts: dict[str, Cell] = {"nodes": summary.nodes, "pods": summary.pods, "scheduled": summary.scheduled}
+    counts |= {"pending": summary.pending, "preempted": summary.preempted, "attempts": summary.decisions}
+    return Figures("At a glance", counts | {"seconds of virtual time": round(summary.seconds, 3)})
+
+
+def _resources(utilisation: Utilisation) -> list[str]:
+    """cpu, memory and pods first, then what is requested most; none that no node offers."""
+    offered = {name: usage for name, usage in utilisation.cluster.items() if usage.allocatable}
+    others = sorted((name for name in offered if name not in _FIRST), key=lambda name: (-offered[name].fraction, name))
+    return [*(name for name in _FIRST if name in offered), *others][:_MOST_RESOURCES]
+
+
+def _requested(utilisation: Utilisation, before: Utilisation | None, resources: Sequence[str]) -> BarChart:
+    series = {"after" if before is not None else "requested": utilisation}
+    if before is not None:
+        series = {"before": before, **series}
+    shares = {name: [_usage(of.cluster, resource).fraction for resource in resources] for name, of in series.items()}
+    return BarChart("Requested of what all nodes offer", resources, shares, FRACTION)
+
+
+def _over_time(result: Result) -> Iterator[Section]:
+    """Pods that are bound, as time goes by; nothing if all of it happens in one moment."""
+    times = sorted(placement.at for placement in result.placements.values() if placement.at is not None)
+    if not times or times[0] == times[-1]:
+        return
+    bound: dict[float, int] = {0.0: 0}
+    for count, moment in enumerate(times, 1):
+        bound[moment] = count
+    bound[max(result.summary.seconds, times[-1])] = len(times)
+    yield LineChart("Pods with a node", {"pods": Line([*bound], [*bound.values()])}, "pods")
+
+
+def _heat_map(resource: str, after: Utilisation, before: Utilisation | None, groups: Mapping[str, str]) -> HeatMap:
+    def shares(utilisation: Utilisation) -> dict[str, float]:
+        return {name: _usage(usages, resource).fraction for name, usages in utilisation.nodes.items()}
+
+    title = f"{resource} requested by node"
+    if before is None:
+        return HeatMap(title, shares(after), None, groups)
+    return HeatMap(title, shares(before), shares(after), groups)
+
+
+def _pending(result: Result) -> Iterator[Section]:
+    if not result.pending:
+        return
+    reasons = pending_reasons(result)
+    caption = "Pods that a reason was given for; a pod may have several, each for some of the nodes."
+    yield BarChart("Pending pods by reason", list(reasons), {"pods": list(reasons.values())}, "pods", caption=caption)
+    rows = [(p.pod, p.reason, p.since, p.attempts, p.message) for p in result.pending.values()]
+    yield Table("Pending pods", ["pod", "state", Column("since", SECONDS), "attempts", "message"], rows)
+
+
+def _preempted(result: Result) -> Iterator[Section]:
+    if result.preempted:
+        rows = [(victim.pod, victim.node, victim.preemptor, victim.at) for victim in result.preempted]
+        yield Table("Preempted pods", ["pod", "node", "made room for", Column("at", SECONDS)], rows)
+
+
+def _placements(result: Result) -> Table:
+    rows = [(p.pod, p.node or None, p.at, p.attempts) for p in result.placements.values()]
+    return Table("Placements", ["pod", "node", Column("bound at", SECONDS), "attempts"], rows)
+
+
+def _nodes(utilisation: Utilisation, resources: Sequence[str], groups: Mapping[str, str]) -> Table:
+    """A share, the amount and the whole of every resource; what people sort by comes first."""
+    columns: list[Column | str] = [
+        "node",
+        "group",
+        *(column for resource in resources for column in _usage_columns(resource)),
+    ]
+    rows = [
+        (name, groups.get(name, "") or None, *(cell for resource in resources for cell in _cells(resource, usages)))
+        for name, usages in utilisation.nodes.items()
+    ]
+    return Table("Nodes", columns, rows)
+
+
+def _usage_columns(resource: str) -> tuple[Column, Column, Column]:
+    unit = BYTES if _BYTES_OF.fullmatch(resource) else ""
+    return Column(resource, FRACTION), Column("requested", unit), Column("of", unit)
+
+
+def _cells(resource: str, usages: Mapping[str, Usage]) -> tuple[Cell, Cell, Cell]:
+    usage = usages.get(resource)
+    if usage is None or not usage.allocatable:
+        return None, None, None
+    if resource == "cpu":
+        return usage.fraction, usage.requested / 1000, usage.allocatable / 1000
+    return usage.fraction, usage.requested, usage.allocatable
+
+
+def _usage(usages: Mapping[str, Usage], resource: str) -> Usage:
+    return usages.get(resource) or Usage(0, 0)
