@@ -10,9 +10,11 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import aiohttp
+import pytest
 from tests.apiserver.embedded_api import CONFIG_MAPS, TOKEN, EmbeddedApi, config_map
 
-from steersman.apiserver.server import BODY_BYTES, ApiServer
+from steersman.apiserver.server import BODY_BYTES, ApiServer, Durable, in_memory
+from steersman.errors import InputError
 from steersman.serving.connections import ConnectionLimits
 from steersman.serving.listener import Listen
 
@@ -24,20 +26,20 @@ Scenario = Callable[[EmbeddedApi, ApiServer, aiohttp.ClientSession], Awaitable[N
 
 @asynccontextmanager
 async def serving(
-    cluster: EmbeddedApi, limits: ConnectionLimits | None = None
+    cluster: EmbeddedApi, limits: ConnectionLimits | None, durable: Durable
 ) -> AsyncIterator[tuple[ApiServer, aiohttp.ClientSession]]:
     listen = Listen("127.0.0.1", 0)
-    server = ApiServer(listen, cluster.service, cluster.tokens, limits=limits or ConnectionLimits())
+    server = ApiServer(listen, cluster.service, cluster.tokens, durable, limits=limits or ConnectionLimits())
     async with server:
         base = f"http://127.0.0.1:{server.port}"
         async with aiohttp.ClientSession(base, headers=HEADERS) as client:
             yield server, client
 
 
-def run(scenario: Scenario, limits: ConnectionLimits | None = None) -> None:
+def run(scenario: Scenario, limits: ConnectionLimits | None = None, durable: Durable = in_memory) -> None:
     async def body() -> None:
         cluster = EmbeddedApi()
-        async with asyncio.timeout(DEADLINE_SECONDS), serving(cluster, limits) as (server, client):
+        async with asyncio.timeout(DEADLINE_SECONDS), serving(cluster, limits, durable) as (server, client):
             await scenario(cluster, server, client)
 
     asyncio.run(body())
@@ -145,3 +147,45 @@ def test_warnings_are_headers() -> None:
         assert "strict decoding error" in (await refused.json())["message"]
 
     run(scenario)
+
+
+def test_a_body_that_says_it_is_too_large_is_not_waited_for() -> None:
+    async def scenario(_: EmbeddedApi, server: ApiServer, __: aiohttp.ClientSession) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 99999999999"
+        writer.write(f"{head}\r\n\r\n{{".encode())
+        assert await reader.readline() == b"HTTP/1.1 413 Request Entity Too Large\r\n"
+        writer.close()
+
+    run(scenario)
+
+
+def test_nonsense_and_clients_that_hang_up_are_nothing_to_log(caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario(_: EmbeddedApi, server: ApiServer, client: aiohttp.ClientSession) -> None:
+        head = f"POST {CONFIG_MAPS} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length:"
+        for request in (b"\x00\x01\r\n\r\n", f"{head} -5\r\n\r\n".encode(), f"{head} 10\r\n\r\n{{".encode()):
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(request)
+            if not request.endswith(b"{"):
+                assert b" 400 " in await reader.readline()
+            writer.close()
+            while len(server.connections):
+                await asyncio.sleep(0.01)
+        assert (await client.get(CONFIG_MAPS)).status == 200
+
+    run(scenario)
+    assert caplog.records == []
+
+
+def test_a_write_that_cannot_be_kept_is_answered_with_a_status() -> None:
+    async def full_disk() -> None:
+        raise InputError("cannot be written any more: database or disk is full")
+
+    async def scenario(_: EmbeddedApi, __: ApiServer, client: aiohttp.ClientSession) -> None:
+        answer = await client.post(CONFIG_MAPS, json=config_map("a"))
+        assert answer.status == 500
+        status = await answer.json()
+        assert (status["kind"], status["reason"]) == ("Status", "InternalError")
+        assert "disk is full" in status["message"]
+
+    run(scenario, durable=full_disk)

@@ -149,3 +149,12 @@ def test_a_disk_that_cannot_be_written_ends_the_sandbox(tmp_path: Path, monkeypa
         data.close()
 
     asyncio.run(run())
+
+
+def test_a_start_on_a_full_disk_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    filled(tmp_path)
+    data = ClusterData(tmp_path)
+    data._database.execute("PRAGMA max_page_count=1")
+    with pytest.raises(InputError, match="cannot be written: database or disk is full; make room"):
+        data.credentials(lambda: new_credentials("127.0.0.1"))
+    data.close()

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 from aiohttp.web_protocol import RequestHandler
 
 from steersman.apiserver.connections import AiohttpConnection
@@ -25,6 +26,7 @@ from steersman.apiserver.requests import ApiAnswer, ApiRequest, WatchAnswer
 from steersman.apiserver.reviews import Tokens, TokenUser
 from steersman.apiserver.service import ApiService, refused
 from steersman.apiserver.statuses import RequestRefused
+from steersman.errors import SteersmanError
 from steersman.serving.connections import ConnectionLimits, ConnectionTable
 from steersman.serving.listener import Listen, Listener
 
@@ -38,7 +40,16 @@ WRITE_SECONDS: Final = 60.0
 SHUTDOWN_SECONDS: Final = 1.0
 _BEARER: Final = "bearer "
 _ANONYMOUS: Final = TokenUser("system:anonymous", ("system:unauthenticated",))
+_REQUESTS_LOG: Final = logging.getLogger(f"{__name__}.requests")
+"""What aiohttp says of requests. One that is no HTTP is answered with 400, and is no fault of ours."""
 _HEADERS: Final = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
+
+
+def _is_our_fault(record: logging.LogRecord) -> bool:
+    return not (record.exc_info and isinstance(record.exc_info[1], HttpProcessingError))
+
+
+_REQUESTS_LOG.addFilter(_is_our_fault)
 
 Durable = Callable[[], Awaitable[None]]
 """Returns when everything that has been written so far would survive a crash."""
@@ -72,6 +83,7 @@ class ApiServer:
         self._runner = web.AppRunner(
             app,
             access_log=None,
+            logger=_REQUESTS_LOG,
             shutdown_timeout=SHUTDOWN_SECONDS,
             lingering_time=0,
             max_line_size=limits.head_bytes,
@@ -114,7 +126,10 @@ class ApiServer:
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         connection = self._by_protocol.get(request.protocol)
-        answer = await self._answer(request)
+        try:
+            answer = await self._answer(request)
+        except ConnectionError:
+            return web.Response()  # the client has gone in the middle of its body
         if isinstance(answer, WatchAnswer):
             if connection is not None:
                 self.connections.answering_without_end(connection)
@@ -128,6 +143,8 @@ class ApiServer:
         user = self._user(request)
         if user is None:
             return refused(RequestRefused(401, "Unauthorized", "Unauthorized"), None, "")
+        if (request.content_length or 0) > BODY_BYTES:
+            return refused(too_large(), None, "")  # nobody waits for it
         try:
             body = await request.read()
         except web.HTTPRequestEntityTooLarge:
@@ -136,7 +153,10 @@ class ApiServer:
         headers["accept"] = ",".join(request.headers.getall("Accept", ()))
         path = request.rel_url.raw_path
         answer = self._service.answer(ApiRequest(request.method, path, request.query, headers, body, user))
-        await self._durable()
+        try:
+            await self._durable()
+        except SteersmanError as failure:  # a full disk: whether the write stays is not known
+            return refused(RequestRefused(500, "InternalError", str(failure)), None, "")
         return answer
 
     def _user(self, request: web.Request) -> TokenUser | None:
@@ -157,8 +177,8 @@ class ApiServer:
             await response.write_eof()
         except TimeoutError:
             _cut(request)
-        except ConnectionError:
-            pass  # the client has gone
+        except (ConnectionError, SteersmanError):
+            pass  # the client has gone, or nothing is durable any more
         response.force_close()
         return response
 

@@ -80,8 +80,7 @@ class ClusterData:
         if found is not None:
             return msgspec.json.decode(found, type=SandboxCredentials)
         made = make()
-        with self._database as database:
-            _set_fact(database, "credentials", msgspec.json.encode(made))
+        self._note("credentials", msgspec.json.encode(made))
         return made
 
     @property
@@ -91,8 +90,7 @@ class ClusterData:
 
     @port.setter
     def port(self, port: int) -> None:
-        with self._database as database:
-            _set_fact(database, "port", str(port).encode())
+        self._note("port", str(port).encode())
 
     def restore(self, declared: Iterable[type[Object]] = ()) -> RestoredCluster | None:
         """Everything that was written; None if nothing was. Kinds of plugins are read into their structs."""
@@ -133,6 +131,15 @@ class ClusterData:
             else:
                 old = None if before is None else typed(before, kind)
                 yield Commit(version, kind, EventType(what), old, struct, whole, before)
+
+    def _note(self, name: str, value: bytes) -> None:
+        if self._fact(name) == value:
+            return
+        try:
+            with self._database as database:
+                _set_fact(database, name, value)
+        except sqlite3.OperationalError as error:
+            raise _unwritable(self.file, error) from error
 
     def _fact(self, name: str) -> bytes | None:
         row = self._database.execute("SELECT value FROM facts WHERE name = ?", (name,)).fetchone()
@@ -284,8 +291,11 @@ def _opened(file: Path) -> sqlite3.Connection:
             raise sqlite3.DatabaseError(str(found[0]))
         written: int = database.execute("PRAGMA user_version").fetchone()[0]
         _check_format(file, written)
-        database.executescript(_SCHEMA)
-        database.execute(f"PRAGMA user_version={FORMAT}")
+        if written != FORMAT:
+            database.executescript(_SCHEMA)
+            database.execute(f"PRAGMA user_version={FORMAT}")
+    except sqlite3.OperationalError as error:
+        raise _unwritable(file, error) from error
     except (sqlite3.DatabaseError, OSError) as error:
         raise _damaged(file, error) from error
     return database
@@ -295,6 +305,11 @@ def _check_format(file: Path, written: int) -> None:
     if written not in (0, FORMAT):
         message = f"was written by another version of Steersman (format {written}, this one reads {FORMAT})"
         raise InputError(message, file=str(file), hint="use that version, or another directory")
+
+
+def _unwritable(file: Path, error: Exception) -> InputError:
+    hint = "make room on its disk, and see whether it may be written"
+    return InputError(f"cannot be written: {error}", file=str(file), hint=hint)
 
 
 def _damaged(file: Path, error: Exception) -> InputError:
