@@ -10,6 +10,7 @@ from typing import Any, Final, cast
 from steersman.api.schemas import FieldSchema, schema_of
 from steersman.apiserver.built_in_validation import problems_of_built_in
 from steersman.apiserver.custom_resources import CustomResources, definition_problems, with_definition_defaults
+from steersman.apiserver.default_fields import with_default_fields
 from steersman.apiserver.field_problems import FieldProblem, refuse
 from steersman.apiserver.object_names import metadata_problems
 from steersman.apiserver.resources import Resource
@@ -63,6 +64,8 @@ class Rules:
     ) -> Document:
         """The document as it is to be stored; raises 400 and 422."""
         document = self.decode(resource, document, options, warnings)
+        if subresource != "status":
+            document = with_default_fields(document)
         if resource.plural == DEFINITIONS:
             document = with_definition_defaults(document)
         schema = self._customs.version(resource).schema

@@ -10,14 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
+from steersman.api import quantity
 from steersman.api.schemas import FieldSchema
 from steersman.api.unknown_fields import unknown_fields
 from steersman.apiserver.schema_validation import json_type
 from steersman.embedded.documents import Document
 from steersman.embedded.errors import TOO_DEEP, BadRequest
+from steersman.errors import InputError
 
 FieldValidation: TypeAlias = Literal["Strict", "Warn", "Ignore"]
 
+QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _GO_VALUES: Final = {"integer": "number", "boolean": "bool"}
 """What Go calls the values of JSON."""
 
@@ -38,7 +41,7 @@ def decoded(document: Document, schema: FieldSchema, validation: FieldValidation
 
 
 def _decoded(document: Document, schema: FieldSchema, validation: FieldValidation) -> Decoded:
-    plain: Document = _without_nulls(document, schema)
+    plain: Document = _as_go_reads(document, schema)
     problem = next(_type_problems(plain, schema, "", ""), None)
     if problem is not None:
         raise BadRequest(unhandled(document, problem))
@@ -50,17 +53,28 @@ def _decoded(document: Document, schema: FieldSchema, validation: FieldValidatio
     return Decoded(kept, texts if validation == "Warn" else ())
 
 
-def _without_nulls(value: Any, schema: FieldSchema | None) -> Any:
-    """As Go reads it: a null field is absent, a null value of a map of strings is "". What is kept raw stays as it is."""
+def _as_go_reads(value: Any, schema: FieldSchema | None) -> Any:
+    """As Go reads it: a null field is absent, a null value of a map of strings is "", a quantity is in its shortest form. What
+    is kept raw stays as it is."""
     if schema is None or schema.preserves_unknown_fields:
         return value
     if isinstance(value, list):
-        return [_without_nulls(element, schema.elements) for element in value]
+        return [_as_go_reads(element, schema.elements) for element in value]
     if not isinstance(value, dict):
-        return value
+        return _canonical_amount(value) if schema.definition == QUANTITY else value
     if schema.values is not None and schema.values.types == {"string"}:
         return {name: "" if member is None else member for name, member in value.items()}
-    return {name: _without_nulls(member, schema.child(name)) for name, member in value.items() if member is not None}
+    return {name: _as_go_reads(member, schema.child(name)) for name, member in value.items() if member is not None}
+
+
+def _canonical_amount(value: Any) -> Any:
+    """A quantity as it is stored: 1 is "1", 1024Mi is 1Gi. What is none stays, and is refused by others."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return value
+    try:
+        return quantity.canonical(quantity.parse(value))
+    except InputError:
+        return value
 
 
 def unhandled(document: Document, why: str) -> str:

@@ -28,6 +28,7 @@ from steersman.apiserver.resources import Resource
 from steersman.apiserver.routing import Target
 from steersman.apiserver.selection import Selection
 from steersman.apiserver.server_side_apply import apply
+from steersman.apiserver.service_addresses import with_addresses
 from steersman.apiserver.statuses import RequestRefused, invalid
 from steersman.apiserver.write_options import IGNORE, DeleteOptions, WriteOptions
 from steersman.embedded import AlreadyExists, Document, NotFound, Store, delete
@@ -89,7 +90,7 @@ class Writer:
         is_custom = not self._catalog.is_built_in(resource)
         now = self._store.timestamp()
         new = incoming.as_new(resource, document, now, is_custom=is_custom)
-        new = self._rules.prepare(resource, new, None, options, warnings)
+        new = self._addressed(resource, self._rules.prepare(resource, new, None, options, warnings), None)
 
         def write(complete: Document) -> Document:
             kept = stored(resource, complete)
@@ -169,6 +170,7 @@ class Writer:
         else:
             changed = incoming.as_changed(document, before, keeps_status=has_status)
         changed = self._rules.prepare(resource, changed, before, options, warnings, subresource)
+        changed = self._addressed(resource, changed, before)
         save = self._store.update_status if subresource == "status" else self._store.update
         if not has_status:
             save = self._store.replace
@@ -260,6 +262,10 @@ class Writer:
     def _kind(self, resource: Resource) -> type[api.Object]:
         assert resource.stored_as is not None, "only what is stored can be written"
         return resource.stored_as
+
+    def _addressed(self, resource: Resource, document: Document, old: Document | None) -> Document:
+        """A Service gets its address; other objects stay as they are."""
+        return with_addresses(self._store, document, old) if resource.stored_as is api.Service else document
 
     def _schema(self, resource: Resource) -> FieldSchema | None:
         return schema_of(resource.api_version, resource.kind) if self._catalog.is_built_in(resource) else None

@@ -11,12 +11,12 @@ from typing import Any, Final
 
 from steersman.api import Namespace, Object
 from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.service_addresses import FIRST_ADDRESS
 from steersman.embedded import ADDED, MODIFIED, ApiError, EventType, Store
 from steersman.embedded.documents import typed
 from steersman.embedded.finalizers import TERMINATING
 
 NAMESPACES: Final = ("default", "kube-system", "kube-public", "kube-node-lease")
-CLUSTER_IP: Final = "10.0.0.1"
 STORAGE_CLASS: Final = "standard"
 PROVISIONER: Final = "sandbox.steersman.dev/volumes"
 ROOT_CA: Final = "kube-root-ca.crt"
@@ -62,8 +62,8 @@ class DefaultObjects:
     def _create_service(self, port: int) -> None:
         ports = [{"name": "https", "port": 443, "protocol": "TCP", "targetPort": port}]
         spec = {
-            "clusterIP": CLUSTER_IP,
-            "clusterIPs": [CLUSTER_IP],
+            "clusterIP": FIRST_ADDRESS,
+            "clusterIPs": [FIRST_ADDRESS],
             "internalTrafficPolicy": "Cluster",
             "ipFamilies": ["IPv4"],
             "ipFamilyPolicy": "SingleStack",

@@ -12,9 +12,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from steersman import api
 from steersman.api import codec
 from steersman.api.documents import Place, find_objects
 from steersman.apiserver.catalog import Catalog
+from steersman.apiserver.default_fields import with_default_fields
+from steersman.apiserver.service_addresses import with_addresses
 from steersman.embedded import AlreadyExists, ApiError, Document, Store
 from steersman.embedded.documents import typed
 from steersman.errors import InputError
@@ -67,8 +70,10 @@ def _create(store: Store, catalog: Catalog, found: FoundDocument) -> bool:
     if resource.namespaced:
         metadata.setdefault("namespace", "default")
     metadata.pop("resourceVersion", None)
-    whole = {**document, "metadata": metadata}
+    whole = with_default_fields({**document, "metadata": metadata})
     try:
+        if resource.stored_as is api.Service:
+            whole = with_addresses(store, whole, None)
         store.create(typed(whole, resource.stored_as), whole)
     except AlreadyExists:
         return False

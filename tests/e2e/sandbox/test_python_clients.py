@@ -59,6 +59,7 @@ def test_the_official_client_follows_a_deployment(clients_python: str, sandbox: 
     assert [(cause["reason"], cause["field"]) for cause in refusal["details"]["causes"]] == [
         ("FieldValueRequired", "spec.containers")
     ]
+    assert (seen["idle"], seen["messages"]) == ([0, 0, 0, 0], [""])
 
 
 def test_kr8s_follows_a_deployment_and_keeps_shelves(clients_python: str, sandbox: SandboxProcess) -> None:

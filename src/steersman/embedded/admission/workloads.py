@@ -164,13 +164,13 @@ def admit_job(job: Job, _: Job | None, __: ClusterView) -> Job:
         pod_replacement_policy="TerminatingOrFailed" if spec.pod_failure_policy is None else "Failed",
         manual_selector=False,
     )
-    labels = meta.labels or template_labels(spec.template)
     spec = _replace(spec, template=with_template_defaults(spec.template))
     if spec.selector is None and not spec.manual_selector and meta.uid:
         names, uids = dict.fromkeys(JOB_LABELS, meta.name), dict.fromkeys(JOB_UID_LABELS, meta.uid)
         template = _labelled(spec.template, {**uids, **names})
         selector = LabelSelector(match_labels={JOB_UID_LABELS[0]: meta.uid})
         spec = _replace(spec, selector=selector, template=template)
+    labels = meta.labels or template_labels(spec.template)
     return _with(job, metadata=_replace(meta, labels=labels), spec=spec)
 
 

@@ -80,6 +80,38 @@ def refusal(core: Any) -> dict[str, Any]:
     raise AssertionError("the pod was accepted")
 
 
+def idle_workloads(apps: Any) -> dict[str, Any]:
+    """Objects with nothing to do, read by the models of the client, which insist on every required number."""
+    template = {"metadata": {"labels": {"app": "idle"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    selector = {"matchLabels": {"app": "idle"}}
+    meta = {"name": "idle"}
+    absent = {**template, "spec": {**template["spec"], "nodeSelector": {"none": "such"}}}
+    apps.create_namespaced_daemon_set("default", {"metadata": meta, "spec": {"selector": selector, "template": absent}})
+    idle = {"replicas": 0, "selector": selector, "template": template}
+    apps.create_namespaced_replica_set("default", {"metadata": meta, "spec": idle})
+    apps.create_namespaced_stateful_set("default", {"metadata": meta, "spec": {**idle, "serviceName": "idle"}})
+    policy = client.PolicyV1Api()
+    budget = {"metadata": meta, "spec": {"minAvailable": 1, "selector": selector}}
+    policy.create_namespaced_pod_disruption_budget("default", budget)
+    read = (
+        apps.read_namespaced_daemon_set_status,
+        apps.read_namespaced_replica_set_status,
+        apps.read_namespaced_stateful_set_status,
+        policy.read_namespaced_pod_disruption_budget_status,
+    )
+    deadline = time.monotonic() + DEADLINE_SECONDS
+    while True:
+        statuses = [one("idle", "default").status for one in read]
+        if all(status is not None and status.observed_generation == 1 for status in statuses):
+            break
+        assert time.monotonic() < deadline, statuses
+    daemons, replicas, stateful, allowed = statuses
+    return {
+        "idle": [daemons.number_ready, replicas.replicas, stateful.replicas, allowed.current_healthy],
+        "messages": [condition.message for condition in allowed.conditions],
+    }
+
+
 def main() -> None:
     config.load_kube_config(sys.argv[1])
     core, apps = client.CoreV1Api(), client.AppsV1Api()
@@ -98,6 +130,7 @@ def main() -> None:
         "bookmarks": informer.bookmarks,
         "left": len(core.list_namespaced_pod("default").items),
         "refusal": refusal(core),
+        **idle_workloads(apps),
     }
     print(json.dumps(seen))
 
