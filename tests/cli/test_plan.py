@@ -66,6 +66,47 @@ def test_a_report_is_written_beside_the_answer(tmp_path: Path) -> None:
     assert "cannot be written" in refused(*command, "--report", tmp_path / "none" / "out.html")
 
 
+WORKLOAD = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: app}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: app}}
+  template:
+    metadata: {labels: {app: app}}
+    spec: {containers: [{name: c, resources: {requests: {cpu: "1", memory: 1Gi}}}]}
+---
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: guard}
+spec: {minAvailable: 3, selector: {matchLabels: {app: app}}}
+"""
+
+
+def test_drain_names_blocked_pods_with_their_budgets(tmp_path: Path) -> None:
+    result = steersman("plan", "drain", "n2", "-f", cluster(tmp_path, WORKLOAD), "-o", "json")
+    document = json.loads(result.stdout)
+    assert (result.exit_code, document["kind"], document["fits"]) == (1, "Drain", False)
+    assert set(document["blocked"].values()) == {"default/guard"}
+
+
+def test_lose_tells_where_pods_go_and_which_wait(tmp_path: Path) -> None:
+    result = steersman("plan", "lose", "disk=hdd", "-f", cluster(tmp_path, WORKLOAD), "--seed", 1)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1].endswith("0 pending: everything fits")
+
+
+def test_taint_takes_nodes_and_taints_in_any_order(tmp_path: Path) -> None:
+    files = ("-f", cluster(tmp_path, WORKLOAD), "-o", "json")
+    one = steersman("plan", "taint", "n2", "broken=disk:NoExecute", *files)
+    other = steersman("plan", "taint", "broken=disk:NoExecute", "n2", *files)
+    assert json.loads(one.stdout) == json.loads(other.stdout)
+    assert json.loads(one.stdout)["kind"] == "Tainting"
+    assert "is no taint" in refused("plan", "taint", "n2", "broken:Sometimes", *files)
+    assert "no node is named" in refused("plan", "taint", "broken:NoExecute", *files)
+
+
 def test_a_plan_without_a_cluster_is_refused(tmp_path: Path) -> None:
     result = steersman("plan", "capacity", "--pod", write(tmp_path / "web.yaml", WEB))
     assert result.exit_code == 2

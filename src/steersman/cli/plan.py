@@ -59,3 +59,59 @@ def capacity(pods: tuple[str, ...], preemption: bool, at_least: int, **given: An
             on_result=explainer if given["explain"] else None,
         )
     conclude(answer, given, explainer.explanations)
+
+
+@plan.command()
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE|SELECTOR|pool/NAME...")
+@click.option(
+    "--one-by-one", is_flag=True, help="A rolling replacement: drain a node, put a new one in its place, go on."
+)
+@plan_options
+def drain(nodes: tuple[str, ...], one_by_one: bool, **given: Any) -> None:
+    """Where pods go if nodes are drained, and what stands in the way.
+
+    Nodes are names, label selectors and pool/NAME. Pods are evicted as `kubectl drain` does, in as many rounds as budgets make
+    it take; controllers replace them. Pods that controllers recreate have new names: they are told by the old ones.
+    """
+    from steersman import plan as questions
+
+    explainer = Explainer(given["explain"])
+    with planned(given) as simulation, working("draining a copy"):
+        answer = questions.drain(simulation, nodes, one_by_one=one_by_one, on_result=explainer)
+    conclude(answer, given, explainer.explanations)
+
+
+@plan.command()
+@click.argument("nodes", nargs=-1, required=True, metavar="NODE|SELECTOR|pool/NAME...")
+@plan_options
+def lose(nodes: tuple[str, ...], **given: Any) -> None:
+    """Where pods go if nodes, a zone or a pool are gone.
+
+    Nodes are names, label selectors such as topology.kubernetes.io/zone=a, and pool/NAME. They go all at once, and nobody asks
+    budgets. Pods without a controller are lost.
+    """
+    from steersman import plan as questions
+
+    explainer = Explainer(given["explain"])
+    with planned(given) as simulation, working("losing nodes of a copy"):
+        answer = questions.lose(simulation, nodes, on_result=explainer)
+    conclude(answer, given, explainer.explanations)
+
+
+@plan.command()
+@click.argument("arguments", nargs=-1, required=True, metavar="NODE|SELECTOR|pool/NAME... KEY=VALUE:EFFECT...")
+@plan_options
+def taint(arguments: tuple[str, ...], **given: Any) -> None:
+    """Where pods go if nodes get a taint.
+
+    Nodes are names, label selectors and pool/NAME; taints are KEY=VALUE:EFFECT or KEY:EFFECT, as kubectl takes them. NoExecute
+    evicts pods that do not tolerate it, without asking budgets; other effects move nobody.
+    """
+    from steersman import plan as questions
+
+    nodes = [argument for argument in arguments if ":" not in argument]
+    taints = [argument for argument in arguments if ":" in argument]
+    explainer = Explainer(given["explain"])
+    with planned(given) as simulation, working("tainting nodes of a copy"):
+        answer = questions.taint(simulation, nodes, taints, on_result=explainer)
+    conclude(answer, given, explainer.explanations)

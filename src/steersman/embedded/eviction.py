@@ -46,14 +46,15 @@ def _needs_no_budget(pod: Pod) -> bool:
 
 
 def _use_budget(store: Store, pod: Pod) -> None:
-    budgets = _budgets(store, pod)
+    budgets = budgets_of(store, pod)
     if len(budgets) > 1:
         raise ApiError(SEVERAL_BUDGETS)
     if budgets and (_is_ready(pod) or not _spares_unready(budgets[0])):
         _take_disruption(store, budgets[0], pod)
 
 
-def _budgets(store: Store, pod: Pod) -> list[PodDisruptionBudget]:
+def budgets_of(store: Store, pod: Pod) -> list[PodDisruptionBudget]:
+    """The disruption budgets that select the pod."""
     return [
         budget
         for budget in store.objects(PodDisruptionBudget).values()

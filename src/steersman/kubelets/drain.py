@@ -76,20 +76,25 @@ def drain(store: Store, node: str, *, grace_period_seconds: int | None = None) -
 
 
 class Drain:
-    """Rounds until nothing is left to be evicted; `last` says how far it has got. Ends when the node is gone or uncordoned."""
+    """Rounds until nothing is left to be evicted; ends when the node is gone or uncordoned."""
 
     def __init__(self, store: Store, timers: Timers, node: str, *, grace_period_seconds: int | None = None) -> None:
         self._store = store
         self._timers = timers
         self._node = node
         self._grace_period_seconds = grace_period_seconds
-        self.last = drain(store, node, grace_period_seconds=grace_period_seconds)
+        #: What became of the pods in every round so far.
+        self.rounds = [drain(store, node, grace_period_seconds=grace_period_seconds)]
         self._go_on()
+
+    @property
+    def last(self) -> DrainRound:
+        return self.rounds[-1]
 
     def _round(self) -> None:
         node = self._store.find(Node, self._node)
         if node is not None and node.spec.unschedulable:
-            self.last = drain(self._store, self._node, grace_period_seconds=self._grace_period_seconds)
+            self.rounds.append(drain(self._store, self._node, grace_period_seconds=self._grace_period_seconds))
             self._go_on()
 
     def _go_on(self) -> None:

@@ -12,9 +12,25 @@ Every question is a function: a `Simulation` in, which stays as it is, an `Answe
 
 from steersman.plan.answer import API_VERSION, Answer, schema
 from steersman.plan.capacity import Capacity, capacity
+from steersman.plan.disruption import Drain, Loss, Tainting, drain, lose, taint
 from steersman.plan.pod_templates import PlannedPods, load_pods
 
-ANSWERS: tuple[type[Answer], ...] = (Capacity,)
+ANSWERS: tuple[type[Answer], ...] = (Capacity, Drain, Loss, Tainting)
 """Every kind of answer; `steersman/plan/schemas` has the JSON schema of each."""
 
-__all__ = ["ANSWERS", "API_VERSION", "Answer", "Capacity", "PlannedPods", "capacity", "load_pods", "schema"]
+__all__ = [
+    "ANSWERS",
+    "API_VERSION",
+    "Answer",
+    "Capacity",
+    "Drain",
+    "Loss",
+    "PlannedPods",
+    "Tainting",
+    "capacity",
+    "drain",
+    "load_pods",
+    "lose",
+    "schema",
+    "taint",
+]

@@ -20,7 +20,8 @@ from steersman import api
 from steersman.errors import InputError
 from steersman.plan.answer import Answer, Part
 from steersman.plan.pod_templates import PlannedPods, PodSource, load_pods, mixed
-from steersman.report import BarChart, Cell, Figures, HeatMap, Section, Table
+from steersman.plan.utilisation import Fractions, fractions, heat_maps
+from steersman.report import BarChart, Cell, Figures, Section, Table
 from steersman.sim import Result, Simulation
 from steersman.sim.fill import Filled, NewPod, fill, show_owner
 from steersman.sim.node_costs import pool_of
@@ -66,8 +67,8 @@ class Capacity(Answer, frozen=True, kw_only=True):
     #: So many were wanted; the answer is a yes if they fit.
     at_least: int = 1
     #: resource → node → what is requested of it, 0 to 1: now, and with the pods.
-    before: dict[str, dict[str, float]] = {}
-    after: dict[str, dict[str, float]] = {}
+    before: Fractions = {}
+    after: Fractions = {}
 
     @property
     def is_met(self) -> bool:
@@ -122,8 +123,7 @@ class Capacity(Answer, frozen=True, kw_only=True):
         sections.append(
             Table("Nodes", ["node", "more pods", "what limits"], [tuple(row.values()) for row in fullest_first])
         )
-        maps = (HeatMap(f"{name} requested", self.before[name], self.after[name]) for name in self.before)
-        return [*sections, *maps]
+        return [*sections, *heat_maps(self.before, self.after)]
 
     def _figures(self) -> dict[str, Cell]:
         figures: dict[str, Cell] = {"nodes": len(self.per_node), "more pods": self.fits}
@@ -155,7 +155,7 @@ def capacity(
         taken = frozenset(trial.cluster.objects(api.Pod))
         filled = fill(trial, islice(mixed(templates, taken), most))
         nodes = dict(trial.cluster.objects(api.Node))
-        after = _fractions(trial.result())
+        after = fractions(trial.result())
         if on_result is not None:
             on_result(_add(trial, [_next_pod(index, planned) for index, planned in enumerate(templates)]).run())
     preempting = None
@@ -244,7 +244,7 @@ def _answer(
     at_least: int,
     most: int,
     before: Result,
-    after: dict[str, dict[str, float]],
+    after: Fractions,
 ) -> Capacity:
     by_node = Counter(node for _, node in filled.placed)
     by_template = Counter(template for template, _ in filled.placed)
@@ -260,7 +260,7 @@ def _answer(
         message=filled.message,
         with_preemption=preempting,
         at_least=at_least,
-        before=_fractions(before),
+        before=fractions(before),
         after=after,
         notes=(*ended, *_pending_note(before), *before.notes),
     )
@@ -272,15 +272,6 @@ def _summed(by_node: Mapping[str, int], groups: Mapping[str, str]) -> dict[str, 
     for node, group in groups.items():
         totals[group] += by_node.get(node, 0)
     return dict(sorted(totals.items())) if set(totals) - {""} else {}
-
-
-def _fractions(result: Result) -> dict[str, dict[str, float]]:
-    nodes = result.utilisation.nodes
-    return {
-        name: {node: round(usages[name].fraction, 4) for node, usages in nodes.items() if name in usages}
-        for name in ("cpu", "memory", "pods")
-        if any(name in usages for usages in nodes.values())
-    }
 
 
 def _pending_note(before: Result) -> tuple[str, ...]:

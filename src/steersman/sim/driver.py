@@ -61,6 +61,8 @@ class Driver:
         reader.serve(self.scheduler.known_kinds)
         #: How many decisions were made.
         self.decisions = 0
+        #: The latest drain of every node that was drained.
+        self.drains: dict[str, Drain] = {}
         self._is_refreshed = False
         feed(store, self.scheduler.ingest, self.scheduler.watched_kinds)
         EphemeralClaims(store)
@@ -119,7 +121,7 @@ class Driver:
 
     def drain(self, node: str) -> None:
         """Begins to drain the node; the rounds after the first one come as time passes."""
-        Drain(self._store, self._timers, node)
+        self.drains[node] = Drain(self._store, self._timers, node)
 
     def decide_now(self, on_decision: OnDecision | None = None) -> None:
         """Schedules everything that can be decided at this moment; no time passes. `SimulationError` if that does not end."""
