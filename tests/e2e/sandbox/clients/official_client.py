@@ -82,7 +82,8 @@ def refusal(core: Any) -> dict[str, Any]:
 
 def idle_workloads(apps: Any) -> dict[str, Any]:
     """Objects with nothing to do, read by the models of the client, which insist on every required number."""
-    template = {"metadata": {"labels": {"app": "idle"}}, "spec": {"containers": [{"name": "c", "image": "x"}]}}
+    pod = {"containers": [{"name": "c", "image": "x"}]}
+    template: dict[str, Any] = {"metadata": {"labels": {"app": "idle"}}, "spec": pod}
     selector = {"matchLabels": {"app": "idle"}}
     meta = {"name": "idle"}
     absent = {**template, "spec": {**template["spec"], "nodeSelector": {"none": "such"}}}
