@@ -107,6 +107,59 @@ def test_taint_takes_nodes_and_taints_in_any_order(tmp_path: Path) -> None:
     assert "no node is named" in refused("plan", "taint", "broken:NoExecute", *files)
 
 
+PACKED = """
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins: {score: {disabled: [{name: NodeResourcesBalancedAllocation}]}}
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
+"""
+
+
+def test_compare_has_a_row_per_configuration_and_seed(tmp_path: Path) -> None:
+    packed = write(tmp_path / "packed.yaml", PACKED)
+    command = (
+        "plan",
+        "compare",
+        "-f",
+        cluster(tmp_path, WORKLOAD),
+        "--config",
+        "default",
+        "--seeds",
+        2,
+        "--workers",
+        1,
+    )
+    result = steersman(*command, "--config", packed, "-o", "json")
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert [(run["configuration"], run["seed"]) for run in document["runs"]] == [
+        ("default", 0),
+        ("default", 1),
+        ("packed", 0),
+        ("packed", 1),
+    ]
+    assert document["means"]["packed"]["nodesUsed"]["mean"] == 1
+    named = steersman(*command, "--config", f"tight={packed}", "--gates-of", "tight:SchedulerPopFromBackoffQ=false")
+    assert "tight" in named.stdout
+
+
+def test_compare_refuses_what_names_no_configuration(tmp_path: Path) -> None:
+    command = ("plan", "compare", "-f", cluster(tmp_path), "--config", "default")
+    assert "one configuration alone" in refused(*command)
+    assert "--plugin-of: names no configuration" in refused(*command, "--config", "a=default", "--plugin-of", "b:x.py")
+
+
+def test_compact_lists_moves_in_their_order(tmp_path: Path) -> None:
+    workload = WORKLOAD.partition("---")[0]
+    result = steersman("plan", "compact", "-f", cluster(tmp_path, workload), "-o", "csv")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == "step,pod,from,to,successor,why"
+    assert "empties n" in result.stdout
+
+
 def test_a_plan_without_a_cluster_is_refused(tmp_path: Path) -> None:
     result = steersman("plan", "capacity", "--pod", write(tmp_path / "web.yaml", WEB))
     assert result.exit_code == 2

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from steersman.cli.plan_compare import compare
 from steersman.cli.plan_inputs import plan_options, planned
 from steersman.cli.plan_output import Explainer, conclude
 from steersman.cli.progress import working
@@ -115,3 +116,30 @@ def taint(arguments: tuple[str, ...], **given: Any) -> None:
     with planned(given) as simulation, working("tainting nodes of a copy"):
         answer = questions.taint(simulation, nodes, taints, on_result=explainer)
     conclude(answer, given, explainer.explanations)
+
+
+@plan.command()
+@click.option("--budget", type=click.IntRange(0), default=20, show_default=True, metavar="N", help="Moves, at most.")
+@click.option(
+    "--for",
+    "pods",
+    multiple=True,
+    metavar="POD",
+    help="Make this pending pod fit, and empty no nodes. May be repeated.",
+)
+@plan_options
+def compact(budget: int, pods: tuple[str, ...], **given: Any) -> None:
+    """Which moves, in an order that budgets allow, make pending pods fit or empty nodes.
+
+    A move is an eviction: the pod's controller makes another one, which the scheduler places. Every move is tried on a copy,
+    and counts only if nobody is pending or preempted because of it.
+    """
+    from steersman import plan as questions
+
+    explainer = Explainer(given["explain"])
+    with planned(given) as simulation, working("trying moves on copies"):
+        answer = questions.compact(simulation, budget=budget, pods=pods or None, on_result=explainer)
+    conclude(answer, given, explainer.explanations)
+
+
+plan.add_command(compare)

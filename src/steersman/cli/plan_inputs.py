@@ -81,22 +81,22 @@ _OUTPUTS: Final = (
     click.option(
         "--report", "report_file", type=click.Path(), metavar="FILE", help="Also write the answer as an HTML page."
     ),
-    click.option(
-        "--explain",
-        multiple=True,
-        metavar="POD",
-        help="Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated.",
-    ),
+)
+_EXPLAIN: Final = click.option(
+    "--explain",
+    multiple=True,
+    metavar="POD",
+    help="Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated.",
 )
 
 
 def plan_options(command: CommandT) -> CommandT:
     """The options of a command that asks about one cluster and one configuration."""
-    return with_options(command, (*_INPUTS, config_option, *_OUTPUTS))
+    return with_options(command, (*_INPUTS, config_option, *_OUTPUTS, _EXPLAIN))
 
 
 def plan_options_without_config(command: CommandT) -> CommandT:
-    """The options of a command that has several configurations."""
+    """The options of a command that has several configurations, and explains no pod of any of them."""
     return with_options(command, (*_INPUTS, *_OUTPUTS))
 
 

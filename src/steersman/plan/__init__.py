@@ -12,10 +12,12 @@ Every question is a function: a `Simulation` in, which stays as it is, an `Answe
 
 from steersman.plan.answer import API_VERSION, Answer, schema
 from steersman.plan.capacity import Capacity, capacity
+from steersman.plan.compaction import Compaction, Move, compact
+from steersman.plan.comparison import Comparison, Variant, compare
 from steersman.plan.disruption import Drain, Loss, Tainting, drain, lose, taint
 from steersman.plan.pod_templates import PlannedPods, load_pods
 
-ANSWERS: tuple[type[Answer], ...] = (Capacity, Drain, Loss, Tainting)
+ANSWERS: tuple[type[Answer], ...] = (Capacity, Compaction, Comparison, Drain, Loss, Tainting)
 """Every kind of answer; `steersman/plan/schemas` has the JSON schema of each."""
 
 __all__ = [
@@ -23,11 +25,17 @@ __all__ = [
     "API_VERSION",
     "Answer",
     "Capacity",
+    "Compaction",
+    "Comparison",
     "Drain",
     "Loss",
+    "Move",
     "PlannedPods",
     "Tainting",
+    "Variant",
     "capacity",
+    "compact",
+    "compare",
     "drain",
     "load_pods",
     "lose",

@@ -31,7 +31,7 @@ from steersman.assembly.registry import PluginSource, kinds_of_scheduler, regist
 from steersman.clock import ManualClock
 from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
 from steersman.cycle.decision import Decision
-from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, OverLimit, Store, delete
+from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, OverLimit, Store, delete, evict
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.ingest.handlers import FINISHED_PHASES
@@ -226,6 +226,17 @@ class Simulation:
     def uncordon(self, node: str) -> Self:
         """Pods may be scheduled on the node again. Raises `InputError`."""
         return self._do_to_node(node, Simulation.uncordon, lambda name: uncordon(self._store, name))
+
+    def evict(self, pod: str) -> Self:
+        """The pod `namespace/name` is evicted, with its own grace period, as the eviction API does. Raises `InputError`, also
+        if a disruption budget does not allow it now."""
+        key = pod_key(pod.removeprefix("pod/"))
+        try:
+            evict(self._store, key, grace_period_seconds=None)
+        except ApiError as error:
+            raise InputError(error.message, object=f"Pod {key}") from error
+        self._journal.append(lambda other: other.evict(key))
+        return self
 
     # -- running -----------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,265 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`plan compare`: configurations of the scheduler on the same workload, over several seeds.
+
+    objects × configurations × seeds ─► processes of this machine ─► a row each ─► means, intervals, differences to the first
+
+A seed decides among equally good nodes. Over the seeds, means have 95 % intervals by the percentile bootstrap: 2,000 samples of
+as many seeds, with replacement, from a fixed seed, so that the same runs give the same intervals. Differences are of pairs: of
+a configuration and the first one with the same seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, BinaryIO, ClassVar, Final
+
+import msgspec
+import numpy as np
+
+from steersman import api
+from steersman.assembly.registry import PluginSource
+from steersman.errors import InputError
+from steersman.kubelets import PolicySource
+from steersman.kubelets.drain import MIRROR_POD
+from steersman.plan.answer import Answer, Part
+from steersman.plan.measures import Measures, Places, measure, moved_between, places
+from steersman.report import Distribution, Section, Table
+from steersman.sim import Simulation
+from steersman.sim.processes import run_in_processes
+from steersman.sim.simulation import Configuration
+from steersman.sim.sources import Source, gather
+
+SAMPLES: Final = 2000
+LEVEL: Final = 0.95
+MEASURES: Final = tuple(field.encode_name for field in msgspec.structs.fields(Measures))
+MOVED: Final = "moved"
+SHOWN: Final = ("pending", "nodesUsed", "packingCpu", "packingMemory", "fragmentationCpu", "waitP99", "cost", MOVED)
+"""The measures that a terminal shows; the others are in the report and in JSON."""
+DEFAULT: Final = "default"
+
+_replace = msgspec.structs.replace
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """A scheduler to compare: its configuration, plugins and feature gates."""
+
+    name: str
+    #: A file, a document or None, which is the default configuration.
+    config: Configuration = None
+    plugins: tuple[PluginSource, ...] = ()
+    gates: Mapping[str, bool] = {}
+
+
+class Interval(Part, frozen=True):
+    """A mean over the seeds, and the ends of its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+class Comparison(Answer, frozen=True, kw_only=True):
+    """Configurations beside each other: a row per configuration and seed, and means with intervals."""
+
+    KIND: ClassVar[str] = "Comparison"
+
+    #: No configuration leaves more pods pending than the first one.
+    fits: bool
+    configurations: tuple[str, ...]
+    seeds: tuple[int, ...]
+    #: A row per configuration and seed; `moved` are pods on another node than with the first configuration and the same seed.
+    runs: tuple[dict[str, str | int | float], ...]
+    #: configuration → measure → mean and interval.
+    means: dict[str, dict[str, Interval]]
+    #: configuration → measure → difference to the first one.
+    differences: dict[str, dict[str, Interval]]
+
+    @property
+    def is_met(self) -> bool:
+        return self.fits
+
+    def question(self) -> str:
+        return f"What is different between {', '.join(self.configurations)}?"
+
+    def sentence(self) -> str:
+        telling = [
+            f"{name}: {', '.join(parts)}" for name, deltas in self.differences.items() if (parts := _telling(deltas))
+        ]
+        first = self.configurations[0]
+        return f"beside {first}, over {len(self.seeds)} seeds: {'; '.join(telling) or 'no difference that is certain'}"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per configuration and seed."""
+        return [dict(run) for run in self.runs]
+
+    def sections(self) -> list[Section]:
+        shown = [name for name in SHOWN if any(run[name] for run in self.runs)]
+        summary = [
+            (
+                name,
+                measure_name,
+                *_row(self.means[name][measure_name], self.differences.get(name, {}).get(measure_name)),
+            )
+            for measure_name in shown
+            for name in self.configurations
+        ]
+        spread = [
+            Distribution(
+                name,
+                {
+                    each: [float(run[name]) for run in self.runs if run["configuration"] == each]
+                    for each in self.configurations
+                },
+            )
+            for name in shown
+        ]
+        columns = ["configuration", "measure", "mean", "95 % interval", "beside the first"]
+        table: list[Section] = [Table("Means", columns, summary)]
+        return [*table, *spread]
+
+
+def compare(
+    sources: Iterable[Source],
+    variants: Sequence[Variant],
+    *,
+    seeds: int = 20,
+    first_seed: int = 0,
+    reschedule: bool = False,
+    kubelets: PolicySource = None,
+    workers: int | None = None,
+    stdin: BinaryIO | None = None,
+    on_done: Callable[[int], object] | None = None,
+) -> Comparison:
+    """Every variant with every seed on the same cluster. With `reschedule` all pods are placed anew, those on nodes too.
+
+    `workers` processes share the runs, as many as there are cores if nothing is said. `on_done` is told how many runs have
+    ended. Raises `InputError`, `ConfigError` and `PluginError` before anything runs.
+    """
+    _check(variants, seeds)
+    gathered = gather(list(sources), stdin)
+    objects = [given.object for given in gathered.objects]
+    if reschedule:
+        objects = [_unplaced(obj) for obj in objects]
+    for variant in variants:
+        _loaded([], variant, 0, kubelets).close()
+    chosen = range(first_seed, first_seed + seeds)
+    tasks = [(number, seed) for number in range(len(variants)) for seed in chosen]
+    finished = 0
+
+    def count(_: int, __: object) -> None:
+        nonlocal finished
+        finished += 1
+        if on_done is not None:
+            on_done(finished)
+
+    trial = _Trial(objects, variants, kubelets)
+    results = list(run_in_processes(trial, tasks, workers=workers, on_done=count))
+    return _answer([variant.name for variant in variants], chosen, results, gathered.notes)
+
+
+class _Trial:
+    """One run per task (configuration, seed), wherever that happens."""
+
+    def __init__(self, objects: Sequence[api.Object], variants: Sequence[Variant], kubelets: PolicySource) -> None:
+        self._objects = objects
+        self._variants = variants
+        self._kubelets = kubelets
+
+    def __call__(self, task: tuple[int, int]) -> tuple[Measures, Places, str]:
+        number, seed = task
+        with _loaded(self._objects, self._variants[number], seed, self._kubelets) as simulation:
+            result = simulation.run()
+            return measure(simulation, result), dict(places(simulation)), result.stopped
+
+
+def _loaded(objects: Sequence[api.Object], variant: Variant, seed: int, kubelets: PolicySource) -> Simulation:
+    return Simulation.load(
+        objects,
+        config=variant.config,
+        plugins=variant.plugins,
+        gates=variant.gates or None,
+        seed=seed,
+        kubelets=kubelets,
+        validate="ignore",
+    )
+
+
+def _check(variants: Sequence[Variant], seeds: int) -> None:
+    names = [variant.name for variant in variants]
+    if len(names) < 2:
+        raise InputError(
+            "one configuration alone cannot be compared", hint=f"name two, or {DEFAULT} for the default one"
+        )
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError("two configurations have one name", value=twice, hint="write NAME=FILE")
+    if seeds < 1:
+        raise InputError("is no number of seeds", value=seeds, hint="use 1 or more")
+
+
+def _unplaced(obj: api.Object) -> api.Object:
+    """A pod as if it had not been scheduled yet; static pods are where their files are."""
+    if not isinstance(obj, api.Pod) or not obj.spec.node_name or MIRROR_POD in obj.metadata.annotations:
+        return obj
+    if obj.status.phase in ("Succeeded", "Failed") or obj.metadata.deletion_timestamp is not None:
+        return obj
+    return _replace(obj, spec=_replace(obj.spec, node_name=""), status=api.PodStatus())
+
+
+# -- the answer --------------------------------------------------------------------------------------------------------
+
+
+def _answer(
+    names: Sequence[str], seeds: range, results: Sequence[tuple[Measures, Places, str]], notes: Sequence[str]
+) -> Comparison:
+    per_seed = len(seeds)
+    runs = []
+    for index, (measures, where, _) in enumerate(results):
+        number, at = divmod(index, per_seed)
+        moved = moved_between(results[at][1], where)
+        runs.append({"configuration": names[number], "seed": seeds[at], **msgspec.to_builtins(measures), MOVED: moved})
+    means: dict[str, dict[str, Interval]] = {}
+    differences: dict[str, dict[str, Interval]] = {}
+    for number, name in enumerate(names):
+        own, first = runs[number * per_seed : (number + 1) * per_seed], runs[:per_seed]
+        means[name] = {measured: interval([run[measured] for run in own]) for measured in (*MEASURES, MOVED)}
+        if number:
+            differences[name] = {
+                measured: interval([run[measured] - other[measured] for run, other in zip(own, first, strict=True)])
+                for measured in (*MEASURES, MOVED)
+            }
+    stopped = [f"a run of {names[index // per_seed]} {why}" for index, (_, _, why) in enumerate(results) if why]
+    return Comparison(
+        fits=all(means[name]["pending"].mean <= means[names[0]]["pending"].mean for name in names),
+        configurations=tuple(names),
+        seeds=tuple(seeds),
+        runs=tuple(runs),
+        means=means,
+        differences=differences,
+        notes=(*stopped[:1], *notes),
+    )
+
+
+def interval(values: Sequence[float]) -> Interval:
+    """The mean with its percentile bootstrap interval; of one value, that value."""
+    sample = np.asarray(values, dtype=np.float64)
+    mean = float(sample.mean())
+    if len(sample) == 1 or float(sample.min()) == float(sample.max()):
+        return Interval(round(mean, 6), round(mean, 6), round(mean, 6))
+    drawn = np.random.default_rng(0).integers(0, len(sample), (SAMPLES, len(sample)))
+    low, high = np.quantile(sample[drawn].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return Interval(round(mean, 6), round(float(low), 6), round(float(high), 6))
+
+
+def _telling(deltas: Mapping[str, Interval]) -> list[str]:
+    """Differences whose interval does not contain nothing."""
+    return [
+        f"{name} {delta.mean:+.3g}"
+        for name, delta in deltas.items()
+        if name in SHOWN and (delta.low > 0 or delta.high < 0)
+    ]
+
+
+def _row(mean: Interval, delta: Interval | None) -> tuple[float, str, str | None]:
+    beside = None if delta is None else f"{delta.mean:+.4g} [{delta.low:+.4g}, {delta.high:+.4g}]"
+    return mean.mean, f"[{mean.low:.4g}, {mean.high:.4g}]", beside

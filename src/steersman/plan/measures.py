@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A finished simulation in a few numbers, to be compared with others: what was placed, how tightly, how soon, at what price."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from steersman import api
+from steersman.controllers.controller import controller_of
+from steersman.framework.pod_resources import pod_requests
+from steersman.ingest.handlers import FINISHED_PHASES
+from steersman.plan.pod_succession import DAEMON_SET
+from steersman.sim import Result, Simulation, Usage
+from steersman.sim.node_costs import price_of
+
+
+class Measures(msgspec.Struct, frozen=True, rename="camel"):
+    """The numbers of one run. Nodes are in use if a pod is on them that is not of a DaemonSet."""
+
+    #: Pods on nodes at the end.
+    scheduled: int
+    pending: int
+    preempted: int
+    #: Nodes in use.
+    nodes_used: int
+    #: What is requested of the nodes in use, from 0 to 1.
+    packing_cpu: float
+    packing_memory: float
+    #: Of what is free, the share on nodes that have no room for any of the pods that wait, from 0 to 1; 0 if none waits.
+    fragmentation_cpu: float
+    fragmentation_memory: float
+    #: Virtual seconds from the start until pods were bound: of half of them, and of 99 %.
+    wait_p50: float
+    wait_p99: float
+    #: Of the nodes in use, per hour.
+    cost: float
+
+
+Places = Mapping[tuple[str, str], int]
+"""Number of pods by (controller, or pod without one; node)."""
+
+
+def measure(simulation: Simulation, result: Result) -> Measures:
+    nodes, pods = simulation.cluster.objects(api.Node), _present(simulation)
+    used = {pod.spec.node_name for pod in pods if pod.spec.node_name in nodes and not _is_daemon(pod)}
+    usages = result.utilisation.nodes
+    waits = sorted(place.at for place in result.placements.values() if place.at is not None)
+    waiting = [pod for pod in pods if not pod.spec.node_name]
+    return Measures(
+        scheduled=sum(pod.spec.node_name in nodes for pod in pods),
+        pending=len(result.pending),
+        preempted=len(result.preempted),
+        nodes_used=len(used),
+        packing_cpu=_packing("cpu", (usages[name] for name in used)),
+        packing_memory=_packing("memory", (usages[name] for name in used)),
+        fragmentation_cpu=_fragmentation("cpu", usages, waiting),
+        fragmentation_memory=_fragmentation("memory", usages, waiting),
+        wait_p50=percentile(waits, 0.5),
+        wait_p99=percentile(waits, 0.99),
+        cost=round(sum(price_of(nodes[name]) for name in sorted(used)), 6),
+    )
+
+
+def places(simulation: Simulation) -> Places:
+    """Where pods are, told so that runs in which controllers gave them other names can be compared."""
+    found: Counter[tuple[str, str]] = Counter()
+    for pod in _present(simulation):
+        owner = controller_of(pod)
+        found[(api.key(pod) if owner is None else f"{owner.kind} {owner.name}", pod.spec.node_name)] += 1
+    return found
+
+
+def moved_between(one: Places, other: Places) -> int:
+    """How many pods of the second are on another node than in the first."""
+    return sum(max(0, count - one.get(place, 0)) for place, count in other.items() if place[1])
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """The value below which a share of the ordered values lies, by nearest rank; 0 of none."""
+    if not ordered:
+        return 0.0
+    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 6)
+
+
+def _present(simulation: Simulation) -> list[api.Pod]:
+    pods = simulation.cluster.objects(api.Pod).values()
+    return [pod for pod in pods if pod.status.phase not in FINISHED_PHASES]
+
+
+def _is_daemon(pod: api.Pod) -> bool:
+    owner = controller_of(pod)
+    return owner is not None and owner.kind == DAEMON_SET
+
+
+def _packing(resource: str, nodes: Iterable[Mapping[str, Usage]]) -> float:
+    offered = [usages[resource] for usages in nodes if resource in usages]
+    total = sum(usage.allocatable for usage in offered)
+    return round(sum(usage.requested for usage in offered) / total, 6) if total else 0.0
+
+
+def _fragmentation(resource: str, nodes: Mapping[str, Mapping[str, Usage]], waiting: Sequence[api.Pod]) -> float:
+    wanted = [dict(amounts) for amounts in {tuple(sorted(pod_requests(pod).items())) for pod in waiting}]
+    if not wanted:
+        return 0.0
+    free = useless = 0
+    for usages in nodes.values():
+        left = {name: usage.allocatable - usage.requested for name, usage in usages.items()}
+        amount = max(0, left.get(resource, 0))
+        free += amount
+        if not any(all(left.get(name, 0) >= asked for name, asked in one.items()) for one in wanted):
+            useless += amount
+    return round(useless / free, 6) if free else 0.0

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configurations beside each other: a row per configuration and seed, and what is certain of their difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from steersman import api, plan
+from steersman.errors import InputError
+from steersman.plan.comparison import Variant, interval
+from steersman.plan.measures import moved_between
+from steersman.testing import make_node, make_pod
+
+PACKED = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [
+        {
+            "pluginConfig": [
+                {
+                    "name": "NodeResourcesFit",
+                    "args": {
+                        "scoringStrategy": {
+                            "type": "MostAllocated",
+                            "resources": [{"name": "cpu", "weight": 1}, {"name": "memory", "weight": 1}],
+                        }
+                    },
+                }
+            ],
+            "plugins": {"score": {"disabled": [{"name": "NodeResourcesBalancedAllocation"}]}},
+        }
+    ],
+}
+
+
+def a_cluster(**node: Any) -> list[api.Object]:
+    nodes = [make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods=10).obj() for number in range(4)]
+    pods = [make_pod(f"p{number}").req(cpu="1", memory="1Gi").obj() for number in range(6)]
+    return [*nodes, *pods]
+
+
+def test_a_packing_strategy_uses_fewer_nodes_with_every_seed() -> None:
+    answer = plan.compare(a_cluster(), [Variant("default"), Variant("packed", PACKED)], seeds=5, workers=1)
+    assert len(answer.runs) == 10
+    assert [run["nodesUsed"] for run in answer.runs if run["configuration"] == "packed"] == [2] * 5
+    assert answer.means["default"]["nodesUsed"].mean == 4
+    assert answer.differences["packed"]["nodesUsed"] == plan.comparison.Interval(-2, -2, -2)
+    assert "nodesUsed -2" in answer.sentence()
+    assert answer.is_met
+
+
+def test_processes_give_the_rows_that_one_process_gives() -> None:
+    variants = [Variant("default"), Variant("packed", PACKED)]
+    here = plan.compare(a_cluster(), variants, seeds=2, workers=1)
+    assert plan.compare(a_cluster(), variants, seeds=2, workers=2) == here
+
+
+def test_pods_on_nodes_stay_there_unless_everything_is_placed_anew() -> None:
+    nodes = [make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods=10).obj() for number in range(4)]
+    pods = [make_pod(f"p{number}").req(cpu="1", memory="1Gi").node(f"n{number}").obj() for number in range(4)]
+    variants = [Variant("default"), Variant("packed", PACKED)]
+    assert plan.compare([*nodes, *pods], variants, seeds=1, workers=1).means["packed"]["nodesUsed"].mean == 4
+    anew = plan.compare([*nodes, *pods], variants, seeds=1, workers=1, reschedule=True)
+    assert anew.means["packed"]["nodesUsed"].mean == 1
+    assert anew.runs[1]["moved"] == 3
+
+
+def test_a_configuration_that_leaves_more_pods_pending_is_a_no() -> None:
+    nodes = [make_node("n1").capacity(cpu="4", memory="8Gi", pods=10).obj()]
+    pod = make_pod("p").req(cpu="1").toleration("x").obj()
+    alone = {**PACKED, "profiles": [{"schedulerName": "other"}]}
+    answer = plan.compare([*nodes, pod], [Variant("default"), Variant("other", alone)], seeds=1, workers=1)
+    assert [run["pending"] for run in answer.runs] == [0, 1]
+    assert not answer.is_met
+
+
+def test_intervals_hold_the_mean_in_nineteen_of_twenty_samples() -> None:
+    random, hits = np.random.default_rng(1), 0
+    for _ in range(200):
+        found = interval(list(random.normal(10, 2, 30)))
+        hits += found.low <= 10 <= found.high
+    assert 175 <= hits <= 199
+
+
+def test_moved_pods_are_counted_by_their_owners() -> None:
+    assert moved_between({("web", "n1"): 2}, {("web", "n1"): 1, ("web", "n2"): 1}) == 1
+
+
+@pytest.mark.parametrize(
+    ("variants", "message"),
+    [
+        ([Variant("a")], "one configuration alone cannot be compared"),
+        ([Variant("a"), Variant("a")], "two configurations have one name"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(variants: list[Variant], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plan.compare(a_cluster(), variants)
