@@ -16,6 +16,12 @@ DOCS_STAMP := $(DOCS)/.installed
 CLIENTS := .venv-clients
 CLIENTS_STAMP := $(CLIENTS)/.installed
 
+BROWSER := .venv-browser
+BROWSER_STAMP := $(BROWSER)/.installed
+
+NOTEBOOK := .venv-notebook
+NOTEBOOK_STAMP := $(NOTEBOOK)/.installed
+
 .PHONY: run test check docs bench bench-sandbox race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
@@ -35,6 +41,14 @@ $(DOCS_STAMP): requirements/docs.lock scripts/locked_tools.sh
 $(CLIENTS_STAMP): requirements/clients.lock scripts/locked_tools.sh
 	sh scripts/locked_tools.sh $(CLIENTS) requirements/clients.lock
 	@touch $(CLIENTS_STAMP)
+
+$(BROWSER_STAMP): requirements/browser.lock scripts/locked_tools.sh
+	sh scripts/locked_tools.sh $(BROWSER) requirements/browser.lock
+	@touch $(BROWSER_STAMP)
+
+$(NOTEBOOK_STAMP): requirements/notebook.lock scripts/locked_tools.sh
+	sh scripts/locked_tools.sh $(NOTEBOOK) requirements/notebook.lock
+	@touch $(NOTEBOOK_STAMP)
 
 run: $(STAMP)
 	$(VENV)/bin/steersman simulate -f examples/quickstart/cluster.yaml -f examples/quickstart/pods.yaml --seed 1
@@ -70,8 +84,9 @@ bench-sandbox: $(STAMP)
 conformance: $(STAMP)
 	$(VENV)/bin/steersman conformance $(FILES)
 
-e2e: $(STAMP) $(CLIENTS_STAMP)
-	@CLIENTS_PYTHON=$(CURDIR)/$(CLIENTS)/bin/python sh scripts/control_plane/test.sh $(PY) $(TESTS)
+e2e: $(STAMP) $(CLIENTS_STAMP) $(BROWSER_STAMP) $(NOTEBOOK_STAMP)
+	@CLIENTS_PYTHON=$(CURDIR)/$(CLIENTS)/bin/python BROWSER_PYTHON=$(CURDIR)/$(BROWSER)/bin/python \
+		NOTEBOOK_PYTHON=$(CURDIR)/$(NOTEBOOK)/bin/python sh scripts/control_plane/test.sh $(PY) $(TESTS)
 
 # Upstream's own tests of scheduling with kube-scheduler and with Steersman: make upstream-e2e UPSTREAM="--scheduler steersman"
 upstream-e2e: $(STAMP)
@@ -111,4 +126,4 @@ spdx: $(STAMP)
 	$(PY) -m scripts.spdx $(SPDX)
 
 clean:
-	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) $(BROWSER) $(NOTEBOOK) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

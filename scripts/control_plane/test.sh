@@ -32,5 +32,13 @@ elif [ "${CI:-}" = true ]; then
 else
     echo "e2e: tests of shipped files are skipped where the program is missing"
 fi
+if CHROMIUM=$(sh "$here/../browser.sh"); then
+    export CHROMIUM
+elif [ "${CI:-}" = true ]; then
+    echo "e2e: failed: there is no browser to look at pages with" >&2
+    exit 1
+else
+    echo "e2e: tests of pages are skipped: there is no browser"
+fi
 [ $# -gt 0 ] || set -- tests/e2e
 exec "$python" -m pytest "$@"
