@@ -34,7 +34,7 @@ rm -rf ./*.deb usr/share/doc usr/share/man usr/share/locale
 mv "$browser/new" "$browser/root"
 
 # Chromium finds its libraries and fonts there, and nobody else does.
-libraries=$(find "$browser/root" -type d -name '*-linux-gnu' | tr '\n' ':')
+libraries=$(find "$browser/root" -name '*.so*' -exec dirname {} + | sort -u | tr '\n' ':')
 cat >"$browser/fonts.conf" <<FONTS
 <?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
@@ -46,4 +46,5 @@ export LD_LIBRARY_PATH=$libraries FONTCONFIG_FILE=$browser/fonts.conf
 exec $browser/root/usr/lib/chromium/chromium "\$@"
 WRAPPER
 chmod +x "$browser/chromium"
+"$browser/chromium" --version >&2 || { rm "$browser/chromium"; exit 1; }
 echo "$browser/chromium"

@@ -226,8 +226,8 @@ def test_a_report_is_written_beside_what_is_printed(tmp_path: Path) -> None:
     assert (result.exit_code, result.stdout) == (0, plain.stdout)
     assert result.stderr == f"wrote {page}\n"
     text = page.read_text()
-    assert "1 of 2 pods are scheduled on 2 nodes; 1 pending, mostly because of: Insufficient cpu." in text
-    assert text.count("default/big") == 2
+    assert "1 of 2 pods are scheduled on 2 nodes; 1 pending." in text
+    assert text.count("default/big") == 3
 
 
 def test_a_report_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:

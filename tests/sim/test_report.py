@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import TypeVar
 
 import pytest
@@ -11,7 +12,7 @@ from steersman import Simulation
 from steersman.api import Node
 from steersman.report import BarChart, Figures, HeatMap, Report, Section, Table, render_html
 from steersman.sim import Result
-from steersman.sim.report import ZONE_LABEL, node_groups, pending_reasons, reasons_of, simulation_report
+from steersman.sim.report import ZONE_LABEL, node_groups, pending_causes, pending_reasons, reasons_of, simulation_report
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
 SectionT = TypeVar("SectionT", bound=Section)
@@ -44,11 +45,39 @@ def crowded() -> Simulation:
     return Simulation.load(*(node.obj() for node in nodes), *(pod.obj() for pod in pods))
 
 
-def test_the_answer_counts_pods_and_says_what_is_missing(crowded: Simulation) -> None:
+def test_the_answer_counts_pods(crowded: Simulation) -> None:
     before, after = ran(crowded)
     report = simulation_report(after, before)
-    assert report.answer == "1 of 3 pods are scheduled on 2 nodes; 2 pending, mostly because of: Insufficient cpu."
+    assert report.answer == "1 of 3 pods are scheduled on 2 nodes; 2 pending."
     assert report.fits is False
+
+
+def test_pods_with_one_message_are_explained_by_one_of_them(crowded: Simulation) -> None:
+    _, after = ran(crowded)
+    assert pending_causes(after) == (
+        [
+            (
+                2,
+                "default/new-1",
+                "Needs 3 cpu on one node; 2 nodes have 3 or more, none has more than 2 free; 3 are free in all, but scattered.",
+            )
+        ],
+        [],
+    )
+
+
+def test_causes_of_more_messages_are_counted(crowded: Simulation) -> None:
+    crowded.add(pod("taller", "5").obj())
+    _, after = ran(crowded)
+    causes = pending_causes(after, most=1)
+    assert len(causes.rows) == 1
+    assert len(causes.others) == 1
+
+
+def test_a_result_that_was_pickled_gives_messages_for_causes(crowded: Simulation) -> None:
+    _, after = ran(crowded)
+    ((_, pod, cause),) = pending_causes(pickle.loads(pickle.dumps(after))).rows
+    assert cause == after.pending[pod].message
 
 
 def test_a_run_in_which_all_fits_is_a_yes() -> None:

@@ -189,6 +189,11 @@ class Explanation(_Part, frozen=True):
         """
         return text.table(self, most, width)
 
+    def _repr_html_(self) -> str:
+        from steersman.explain.notebook import explanation_html
+
+        return explanation_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """For programs: plain lists, dicts and values, named as in Kubernetes' JSON."""
         plain: dict[str, Any] = msgspec.to_builtins(self)

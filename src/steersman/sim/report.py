@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from steersman import api
 from steersman.report import (
@@ -30,12 +30,15 @@ from steersman.report import (
 )
 from steersman.sim.node_costs import pool_of
 from steersman.sim.result import Result
+from steersman.sim.tasks import SimulationError
 from steersman.sim.utilisation import PODS, Usage, Utilisation
 
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 _FIRST: Final = ("cpu", "memory", PODS)
 _MOST_RESOURCES: Final = 8
 """So many resources are in a chart or table: a cluster may have hundreds of extended ones."""
+MOST_CAUSES: Final = 5
+"""So many groups of pending pods are explained."""
 _REASONS: Final = re.compile(r"(?:^|, )(\d+) (.+?)(?=, \d+ |$)")
 _BYTES_OF: Final = re.compile(r"memory|.*storage|hugepages-.*")
 
@@ -75,9 +78,7 @@ def _answer(result: Result) -> str:
     if not summary.pending:
         return f"All {summary.pods:,} pods are scheduled, on {nodes}.{stopped}"
     scheduled = f"{summary.scheduled:,} of {summary.pods:,} pods are scheduled on {nodes}"
-    return (
-        f"{scheduled}; {summary.pending:,} pending, mostly because of: {next(iter(pending_reasons(result)))}.{stopped}"
-    )
+    return f"{scheduled}; {summary.pending:,} pending.{stopped}"
 
 
 def pending_reasons(result: Result) -> dict[str, int]:
@@ -98,6 +99,32 @@ def reasons_of(message: str) -> dict[str, int]:
     return {reason: int(count) for count, reason in _REASONS.findall(reasons.partition(". ")[0].rstrip("."))}
 
 
+class PendingCauses(NamedTuple):
+    """Why pods are pending: the number of pods with one message, one of them, and its cause in a sentence; the most first."""
+
+    rows: list[tuple[int, str, str]]
+    #: Pods that are in no row, because there are many messages.
+    others: list[str]
+
+
+def pending_causes(result: Result, most: int = MOST_CAUSES) -> PendingCauses:
+    """The causes of at most so many groups of pods: each takes an explanation, which looks at every node. A result that was
+    pickled has the scheduler's message in place of a cause."""
+    by_message: dict[str, list[str]] = {}
+    for placement in result.pending.values():
+        by_message.setdefault(placement.message, []).append(placement.pod)
+    ordered = sorted(by_message.values(), key=len, reverse=True)
+    rows = [(len(pods), pods[0], _cause(result, pods[0])) for pods in ordered[:most]]
+    return PendingCauses(rows, [pod for pods in ordered[most:] for pod in pods])
+
+
+def _cause(result: Result, pod: str) -> str:
+    try:
+        return result.explain(pod).cause.sentence
+    except SimulationError:
+        return result.pending[pod].message
+
+
 # -- sections ------------------------------------------------------------------------------------------------------------------
 
 
@@ -105,6 +132,7 @@ def _sections(result: Result, before: Result | None, groups: Mapping[str, str]) 
     earlier = None if before is None else before.utilisation
     resources = _resources(result.utilisation)
     yield _figures(result)
+    yield from _causes(result)
     if result.utilisation.nodes:
         yield _requested(result.utilisation, earlier, resources)
     yield from _over_time(result)
@@ -150,6 +178,14 @@ def _over_time(result: Result) -> Iterator[Section]:
         bound[moment] = count
     bound[max(result.summary.seconds, times[-1])] = len(times)
     yield LineChart("Pods with a node", {"pods": Line([*bound], [*bound.values()])}, "pods")
+
+
+def _causes(result: Result) -> Iterator[Section]:
+    if result.pending:
+        causes = pending_causes(result)
+        rest = f" {len(causes.others):,} other pods have other messages." if causes.others else ""
+        caption = f"Pods with the same message together, and what stands in the way of one of them.{rest}"
+        yield Table("Why pods are pending", ["pods", "for example", "cause"], causes.rows, caption)
 
 
 def _heat_map(resource: str, after: Utilisation, before: Utilisation | None, groups: Mapping[str, str]) -> HeatMap:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from os import PathLike
 from typing import Any, Final
 
 import msgspec
@@ -17,6 +18,7 @@ from steersman.api import manifests
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.sim.events import Event
+from steersman.sim.frames import result_table
 from steersman.sim.placements import Placement
 from steersman.sim.tasks import SimulationError
 from steersman.sim.utilisation import Utilisation
@@ -128,6 +130,26 @@ class Result:
             }
         )
         return document
+
+    def to_frame(self, table: str = "placements", library: str | None = None) -> Any:
+        """A data frame of one of `placements`, `utilisation` (a row per node and resource), `events` and `preempted`.
+
+        Of pandas or polars, whichever is installed; `library` chooses one, or `pyarrow`. Raises `SteersmanError` without.
+        """
+        return result_table(self, table).to_frame(library)
+
+    def to_csv(self, path: str | PathLike[str] | None = None, table: str = "placements") -> str:
+        """The same tables as CSV: the text, which is also written to the path if there is one. Raises `InputError`."""
+        return result_table(self, table).to_csv(path)
+
+    def to_parquet(self, path: str | PathLike[str], table: str = "placements") -> None:
+        """Writes one of the same tables as a Parquet file; needs `steersman[frames]`. Raises `InputError`."""
+        result_table(self, table).to_parquet(path)
+
+    def _repr_html_(self) -> str:
+        from steersman.sim.notebook import result_html
+
+        return result_html(self)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_explain": None}

@@ -293,6 +293,11 @@ class Simulation:
         """Another simulation in the same state; what happens to one of them does not touch the other."""
         return copy.deepcopy(self)
 
+    def _repr_html_(self) -> str:
+        from steersman.sim.notebook import simulation_html
+
+        return simulation_html(self._result())
+
     def close(self) -> None:
         """Ends pods' waiting for permission; only needed if a run ended before they did."""
         self._driver.close()

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An explanation as a notebook shows it: the outcome, weighted scores of the nodes that fit, objections to the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from steersman.report.notebook import heading, paragraph, piece, small_table
+
+if TYPE_CHECKING:
+    from steersman.explain.explanation import Explanation
+
+
+def explanation_html(explanation: Explanation) -> str:
+    """Every node × plugin of one pod; of many nodes the best and the first."""
+    return piece(
+        heading(f"Pod {explanation.pod}"), *_outcome(explanation), *_scores(explanation), *_objections(explanation)
+    )
+
+
+def _outcome(explanation: Explanation) -> Iterator[str]:
+    where = f" on {explanation.node}" if explanation.node else ""
+    yield paragraph(f"{explanation.outcome}{where}" + (f": {explanation.message}" if explanation.message else ""))
+    if not explanation.node:
+        yield paragraph(explanation.cause.sentence)
+
+
+def _scores(explanation: Explanation) -> Iterator[str]:
+    fitting = sorted((node for node in explanation.nodes if node.fits), key=lambda node: -(node.total or 0))
+    if not fitting:
+        return
+    yield paragraph(f"Fits on {len(fitting):,} of {len(explanation.nodes):,} nodes; weighted scores:")
+    plugins = [(score.plugin, score.weight) for score in fitting[0].scores]
+    columns = ["node", "total", *(f"{plugin} ×{weight}" for plugin, weight in plugins)]
+    rows = [
+        (
+            f"{node.node} ←" if node.node == explanation.node else node.node,
+            node.total,
+            *(s.weighted for s in node.scores),
+        )
+        for node in fitting
+        if len(node.scores) == len(plugins)
+    ]
+    yield small_table(columns, rows)
+
+
+def _objections(explanation: Explanation) -> Iterator[str]:
+    rejected = [(node.node, "; ".join(map(str, node.verdicts))) for node in explanation.nodes if not node.fits]
+    if rejected:
+        yield paragraph(f"Does not fit on {len(rejected):,} nodes:")
+        yield small_table(("node", "rejected by"), rejected)

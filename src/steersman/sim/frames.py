@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Results as tables for other programs: data frames of pandas or polars, Arrow tables, CSV and Parquet files.
+
+A result has several tables (`TABLES`), each a list of columns with a name and a type, so that a table without rows and a column
+without values have the same types as full ones. pandas and polars are used if they are installed; Parquet needs the extra
+`steersman[frames]`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
+from os import PathLike, fspath
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from steersman.errors import InputError, SteersmanError
+
+if TYPE_CHECKING:
+    from steersman.sim.result import Result
+
+Types: TypeAlias = "Mapping[str, type]"
+Row: TypeAlias = "tuple[str | int | float | bool | None, ...]"
+LIBRARIES: Final = ("pandas", "polars", "pyarrow")
+NO_LIBRARY: Final = "data frames need pandas or polars, and neither is installed; pip install pandas"
+NO_PARQUET: Final = "Parquet files need pyarrow, which is not installed; pip install 'steersman[frames]'"
+
+
+class FrameTable:
+    """Rows with typed columns. `types` are str, int, float and bool; values may be None, but for bool and int."""
+
+    def __init__(self, types: Types, rows: Iterable[Row]) -> None:
+        self.types = types
+        self.rows: Sequence[Row] = list(rows)
+
+    def columns(self) -> dict[str, list[Any]]:
+        """The values by column."""
+        values = zip(*self.rows, strict=True) if self.rows else ([] for _ in self.types)
+        return {name: list(column) for name, column in zip(self.types, values, strict=True)}
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """A data frame of the library, or of the first of pandas and polars that is installed; `pyarrow` gives a Table."""
+        chosen = _library(library)
+        if chosen == "pandas":
+            return self._pandas()
+        return self._polars() if chosen == "polars" else self._arrow()
+
+    def to_csv(self, path: str | PathLike[str] | None = None) -> str:
+        """The text of a CSV file with a header, which is also written to the path if there is one."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.types)
+        writer.writerows(self.rows)
+        if path is not None:
+            _written(path, lambda: Path(path).write_text(text.getvalue(), "utf-8", newline=""))
+        return text.getvalue()
+
+    def to_parquet(self, path: str | PathLike[str]) -> None:
+        """Writes a Parquet file; the same rows give the same bytes."""
+        if find_spec("pyarrow") is None:
+            raise SteersmanError(NO_PARQUET)
+        from pyarrow import parquet
+
+        _written(path, lambda: parquet.write_table(self._arrow(), fspath(path), compression="zstd"))
+
+    def _arrow(self) -> Any:
+        import pyarrow
+
+        types = {str: pyarrow.string(), int: pyarrow.int64(), float: pyarrow.float64(), bool: pyarrow.bool_()}
+        schema = pyarrow.schema([(name, types[kind]) for name, kind in self.types.items()])
+        return pyarrow.table(self.columns(), schema=schema)
+
+    def _pandas(self) -> Any:
+        import pandas
+
+        kinds = {str: "object", int: "int64", float: "float64", bool: "bool"}
+        columns = self.columns()
+        return pandas.DataFrame(
+            {name: pandas.Series(columns[name], dtype=kinds[kind]) for name, kind in self.types.items()}
+        )
+
+    def _polars(self) -> Any:
+        import polars
+
+        types = {str: polars.String, int: polars.Int64, float: polars.Float64, bool: polars.Boolean}
+        return polars.DataFrame(self.columns(), schema={name: types[kind] for name, kind in self.types.items()})
+
+
+def _library(wanted: str | None) -> str:
+    if wanted is None:
+        installed = [name for name in ("pandas", "polars") if find_spec(name) is not None]
+        if not installed:
+            raise SteersmanError(NO_LIBRARY)
+        return installed[0]
+    if wanted not in LIBRARIES:
+        raise InputError("is no library for data frames", value=wanted, hint=f"use one of {', '.join(LIBRARIES)}")
+    if find_spec(wanted) is None:
+        raise SteersmanError(f"{wanted} is not installed; pip install {wanted}")
+    return wanted
+
+
+def _written(path: str | PathLike[str], write: Callable[[], object]) -> None:
+    try:
+        write()
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror or error}", file=fspath(path)) from error
+
+
+# -- the tables of a result ----------------------------------------------------------------------------------------------------
+
+_PLACEMENTS: Final[Types] = {
+    "pod": str,
+    "namespace": str,
+    "name": str,
+    "node": str,
+    "is_pending": bool,
+    "bound_at": float,
+    "pending_since": float,
+    "attempts": int,
+    "reason": str,
+    "message": str,
+}
+_UTILISATION: Final[Types] = {"node": str, "resource": str, "allocatable": int, "requested": int, "fraction": float}
+_EVENTS: Final[Types] = {
+    "pod": str,
+    "type": str,
+    "reason": str,
+    "message": str,
+    "count": int,
+    "first": float,
+    "last": float,
+}
+_PREEMPTED: Final[Types] = {"pod": str, "node": str, "preemptor": str, "at": float}
+
+
+def _placements(result: Result) -> FrameTable:
+    rows = (
+        (
+            p.pod,
+            *p.pod.split("/", 1),
+            p.node or None,
+            p.is_pending,
+            p.at,
+            p.since,
+            p.attempts,
+            p.reason or None,
+            p.message or None,
+        )
+        for p in result.placements.values()
+    )
+    return FrameTable(_PLACEMENTS, rows)
+
+
+def _utilisation(result: Result) -> FrameTable:
+    rows = (
+        (node, resource, usage.allocatable, usage.requested, usage.fraction)
+        for node, usages in result.utilisation.nodes.items()
+        for resource, usage in usages.items()
+    )
+    return FrameTable(_UTILISATION, rows)
+
+
+def _events(result: Result) -> FrameTable:
+    return FrameTable(_EVENTS, ((e.pod, e.type, e.reason, e.message, e.count, e.first, e.last) for e in result.events))
+
+
+def _preempted(result: Result) -> FrameTable:
+    return FrameTable(_PREEMPTED, ((p.pod, p.node, p.preemptor, p.at) for p in result.preempted))
+
+
+TABLES: Final[Mapping[str, Callable[[Result], FrameTable]]] = {
+    "placements": _placements,
+    "utilisation": _utilisation,
+    "events": _events,
+    "preempted": _preempted,
+}
+"""What a result can be written as, by name."""
+
+
+def result_table(result: Result, name: str) -> FrameTable:
+    """The table of that name; raises `InputError` for a name that is not in `TABLES`."""
+    make = TABLES.get(name)
+    if make is None:
+        raise InputError("is no table of a result", value=name, hint=f"use one of {', '.join(TABLES)}")
+    return make(result)
