@@ -48,8 +48,9 @@ from steersman.sandbox.credentials import (
     new_credentials,
     write_kubeconfig,
 )
-from steersman.sandbox.default_objects import DefaultObjects
+from steersman.sandbox.default_objects import PROVISIONER, DefaultObjects
 from steersman.sandbox.event_objects import EventObjects
+from steersman.sandbox.foreign_controllers import Heartbeats, VolumeProvisioner
 from steersman.sandbox.heap import keep_collections_short
 from steersman.sandbox.manifest_files import create_all
 from steersman.sandbox.nodes import create_nodes, default_template, read_template
@@ -127,7 +128,7 @@ async def _running(
     async with asyncio.TaskGroup() as group:
         tasks = _Tasks(group)
         tasks.create_task(keep_collections_short(store), name="keep garbage collections short")
-        _start_cluster(store, timers, events, errors, options)
+        _start_cluster(store, timers, events, errors, options, tasks)
         if chosen is not None:
             scheduler = start_scheduler(store, timers, events, chosen, options.seed, tasks)
             await scheduler.background.refresh()
@@ -194,12 +195,20 @@ class _Tasks:
 
 
 def _start_cluster(
-    store: Store, timers: LoopTimers, events: EventObjects, errors: InternalErrors, options: SandboxOptions
+    store: Store,
+    timers: LoopTimers,
+    events: EventObjects,
+    errors: InternalErrors,
+    options: SandboxOptions,
+    tasks: _Tasks,
 ) -> None:
     """What lives in a cluster besides the scheduler."""
     policy = load_policy(options.kubelet_policy) if options.kubelet_policy else SANDBOX_POLICY
-    Kubelets(store, timers, policy, record=events.record_kubelet, survives_bad_pods=True)
-    if options.runs_controllers:
+    kubelets = Kubelets(store, timers, policy, record=events.record_kubelet, survives_bad_pods=True)
+    if not options.runs_controllers:
+        VolumeProvisioner(store, PROVISIONER)
+        tasks.create_task(Heartbeats(store, kubelets.is_silent).run(), name="renew leases of nodes")
+    else:
         controllers.start(controllers.Cluster(store, timers, events.record, errors, is_overdue=timers.is_overdue))
         EphemeralClaims(store)
         VolumeController(store, timers)

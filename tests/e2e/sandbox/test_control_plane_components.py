@@ -8,9 +8,31 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+import yaml
 from tests.e2e.sandbox.conftest import Kubectl
 
-from steersman.testing.control_plane import Binaries
+from steersman import Simulation
+from steersman.testing.control_plane import Binaries, wait_until
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+GRACE_SECONDS = 15
+"""So long kube-controller-manager waits for a sign of life of a node; kubelets give one every ten seconds."""
+STATEFUL_SET = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  replicas: 1
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {containers: [{name: c, image: postgres, volumeMounts: [{name: data, mountPath: /data}]}]}
+  volumeClaimTemplates:
+  - metadata: {name: data}
+    spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
 
 
 @contextmanager
@@ -30,8 +52,9 @@ def test_kube_scheduler_and_kube_controller_manager_roll_out_a_deployment(
 ) -> None:
     kubectl = start_sandbox("--nodes", "5", "--scheduler", "none", "--no-controllers")
     known = ("--kubeconfig", str(kubectl.sandbox.kubeconfig), "--leader-elect=true", "--secure-port=0")
+    watchful = (*known, f"--node-monitor-grace-period={GRACE_SECONDS}s")
     scheduler, manager = binaries.program("kube-scheduler"), binaries.program("kube-controller-manager")
-    with running(scheduler, tmp_path / "scheduler.log", *known), running(manager, tmp_path / "manager.log", *known):
+    with running(scheduler, tmp_path / "scheduler.log", *known), running(manager, tmp_path / "manager.log", *watchful):
         kubectl("create", "deployment", "web", "--image=nginx", "--replicas=10")
         assert "successfully rolled out" in kubectl("rollout", "status", "deployment/web", "--timeout=120s")
         holders = kubectl("get", "leases", "-n", "kube-system", "-o", "name")
@@ -43,3 +66,32 @@ def test_kube_scheduler_and_kube_controller_manager_roll_out_a_deployment(
         kubectl("wait", "--for=delete", "pod", "-l", "app=web", "--timeout=120s")
         kubectl("create", "namespace", "short")
         kubectl("delete", "namespace", "short", "--timeout=120s")
+        kubectl("apply", "-f", "-", stdin=STATEFUL_SET)
+        assert "complete" in kubectl("rollout", "status", "statefulset/db", "--timeout=120s")
+        kubectl("delete", "statefulset/db", "pvc/data-db-0", "--timeout=120s")
+        kubectl("wait", "--for=delete", "pv", "--all", "--timeout=60s")
+        silent = ("--for=condition=Ready=Unknown", "node/node-0", f"--timeout={2 * GRACE_SECONDS}s")
+        assert "timed out" in kubectl("wait", *silent, code=1), "a node whose kubelet lives renews its Lease"
+
+
+@pytest.mark.parametrize("example", ["devices", "preemption", "quickstart", "volumes"])
+def test_kube_scheduler_places_as_many_pods_as_steersman(
+    start_sandbox: Callable[..., Kubectl], binaries: Binaries, tmp_path: Path, example: str
+) -> None:
+    """Those examples that need no plugin. Which node it is, and which of three equal pods, is left to chance."""
+    files = [str(EXAMPLES / example / name) for name in ("cluster.yaml", "pods.yaml")]
+    result = Simulation.load(*files).run()
+    given = [document for file in files for document in yaml.safe_load_all(Path(file).read_text())]
+    bound_before = [one for one in given if one["kind"] == "Pod" and one["spec"].get("nodeName")]
+    placed = [placed for placed in result.placements.values() if placed.node]
+    expected = len(bound_before) + len(placed) - len(result.preempted)
+    kubectl = start_sandbox(*(part for file in files for part in ("-f", file)), "--scheduler", "none", "--speed", "20x")
+    known = ("--kubeconfig", str(kubectl.sandbox.kubeconfig), "--leader-elect=true", "--secure-port=0")
+
+    def on_nodes() -> int:
+        return len(kubectl("get", "pods", "-A", "-o", "jsonpath={.items[*].spec.nodeName}").split())
+
+    with running(binaries.program("kube-scheduler"), tmp_path / "scheduler.log", *known):
+        wait_until(lambda: on_nodes() == expected, what=f"{expected} pods are on nodes")
+        held = kubectl("get", "lease", "-n", "kube-system", "kube-scheduler", "-o", "jsonpath={.spec.holderIdentity}")
+        assert held

@@ -72,6 +72,35 @@ def test_manifests_are_applied_compared_edited_and_deleted(kubectl: Kubectl, tmp
     assert kubectl("get", "deployments") == "No resources found in default namespace.\n"
 
 
+def test_a_deployment_has_a_history_that_can_be_gone_back_in(kubectl: Kubectl) -> None:
+    kubectl("create", "-f", "-", stdin=DEPLOYMENT)
+    for image in ("nginx:2", "nginx:3"):
+        kubectl("set", "image", "deployment/api", f"c={image}")
+        kubectl("annotate", "deployment/api", f"kubernetes.io/change-cause={image}", "--overwrite")
+        kubectl("rollout", "status", "deployment/api", "--timeout=60s")
+    history = [line.split() for line in kubectl("rollout", "history", "deployment/api").splitlines()[2:] if line]
+    assert history == [["1", "<none>"], ["2", "nginx:2"], ["3", "nginx:3"]]
+    assert "Image:\tnginx:2" in kubectl("rollout", "history", "deployment/api", "--revision=2")
+    kubectl("rollout", "undo", "deployment/api", "--to-revision=2")
+    kubectl("wait", "--for=jsonpath={.status.updatedReplicas}=2", "deployment/api", "--timeout=60s")
+    assert kubectl("get", "deployment", "api", "-o", "jsonpath={..image}") == "nginx:2"
+    assert "unable to find" in kubectl("rollout", "undo", "deployment/api", "--to-revision=9", code=1)
+    edited = kubectl.shell("KUBE_EDITOR='sed -i s/nginx:2/nginx:4/' kubectl edit deployment api -o yaml")
+    assert "image: nginx:4" in edited
+
+
+def test_services_and_secrets_are_completed(kubectl: Kubectl) -> None:
+    kubectl("create", "-f", "-", stdin=DEPLOYMENT)
+    kubectl("expose", "deployment", "api", "--port=80", "--type=NodePort")
+    name, kind, address, outside, ports, _ = kubectl("get", "service", "api", "--no-headers").split()
+    assert (name, kind, outside) == ("api", "NodePort", "<none>")
+    assert address.startswith("10.")
+    assert ports.startswith("80:3")
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {word: open}\n"
+    kubectl("apply", "-f", "-", stdin=secret)
+    assert kubectl("get", "secret", "s", "-o", "jsonpath={.type} {.data.word}") == "Opaque b3Blbg=="
+
+
 def test_a_misspelt_field_is_refused(kubectl: Kubectl) -> None:
     refused = kubectl("create", "-f", "-", stdin=DEPLOYMENT.replace("replicas", "replcas"), code=1)
     assert 'unknown field "spec.replcas"' in refused
@@ -123,8 +152,10 @@ def test_lists_are_printed_in_many_ways(kubectl: Kubectl) -> None:
         {"key": "b"},
     ]
     assert "NAME" in kubectl("get", "nodes", "-o", "wide", "--chunk-size=1")
-    watched = kubectl.shell("timeout 2 kubectl get configmaps -w || true")
-    assert "kube-root-ca.crt" in watched
+    watched = kubectl.shell(
+        "(sleep 1; kubectl delete cm b) & timeout 4 kubectl get cm -w --output-watch-events || true"
+    )
+    assert [line.split()[:2] for line in watched.splitlines() if " b " in line] == [["ADDED", "b"], ["DELETED", "b"]]
 
 
 def test_custom_resources_are_defined_printed_and_explained(kubectl: Kubectl) -> None:
