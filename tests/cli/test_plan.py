@@ -160,6 +160,15 @@ def test_compact_lists_moves_in_their_order(tmp_path: Path) -> None:
     assert "empties n" in result.stdout
 
 
+def test_requests_tells_what_changes_if_pods_asked_for_what_they_use(tmp_path: Path) -> None:
+    usage = write(tmp_path / "usage.csv", "pod,CPU!\nweb,250m\n")
+    command = ("plan", "requests", "-f", cluster(tmp_path), "--usage", usage, "--column")
+    document = json.loads(steersman(*command, "cpu=CPU!", "-o", "json").stdout)
+    assert (document["kind"], document["fits"]) == ("Requests", True)
+    assert document["workloads"][0]["cpuAfter"] == 250
+    assert "--column: names no column" in refused(*command, "cores=CPU!")
+
+
 def test_a_plan_without_a_cluster_is_refused(tmp_path: Path) -> None:
     result = steersman("plan", "capacity", "--pod", write(tmp_path / "web.yaml", WEB))
     assert result.exit_code == 2

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from steersman.cli.plan_compare import compare
-from steersman.cli.plan_inputs import plan_options, planned
+from steersman.cli.plan_inputs import example_of, load_simulation, plan_options, planned, sources_of, stdin_of
 from steersman.cli.plan_output import Explainer, conclude
 from steersman.cli.progress import working
+from steersman.errors import InputError
 
 
 @click.group(subcommand_metavar="QUESTION [ARGS]...")
@@ -140,6 +141,66 @@ def compact(budget: int, pods: tuple[str, ...], **given: Any) -> None:
     with planned(given) as simulation, working("trying moves on copies"):
         answer = questions.compact(simulation, budget=budget, pods=pods or None, on_result=explainer)
     conclude(answer, given, explainer.explanations)
+
+
+@plan.command()
+@click.option(
+    "--usage", "usage_file", required=True, type=click.Path(), metavar="FILE", help="A CSV of krr or Prometheus."
+)
+@click.option(
+    "--column",
+    "columns",
+    multiple=True,
+    metavar="WHAT=TITLE",
+    help="What a column of the file is called: namespace, pod, workload, kind, container, cpu or memory.",
+)
+@click.option(
+    "--percentile",
+    type=float,
+    default=100.0,
+    show_default=True,
+    help="Of several rows of a container; 100: the greatest.",
+)
+@click.option("--headroom", type=float, default=0.0, show_default=True, metavar="PERCENT", help="Ask for so much more.")
+@click.option("--reschedule", is_flag=True, help="Place every pod anew, those that are on nodes too.")
+@plan_options
+def requests(
+    usage_file: str, columns: tuple[str, ...], percentile: float, headroom: float, reschedule: bool, **given: Any
+) -> None:
+    """What changes if pods asked for what they use.
+
+    The file has a row per container of a pod (namespace, pod, container, cpu, memory) or of a workload, as krr writes it.
+    Amounts are quantities, or plain numbers: cores and bytes. Pods that the file leaves out are named.
+    """
+    from steersman import plan as questions
+    from steersman.sim.sources import gather
+
+    usage = questions.load_usage(usage_file, percentile=percentile, columns=_titles(columns))
+    example = example_of(given)
+    explainer = Explainer(given["explain"])
+    with working("loading"):
+        gathered = gather(sources_of(given, example), stdin_of(given))
+    with working("asking for what is used"):
+        answer = questions.requests(
+            [found.object for found in gathered.objects],
+            usage,
+            load=lambda objects: load_simulation(given, example, objects),
+            headroom=headroom,
+            reschedule=reschedule,
+            on_result=explainer,
+        )
+    conclude(answer, given, explainer.explanations)
+
+
+def _titles(columns: tuple[str, ...]) -> dict[str, str]:
+    from steersman.plan.usage import COLUMNS
+
+    pairs = [text.partition("=") for text in columns]
+    for (what, equals, title), text in zip(pairs, columns, strict=True):
+        if what not in COLUMNS or not equals or not title:
+            hint = f"write WHAT=TITLE, where WHAT is one of {', '.join(COLUMNS)}"
+            raise InputError("names no column", object="--column", value=text, hint=hint)
+    return {what: title for what, _, title in pairs}
 
 
 plan.add_command(compare)

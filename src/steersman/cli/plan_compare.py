@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from steersman.cli.examples import ExampleFiles, files_of
+from steersman.cli.examples import ExampleFiles
 from steersman.cli.parameters import Given, parse_gates
-from steersman.cli.plan_inputs import plan_options_without_config, sources_of
+from steersman.cli.plan_inputs import example_of, plan_options_without_config, sources_of, stdin_of
 from steersman.cli.plan_output import conclude
 from steersman.cli.progress import working
 from steersman.errors import InputError
@@ -55,9 +54,8 @@ def compare(
     """
     from steersman import plan as questions
 
-    example = files_of(given["example"]) if given["example"] else ExampleFiles([], [], None)
+    example = example_of(given)
     variants = _variants(configs, gates_of, plugin_of, given, example)
-    stdin = sys.stdin.buffer if "-" in given["files"] else None
     total = seeds * len(variants)
     with working("comparing") as show:
         answer = questions.compare(
@@ -68,7 +66,7 @@ def compare(
             reschedule=reschedule,
             kubelets=given["kubelet_policy"],
             workers=workers,
-            stdin=stdin,
+            stdin=stdin_of(given),
             on_done=lambda done: show(f"{done} of {total} runs"),
         )
     conclude(answer, given)

@@ -7,9 +7,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
@@ -103,23 +103,36 @@ def plan_options_without_config(command: CommandT) -> CommandT:
 @contextmanager
 def planned(given: Given) -> Iterator[Simulation]:
     """The simulation of the cluster that the options name."""
-    from steersman.sim import Simulation
-
-    example = files_of(given["example"]) if given["example"] else ExampleFiles([], [], None)
-    sources = sources_of(given, example)
+    example = example_of(given)
     with working("loading"):
-        loaded = Simulation.load(
-            *sources,
-            config=given.get("config_file") or example.configuration,
-            seed=given["seed"],
-            plugins=(*example.plugins, *given["plugins"]),
-            gates=parse_gates(given["feature_gates"]),
-            stdin=sys.stdin.buffer if "-" in given["files"] else None,
-            validate=chosen_validation(given["validate"], given["strict"]),
-            kubelets=given["kubelet_policy"],
-        )
+        loaded = load_simulation(given, example, sources_of(given, example))
     with loaded as simulation:
         yield simulation
+
+
+def example_of(given: Given) -> ExampleFiles:
+    return files_of(given["example"]) if given["example"] else ExampleFiles([], [], None)
+
+
+def load_simulation(given: Given, example: ExampleFiles, sources: Sequence[Any]) -> Simulation:
+    """A simulation of these paths and objects, with the scheduler that the options name."""
+    from steersman.sim import Simulation
+
+    return Simulation.load(
+        *sources,
+        config=given["config_file"] or example.configuration,
+        seed=given["seed"],
+        plugins=(*example.plugins, *given["plugins"]),
+        gates=parse_gates(given["feature_gates"]),
+        stdin=stdin_of(given),
+        validate=chosen_validation(given["validate"], given["strict"]),
+        kubelets=given["kubelet_policy"],
+    )
+
+
+def stdin_of(given: Given) -> BinaryIO | None:
+    """Standard input, if it is among the files."""
+    return sys.stdin.buffer if "-" in given["files"] else None
 
 
 def sources_of(given: Given, example: ExampleFiles) -> list[Any]:

@@ -16,8 +16,10 @@ from steersman.plan.compaction import Compaction, Move, compact
 from steersman.plan.comparison import Comparison, Variant, compare
 from steersman.plan.disruption import Drain, Loss, Tainting, drain, lose, taint
 from steersman.plan.pod_templates import PlannedPods, load_pods
+from steersman.plan.requests import Requests, requests
+from steersman.plan.usage import load_usage
 
-ANSWERS: tuple[type[Answer], ...] = (Capacity, Compaction, Comparison, Drain, Loss, Tainting)
+ANSWERS: tuple[type[Answer], ...] = (Capacity, Compaction, Comparison, Drain, Loss, Requests, Tainting)
 """Every kind of answer; `steersman/plan/schemas` has the JSON schema of each."""
 
 __all__ = [
@@ -31,6 +33,7 @@ __all__ = [
     "Loss",
     "Move",
     "PlannedPods",
+    "Requests",
     "Tainting",
     "Variant",
     "capacity",
@@ -38,7 +41,9 @@ __all__ = [
     "compare",
     "drain",
     "load_pods",
+    "load_usage",
     "lose",
+    "requests",
     "schema",
     "taint",
 ]

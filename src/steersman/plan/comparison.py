@@ -139,7 +139,7 @@ def compare(
     gathered = gather(list(sources), stdin)
     objects = [given.object for given in gathered.objects]
     if reschedule:
-        objects = [_unplaced(obj) for obj in objects]
+        objects = [unplaced(obj) for obj in objects]
     for variant in variants:
         _loaded([], variant, 0, kubelets).close()
     chosen = range(first_seed, first_seed + seeds)
@@ -197,7 +197,7 @@ def _check(variants: Sequence[Variant], seeds: int) -> None:
         raise InputError("is no number of seeds", value=seeds, hint="use 1 or more")
 
 
-def _unplaced(obj: api.Object) -> api.Object:
+def unplaced(obj: api.Object) -> api.Object:
     """A pod as if it had not been scheduled yet; static pods are where their files are."""
     if not isinstance(obj, api.Pod) or not obj.spec.node_name or MIRROR_POD in obj.metadata.annotations:
         return obj
