@@ -22,6 +22,9 @@ BROWSER_STAMP := $(BROWSER)/.installed
 NOTEBOOK := .venv-notebook
 NOTEBOOK_STAMP := $(NOTEBOOK)/.installed
 
+RAY := .venv-ray
+RAY_STAMP := $(RAY)/.installed
+
 .PHONY: run test check docs bench bench-sandbox race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
@@ -49,6 +52,10 @@ $(BROWSER_STAMP): requirements/browser.lock scripts/locked_tools.sh
 $(NOTEBOOK_STAMP): requirements/notebook.lock scripts/locked_tools.sh
 	sh scripts/locked_tools.sh $(NOTEBOOK) requirements/notebook.lock
 	@touch $(NOTEBOOK_STAMP)
+
+$(RAY_STAMP): requirements/ray.lock scripts/locked_tools.sh
+	sh scripts/locked_tools.sh $(RAY) requirements/ray.lock
+	@touch $(RAY_STAMP)
 
 run: $(STAMP)
 	$(VENV)/bin/steersman simulate -f examples/quickstart/cluster.yaml -f examples/quickstart/pods.yaml --seed 1
@@ -84,9 +91,10 @@ bench-sandbox: $(STAMP)
 conformance: $(STAMP)
 	$(VENV)/bin/steersman conformance $(FILES)
 
-e2e: $(STAMP) $(CLIENTS_STAMP) $(BROWSER_STAMP) $(NOTEBOOK_STAMP)
+e2e: $(STAMP) $(CLIENTS_STAMP) $(BROWSER_STAMP) $(NOTEBOOK_STAMP) $(RAY_STAMP)
 	@CLIENTS_PYTHON=$(CURDIR)/$(CLIENTS)/bin/python BROWSER_PYTHON=$(CURDIR)/$(BROWSER)/bin/python \
-		NOTEBOOK_PYTHON=$(CURDIR)/$(NOTEBOOK)/bin/python sh scripts/control_plane/test.sh $(PY) $(TESTS)
+		NOTEBOOK_PYTHON=$(CURDIR)/$(NOTEBOOK)/bin/python RAY_PYTHON=$(CURDIR)/$(RAY)/bin/python \
+		sh scripts/control_plane/test.sh $(PY) $(TESTS)
 
 # Upstream's own tests of scheduling with kube-scheduler and with Steersman: make upstream-e2e UPSTREAM="--scheduler steersman"
 upstream-e2e: $(STAMP)
@@ -126,4 +134,4 @@ spdx: $(STAMP)
 	$(PY) -m scripts.spdx $(SPDX)
 
 clean:
-	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) $(BROWSER) $(NOTEBOOK) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) $(BROWSER) $(NOTEBOOK) $(RAY) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -197,7 +197,7 @@ def _contents(paths: Iterable[str], stdin: BinaryIO | None) -> Iterator[_File]:
     for path in paths:
         if path != STDIN:
             is_named = not Path(path).is_dir()
-            for file in _files(Path(path)):
+            for file in files_at(Path(path)):
                 yield _File(str(file), _uncompressed(_read(file), str(file)), is_named)
         elif stdin is None:
             raise InputError("there is no standard input to read", file=STDIN)
@@ -205,7 +205,8 @@ def _contents(paths: Iterable[str], stdin: BinaryIO | None) -> Iterator[_File]:
             yield _File(STDIN, _uncompressed(stdin.read(), STDIN), True)
 
 
-def _files(path: Path) -> list[Path]:
+def files_at(path: Path) -> list[Path]:
+    """The file itself, or the manifests in and below a folder, in order. Raises `InputError` for a folder without any."""
     if not path.is_dir():
         return [path]
     files = sorted(

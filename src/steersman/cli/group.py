@@ -24,6 +24,7 @@ from steersman.cli.progress import timed
 from steersman.cli.run import run
 from steersman.cli.sandbox import sandbox
 from steersman.cli.simulate import simulate
+from steersman.cli.sweep import sweep
 from steersman.cli.version import print_version, version
 from steersman.errors import SteersmanError
 
@@ -94,6 +95,7 @@ for command in (
     run,
     simulate,
     plan,
+    sweep,
     sandbox,
     explain,
     doctor,

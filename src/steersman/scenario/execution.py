@@ -60,7 +60,7 @@ def run_scenario(
     if until is not None:
         ends_early = prepared.document.stop.at_rest is True
         prepared = prepared._replace(stop=prepared.stop._replace(after=until, at_rest=ends_early))
-    simulation = _simulation(prepared, sources, config, plugins, gates, seed)
+    simulation = simulation_of(prepared, sources, config, plugins, gates, seed)
     try:
         return Execution(loaded, prepared, simulation, seed, on_milestone).run()
     except InputError as error:
@@ -69,14 +69,15 @@ def run_scenario(
         ) from error
 
 
-def _simulation(
+def simulation_of(
     prepared: PreparedScenario,
-    sources: Iterable[Source],
-    config: Configuration,
-    plugins: Iterable[PluginSource],
-    gates: FeatureGates | Mapping[str, bool] | None,
-    seed: int,
+    sources: Iterable[Source] = (),
+    config: Configuration = None,
+    plugins: Iterable[PluginSource] = (),
+    gates: FeatureGates | Mapping[str, bool] | None = None,
+    seed: int = 0,
 ) -> Simulation:
+    """The cluster at the start of the scenario; what is given counts as for `run_scenario`."""
     chosen = gates if isinstance(gates, FeatureGates) else {**prepared.document.feature_gates, **(gates or {})}
     return Simulation.load(
         *prepared.cluster,

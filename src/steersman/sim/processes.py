@@ -91,17 +91,23 @@ def _in_this_process(
 
 
 def _in_workers(pool: _Pool[TaskT, ResultT], on_done: OnDone[ResultT] | None) -> Generator[ResultT, None, None]:
-    """Puts results into the order of the tasks."""
+    with contextlib.closing(pool):
+        yield from in_order(pool.results(), on_done)
+
+
+def in_order(results: Iterator[tuple[int, ResultT]], on_done: OnDone[ResultT] | None) -> Generator[ResultT, None, None]:
+    """Results, which come with the positions of their tasks as they are ready, in the order of the tasks."""
     early: dict[int, ResultT] = {}
     due = 0
-    with contextlib.closing(pool):
-        for position, result in pool.results():
-            if on_done is not None:
-                on_done(position, result)
-            early[position] = result
-            while due in early:
-                yield early.pop(due)
-                due += 1
+    for position, result in results:
+        if on_done is not None:
+            on_done(position, result)
+        early[position] = result
+        while due in early:
+            yield early.pop(due)
+            due += 1
+    if early:
+        raise RuntimeError(f"the result of task {due} has not come, but of {len(early)} tasks after it")
 
 
 class _Worker:

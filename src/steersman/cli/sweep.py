@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`steersman sweep`: a document of kind Sweep in, a row per run out."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from steersman.cli.output import say, say_error, say_json, say_yaml
+from steersman.cli.platforms import require_unix
+from steersman.cli.sweep_progress import sweep_progress
+from steersman.cli.terminal import terminal_width
+
+if TYPE_CHECKING:
+    from steersman.sweep import SweepResult
+
+NO: Final = 1
+"""Exit code of a sweep with runs that could not be carried out or did not come to rest."""
+INTERRUPTED: Final = 130
+
+
+@click.command()
+@click.argument("file", type=click.Path(), metavar="FILE")
+@click.option(
+    "--output",
+    "folder",
+    type=click.Path(),
+    metavar="DIR",
+    help="Where the results go. Default: a folder here, named as the file, with the ending .results.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="So many processes of this machine. Default: one for each core.",
+)
+@click.option("--ray", metavar="ADDRESS", help="On a Ray cluster: HOST:PORT, or auto for the one that runs here.")
+@click.option("--resume", is_flag=True, help="Go on with a sweep that was interrupted: runs that are done stay.")
+@click.option(
+    "-o",
+    "--format",
+    "output_format",
+    type=click.Choice(["table", "json", "yaml"]),
+    default="table",
+    show_default=True,
+    help="Format of the summary on standard output.",
+)
+def sweep(
+    file: str, folder: str | None, workers: int | None, ray: str | None, resume: bool, output_format: str
+) -> None:
+    """Run many simulations: configurations × inputs × parameters × seeds.
+
+    FILE is a document of kind Sweep. The runs share all cores of this machine, or a Ray cluster; the numbers are the same. The
+    folder gets results.parquet with a row per run, manifest.json with what the numbers were made from, and journal.jsonl, by
+    which an interrupted sweep goes on.
+
+    Exits with 1 if a run could not be carried out or did not come to rest: the rows say why.
+    """
+    from steersman.sweep import run
+
+    require_unix("sweep")
+    if ray is not None and workers is not None:
+        raise click.UsageError("--workers is about this machine, --ray about a Ray cluster: use one of them.")
+    target = Path(f"{Path(file).stem}.results") if folder is None else Path(folder)
+    try:
+        with sweep_progress() as show:
+            result = run(file, output=target, workers=workers, ray=ray, resume=resume, on_progress=show)
+    except KeyboardInterrupt:
+        _interrupted(file, target, ray)
+        return
+    _print(result, output_format)
+    _conclude(result)
+
+
+def _print(result: SweepResult, output_format: str) -> None:
+    from steersman.cli import sweep_table
+
+    if output_format == "table":
+        say("\n".join(sweep_table.as_lines(result, terminal_width())))
+        return
+    document = result.to_dict()
+    say_json(document) if output_format == "json" else say_yaml(document)
+
+
+def _interrupted(file: str, target: Path, ray: str | None) -> None:
+    """What is done is not lost: says how to go on."""
+    words = ["steersman", "sweep", file, "--output", str(target), *(["--ray", ray] if ray else []), "--resume"]
+    say_error(f"interrupted; what is done is in {target}, and goes on with: {shlex.join(words)}")
+    click.get_current_context().exit(INTERRUPTED)
+
+
+def _conclude(result: SweepResult) -> None:
+    failed = result.failed
+    if failed:
+        first = failed[0]
+        where = f"{first['configuration']} {first['input']} seed {first['seed']}"
+        others = f" (and {len(failed) - 1} more runs)" if len(failed) > 1 else ""
+        say_error(f"run {where}{others}: {first.get('error') or first.get('stopped')}")
+        click.get_current_context().exit(NO)

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cells of a sweep as a table of text: means over seeds, with their confidence intervals."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from steersman.explain.tables import aligned, wrapped
+
+if TYPE_CHECKING:
+    from steersman.sim.confidence import Estimate
+    from steersman.sweep import CellSummary, SweepResult
+
+_LEADING: Final = ("scheduled", "pending")
+_WHERE_THERE: Final = ("preempted", "failed", "waitP50", "waitP99", "maxNodes", "nodeHours", "cost")
+"""Shown unless they are zero, or the same for every run of the sweep."""
+_SECONDS: Final = frozenset({"seconds", "waitP50", "waitP99", "waitMax"})
+_UTILISATION: Final = "utilisation."
+_ALWAYS_SHOWN: Final = ("utilisation.cpu", "utilisation.memory")
+
+
+def as_lines(result: SweepResult, width: int | None) -> list[str]:
+    """A row per cell, and below what the numbers are."""
+    cells = result.cells
+    return [*table(cells, width), "", *wrapped(_closing(result), width)]
+
+
+def table(cells: list[CellSummary], width: int | None) -> list[str]:
+    measures = _shown_measures(cells)
+    parameters = list(cells[0].parameters)
+    has_inputs = len({cell.input for cell in cells}) > 1
+    rows = [("CONFIGURATION", *(["INPUT"] if has_inputs else []), *parameters, "RUNS", *map(_header, measures))]
+    for cell in cells:
+        names = (cell.configuration, *([cell.input] if has_inputs else []))
+        values = (str(cell.parameters[name]) for name in parameters)
+        numbers = (_shown(name, cell.estimates.get(name)) for name in measures)
+        rows.append((*names, *values, str(cell.runs), *numbers))
+    return aligned(rows, 1 + has_inputs + len(parameters), width)
+
+
+def _shown_measures(cells: list[CellSummary]) -> list[str]:
+    """Those that say something: what is zero everywhere is left out, and so is what nobody requests."""
+    found = dict.fromkeys(name for cell in cells for name in cell.estimates)
+    utilisation = [
+        name
+        for name in found
+        if name.startswith(_UTILISATION) and (name in _ALWAYS_SHOWN or ("/" in name and _is_somewhere(name, cells)))
+    ]
+    others = [name for name in _WHERE_THERE if _is_somewhere(name, cells) and _differs(name, cells)]
+    return [*(name for name in _LEADING if name in found), *others, *utilisation]
+
+
+def _differs(name: str, cells: list[CellSummary]) -> bool:
+    found = [cell.estimates[name] for cell in cells if name in cell.estimates]
+    return len({each.mean for each in found}) > 1 or any(each.margin for each in found)
+
+
+def _is_somewhere(name: str, cells: list[CellSummary]) -> bool:
+    return any(name in cell.estimates and cell.estimates[name].mean for cell in cells)
+
+
+def _header(name: str) -> str:
+    text = name.removeprefix(_UTILISATION)
+    if "/" in text:
+        return text
+    return "".join(f" {letter}" if letter.isupper() else letter for letter in text).upper()
+
+
+def _shown(name: str, found: Estimate | None) -> str:
+    """`412.3 ±1.2`; a number that is the same for all seeds stands alone."""
+    if found is None:
+        return "-"
+    if name.startswith(_UTILISATION):
+        return _with_margin(found.mean * 100, None if found.margin is None else found.margin * 100, 1, "%")
+    return _with_margin(found.mean, found.margin, 1, "s" if name in _SECONDS else "")
+
+
+def _with_margin(mean: float, margin: float | None, digits: int, unit: str) -> str:
+    if not margin:
+        return f"{round(mean, digits):g}{unit}" if abs(mean) < 1e6 else f"{mean:,.0f}{unit}"
+    while digits < 4 and margin < 10**-digits:
+        digits += 1
+    return f"{mean:.{digits}f}{unit} ±{margin:.{digits}f}"
+
+
+def _closing(result: SweepResult) -> str:
+    failed = len(result.failed)
+    wrong = f", {failed} of them failed" if failed else ""
+    where = f"; rows are in {result.output / 'results.parquet'}" if result.output else ""
+    return f"{result.done} runs{wrong}; means over seeds, ± to both sides holds the true mean 95 times in 100{where}"

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much a mean over seeds can be trusted: confidence intervals by Student's t-distribution.
+
+`plan compare` and `sweep` run the same workload with many seeds and report means. Student's t is the right distribution for
+few samples of a value that is spread about normally; for many it is the normal distribution.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import cache
+from typing import Final
+
+import msgspec
+
+LEVEL: Final = 0.95
+"""How often an interval holds the true mean."""
+_ALMOST_NORMAL: Final = 2000
+"""Degrees of freedom from which on the quantile no longer changes in four digits."""
+
+
+class Estimate(msgspec.Struct, frozen=True):
+    """A mean, and how far the true mean may be from it; the latter is None for a single value, which says nothing about it."""
+
+    mean: float
+    margin: float | None
+    count: int
+
+    @property
+    def low(self) -> float | None:
+        return None if self.margin is None else self.mean - self.margin
+
+    @property
+    def high(self) -> float | None:
+        return None if self.margin is None else self.mean + self.margin
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """The mean of at least one value with its interval of 95 %. The order of the values does not matter, to the last bit."""
+    count = len(values)
+    if count == 1:
+        return Estimate(values[0], None, 1)
+    if min(values) == max(values):
+        return Estimate(values[0], 0.0, count)
+    mean = math.fsum(values) / count
+    variance = math.fsum((value - mean) ** 2 for value in values) / (count - 1)
+    return Estimate(mean, t_quantile(count - 1) * math.sqrt(variance / count), count)
+
+
+@cache
+def t_quantile(freedom: int) -> float:
+    """How many standard errors to both sides of the mean hold the true one so often as `LEVEL` says."""
+    low, high = 0.0, 700.0
+    freedom = min(freedom, _ALMOST_NORMAL)
+    for _ in range(100):
+        middle = (low + high) / 2
+        if _share_within(middle, freedom) < LEVEL:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+def _share_within(t: float, freedom: int) -> float:
+    """P(-t ≤ T ≤ t) for a whole number of degrees of freedom (Abramowitz and Stegun, 26.7.3 and 26.7.4)."""
+    angle = math.atan2(t, math.sqrt(freedom))
+    cosine_squared = math.cos(angle) ** 2
+    if freedom % 2 == 0:
+        return math.sin(angle) * _series(1.0, 1, freedom, cosine_squared)
+    if freedom == 1:
+        return 2 * angle / math.pi
+    return 2 / math.pi * (angle + math.sin(angle) * _series(math.cos(angle), 2, freedom, cosine_squared))
+
+
+def _series(term: float, factor: int, freedom: int, cosine_squared: float) -> float:
+    """`term` and those after it, each the one before times `factor / (factor + 1) * cosine_squared`, up to the last power."""
+    total = term
+    for number in range(factor, freedom - 2, 2):
+        term *= number / (number + 1) * cosine_squared
+        total += term
+    return total

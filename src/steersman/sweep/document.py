@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The document of kind Sweep, as users write it: every field with its meaning.
+
+`loading` reads and checks it, `matrix` makes the runs of it. The reference in the docs is made of these structs; a
+`Meta(description=…)` is a sentence for users.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Final, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+SWEEP_KIND: Final = "Sweep"
+SWEEP_VERSION: Final = "steersman.dev/v1alpha1"
+
+JsonObject: TypeAlias = dict[str, Any]
+ParameterValue: TypeAlias = str | int | float | bool
+
+
+class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """Base of all parts of the document: unknown fields are refused."""
+
+
+class ConfigurationChoice(_Part, frozen=True):
+    """A scheduler to compare with others."""
+
+    name: Annotated[str, Meta(description="The name in results; default: that of the file, or `default`.")] = ""
+    config: Annotated[
+        str | JsonObject | None,
+        Meta(description="A KubeSchedulerConfiguration, or its file; default: kube-scheduler's own defaults."),
+    ] = None
+    plugins: Annotated[list[str], Meta(description="Python files with plugins.")] = []
+    feature_gates: Annotated[dict[str, bool], Meta(description="Feature gates of the scheduler.")] = {}
+
+
+class InputChoice(_Part, frozen=True):
+    """A workload on a cluster; exactly one of `manifests` and `scenario`."""
+
+    name: Annotated[str, Meta(description="The name in results; default: that of the file, or `input`.")] = ""
+    manifests: Annotated[
+        list[str | JsonObject],
+        Meta(description="Manifests and dumps as for `simulate -f`: files, directories, or objects."),
+    ] = []
+    scenario: Annotated[str | JsonObject | None, Meta(description="A Scenario, or its file.")] = None
+    until: Annotated[
+        str | float | None,
+        Meta(description="With `manifests`: go on for so much virtual time; default: until nothing changes any more."),
+    ] = None
+    kubelets: Annotated[
+        str | JsonObject | None, Meta(description="With `manifests`: a KubeletPolicy, or its file.")
+    ] = None
+    controllers: Annotated[
+        bool, Meta(description="With `manifests`: whether Deployments and their like make pods.")
+    ] = True
+
+
+class SeedRange(_Part, frozen=True):
+    """Seeds that follow each other."""
+
+    count: Annotated[int, Meta(ge=1, description="How many.")]
+    first: Annotated[int, Meta(description="The first one.")] = 0
+
+
+class Sweep(_Part, frozen=True, kw_only=True):
+    """Many runs: every configuration on every input, with every combination of parameters and every seed."""
+
+    api_version: Annotated[str, Meta(description="`steersman.dev/v1alpha1`.")] = SWEEP_VERSION
+    kind: Annotated[str, Meta(description="`Sweep`.")] = SWEEP_KIND
+    name: Annotated[str, Meta(description="A name for reports; default: that of the file.")] = ""
+    description: Annotated[str, Meta(description="What it is about.")] = ""
+    configurations: Annotated[
+        list[ConfigurationChoice], Meta(description="Schedulers; default: kube-scheduler's own defaults.")
+    ] = msgspec.field(default_factory=lambda: [ConfigurationChoice()])
+    inputs: Annotated[list[InputChoice], Meta(description="Workloads on clusters.")]
+    parameters: Annotated[
+        dict[str, list[ParameterValue]],
+        Meta(description="Values that stand for `${name}` in scenarios and configurations, each of which is tried."),
+    ] = {}
+    seeds: Annotated[
+        int | list[int] | SeedRange,
+        Meta(description="So many from 0 on, or these, or `{first: 100, count: 50}`. Default: one, 0."),
+    ] = 1
+
+    @property
+    def all_seeds(self) -> list[int]:
+        if isinstance(self.seeds, list):
+            return self.seeds
+        if isinstance(self.seeds, SeedRange):
+            return list(range(self.seeds.first, self.seeds.first + self.seeds.count))
+        return list(range(self.seeds))

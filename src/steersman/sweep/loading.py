@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the file of a sweep to its document, checked: what cannot be run is said before anything runs.
+
+Paths in the document are relative to the folder of its file; from here on they can be opened from where the process is. Names
+that were left out are filled in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from steersman.api import codec, yaml_documents
+from steersman.errors import InputError
+from steersman.sweep.document import (
+    SWEEP_KIND,
+    SWEEP_VERSION,
+    ConfigurationChoice,
+    InputChoice,
+    JsonObject,
+    ParameterValue,
+    Sweep,
+)
+
+SweepSource: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | Sweep"
+"""A file with a document of kind Sweep, the document as a dict, or one that is already loaded."""
+
+MOST_RUNS: Final = 1_000_000
+_IDENTITY: Final = (SWEEP_VERSION, SWEEP_KIND)
+_replace = msgspec.structs.replace
+
+
+def load_sweep(source: SweepSource) -> Sweep:
+    """Raises `InputError` with file, field, value and what would be right."""
+    if isinstance(source, Sweep):
+        return _checked(source, Path())
+    if isinstance(source, Mapping):
+        return _checked(_decoded(dict(source)), Path())
+    path = Path(fspath(source))
+    try:
+        sweep = _decoded(_only_document(path.read_text(encoding="utf-8")))
+        return _checked(_replace(sweep, name=sweep.name or path.stem), path.parent)
+    except OSError as error:
+        raise InputError(f"cannot be read: {error.strerror}", file=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise InputError("is not UTF-8 text", file=str(path)) from error
+    except InputError as error:
+        raise error.located(file=str(path)) from error
+
+
+def _only_document(text: str) -> Any:
+    found = [document for document in yaml_documents.documents(text) if document is not None]
+    if len(found) != 1:
+        raise InputError(f"holds {len(found)} documents", hint=f"write one of kind {SWEEP_KIND}")
+    return found[0]
+
+
+def _decoded(document: Any) -> Sweep:
+    if not isinstance(document, dict) or (document.get("apiVersion"), document.get("kind")) != _IDENTITY:
+        told = {name: document.get(name) for name in ("apiVersion", "kind")} if isinstance(document, dict) else document
+        hint = f"write apiVersion: {SWEEP_VERSION} and kind: {SWEEP_KIND}"
+        raise InputError(f"is no {SWEEP_KIND}", value=told, hint=hint)
+    _check_fields(document, Sweep, "")
+    for field, kind in (("configurations", ConfigurationChoice), ("inputs", InputChoice)):
+        items = document.get(field)
+        for index, item in enumerate(items if isinstance(items, list) else ()):
+            _check_fields(item, kind, f"{field}[{index}]")
+    return codec.convert(document, Sweep)
+
+
+def _check_fields(document: Any, kind: type[msgspec.Struct], path: str) -> None:
+    """Unknown fields, with what was probably meant."""
+    known = [field.encode_name for field in msgspec.structs.fields(kind)]
+    for name in document if isinstance(document, dict) else ():
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f'did you mean "{close[0]}"?' if close else f"there are {', '.join(known)}"
+            raise InputError("is no field of a sweep", field=f"{path}.{name}" if path else name, hint=hint)
+
+
+# -- checks that the structs do not make -------------------------------------------------------------------------------
+
+
+def _checked(sweep: Sweep, folder: Path) -> Sweep:
+    if not sweep.inputs:
+        raise InputError("is empty: there is nothing to run", field="inputs", hint="write at least one input")
+    if not sweep.configurations:
+        hint = "leave it out for kube-scheduler's own defaults"
+        raise InputError("is empty: there is nothing to run", field="configurations", hint=hint)
+    _check_seeds(sweep)
+    _check_parameters(sweep.parameters)
+    _check_size(sweep)
+    configurations = [_configuration(choice, folder) for choice in sweep.configurations]
+    inputs = [_input(choice, folder, f"inputs[{index}]") for index, choice in enumerate(sweep.inputs)]
+    _check_names([choice.name for choice in configurations], "configurations")
+    _check_names([choice.name for choice in inputs], "inputs")
+    return _replace(sweep, configurations=configurations, inputs=inputs, name=sweep.name or "sweep")
+
+
+def _check_seeds(sweep: Sweep) -> None:
+    if isinstance(sweep.seeds, int) and sweep.seeds < 1:
+        raise InputError("must be at least 1", field="seeds", value=sweep.seeds)
+    if isinstance(sweep.seeds, list) and not sweep.seeds:
+        raise InputError("is empty: there is nothing to run", field="seeds", hint="write at least one seed")
+    if isinstance(sweep.seeds, list):
+        _check_once(sweep.seeds, "seeds")
+
+
+def _check_parameters(parameters: dict[str, list[ParameterValue]]) -> None:
+    for name, values in parameters.items():
+        if not values:
+            raise InputError("has no value", field=f"parameters.{name}", hint="write at least one")
+        _check_once(values, f"parameters.{name}")
+
+
+def _check_once(values: Sequence[object], path: str) -> None:
+    seen: set[tuple[type, object]] = set()
+    for index, value in enumerate(values):
+        if (type(value), value) in seen:
+            raise InputError("is there twice", field=f"{path}[{index}]", value=value)
+        seen.add((type(value), value))
+
+
+def _check_size(sweep: Sweep) -> None:
+    runs = len(sweep.configurations) * len(sweep.inputs) * len(sweep.all_seeds)
+    for values in sweep.parameters.values():
+        runs *= len(values)
+    if runs > MOST_RUNS:
+        raise InputError(f"has {runs:,} runs", hint=f"a sweep has at most {MOST_RUNS:,}")
+
+
+def _check_names(names: list[str], path: str) -> None:
+    for name, count in Counter(names).items():
+        if count > 1:
+            index = len(names) - 1 - names[::-1].index(name)
+            hint = "give each a name of its own"
+            raise InputError(f"is the name of {count} {path}", field=f"{path}[{index}].name", value=name, hint=hint)
+
+
+def _configuration(choice: ConfigurationChoice, folder: Path) -> ConfigurationChoice:
+    return _replace(
+        choice,
+        name=choice.name or _stem(choice.config) or "default",
+        config=_placed(choice.config, folder),
+        plugins=[_placed(path, folder) for path in choice.plugins],
+    )
+
+
+def _input(choice: InputChoice, folder: Path, path: str) -> InputChoice:
+    if bool(choice.manifests) == (choice.scenario is not None):
+        wrong = "has both manifests and a scenario" if choice.manifests else "has neither manifests nor a scenario"
+        raise InputError(wrong, field=path, hint="write one of them")
+    if choice.scenario is not None:
+        for field, value in (("until", choice.until), ("kubelets", choice.kubelets)):
+            if value is not None:
+                raise InputError("goes with manifests; a scenario says it itself", field=f"{path}.{field}", value=value)
+    first = choice.scenario if choice.scenario is not None else choice.manifests[0]
+    return _replace(
+        choice,
+        name=choice.name or _stem(first) or "input",
+        manifests=[_placed(source, folder) for source in choice.manifests],
+        scenario=_placed(choice.scenario, folder),
+        until=None if choice.until is None else _seconds(choice.until, f"{path}.until"),
+        kubelets=_placed(choice.kubelets, folder),
+    )
+
+
+def _seconds(value: str | float, path: str) -> float:
+    from steersman.kubelets.durations import parse_duration
+
+    try:
+        duration = parse_duration(value)
+    except InputError as error:
+        raise error.located(field=path) from None
+    if not duration.is_fixed:
+        raise InputError("must not depend on chance", field=path, value=value, hint='write "10m", or seconds')
+    return duration.parameters[0]
+
+
+def _stem(source: str | JsonObject | None) -> str:
+    return Path(source).stem if isinstance(source, str) else ""
+
+
+def _placed(source: Any, folder: Path) -> Any:
+    """A path as the process can open it from where it is; documents stay as they are."""
+    return str(folder / source) if isinstance(source, str) else source
