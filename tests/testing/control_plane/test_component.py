@@ -50,6 +50,7 @@ def test_it_is_ready_when_started_and_answers_with_its_exit_code(tmp_path: Path)
 def test_its_log_goes_on_after_a_restart(tmp_path: Path) -> None:
     with component(tmp_path) as sleeper:
         first = sleeper.pid
+        wait_until(lambda: sleeper.log_text() == "up\n")
         sleeper.kill()
         assert sleeper.exit_code == -9
         sleeper.start()
