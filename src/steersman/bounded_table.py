@@ -16,13 +16,23 @@ those who have them, and go with the last.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
-from typing import Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 from weakref import ref
+
+from steersman.graph_copy import GraphCopy, copied_by, is_shared
 
 KeyT = TypeVar("KeyT", bound=Hashable)
 ValueT = TypeVar("ValueT")
 
 
+def _copied_recent(copies: GraphCopy, original: RecentTable[Any, Any]) -> RecentTable[Any, Any]:
+    """Begins empty: what was in it can be found again."""
+    made: RecentTable[Any, Any] = copies.note(original, RecentTable(2 * original._half))
+    copies.memo[id(original.young)] = made.young
+    return made
+
+
+@copied_by(_copied_recent)
 class RecentTable(Generic[KeyT, ValueT]):
     """At most `most` values; None is no value."""
 
@@ -67,6 +77,21 @@ class _KeyedRef(ref[ValueT]):
     key: object
 
 
+def _copied_shared(copies: GraphCopy, original: SharedTable[Any, Any]) -> SharedTable[Any, Any]:
+    """Has the copies of those values that somebody refers to."""
+    made: SharedTable[Any, Any] = SharedTable(2 * original._recent._half)
+
+    def fill(original: SharedTable[Any, Any], made: SharedTable[Any, Any]) -> None:
+        made._when_freed, made._is_large = copies.of(original._when_freed), copies.of(original._is_large)
+        for key, value in original.items():
+            current = value if is_shared(type(value)) else copies.memo.get(id(value))
+            if current is not None:
+                made.refer(copies.of(key), current)
+
+    return copies.note_weak(original, made, fill)
+
+
+@copied_by(_copied_shared)
 class SharedTable(Generic[KeyT, ValueT]):
     """Every value that somebody refers to, and the `spare` latest ones even if nobody does, but for large ones.
 
@@ -116,9 +141,13 @@ class SharedTable(Generic[KeyT, ValueT]):
         """The key has no value yet."""
         if self._freed:
             self.sweep()
+        self.refer(key, value)
+        self._note(key, value)
+
+    def refer(self, key: KeyT, value: ValueT) -> None:
+        """Has the value as long as somebody refers to it; it does not count as asked for."""
         reference = self._refs[key] = _KeyedRef(value, self._freed.append)
         reference.key = key
-        self._note(key, value)
 
     def _note(self, key: KeyT, value: ValueT) -> None:
         """The value was asked for."""

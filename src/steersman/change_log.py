@@ -9,7 +9,9 @@ all told in this one form.
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Sequence
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from steersman.graph_copy import GraphCopy, copied_by
 
 EntryT = TypeVar("EntryT", bound=Hashable)
 
@@ -17,6 +19,12 @@ EntryT = TypeVar("EntryT", bound=Hashable)
 _MOST_ENTRIES = 1 << 16
 
 
+def _copied(copies: GraphCopy, original: ChangeLog[Any]) -> ChangeLog[Any]:
+    """Goes on from the same position: readers that are behind start afresh."""
+    return copies.note(original, ChangeLog(original._most, original.end))
+
+
+@copied_by(_copied)
 class ChangeLog(Generic[EntryT]):
     """Append-only from a reader's point of view; `position == end` means that nothing has changed.
 

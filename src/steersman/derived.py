@@ -8,7 +8,9 @@ of them as a tuple. Where a value cannot catch up entry by entry, it is computed
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
+
+from steersman.graph_copy import GraphCopy, copied_by
 
 ValueT = TypeVar("ValueT")
 
@@ -16,6 +18,13 @@ ValueT = TypeVar("ValueT")
 _NEVER = object()
 
 
+def _copied(copies: GraphCopy, original: Derived[Any]) -> Derived[Any]:
+    """Is computed again when somebody asks."""
+    made: Derived[Any] = copies.note(original, Derived())
+    return made
+
+
+@copied_by(_copied)
 class Derived(Generic[ValueT]):
     """Invariant: the value was computed when the stamp was what is kept with it.
 

@@ -48,11 +48,15 @@ def test_the_copy_of_a_simulation_goes_its_own_way() -> None:
     assert simulation.run().summary.scheduled == 3
 
 
-def test_a_simulation_whose_cluster_was_changed_directly_is_not_copied() -> None:
+def test_a_simulation_whose_cluster_was_changed_directly_is_copied_but_not_pickled() -> None:
     simulation = Simulation.load(nodes("n1"), pods(1))
     simulation.cluster.create(a_pod("direct").obj())
-    with pytest.raises(SimulationError, match=r"no copy can be made, because .* changed directly"):
-        copy.deepcopy(simulation)
+    assert copy.deepcopy(simulation).run().summary.scheduled == 2
+    with pytest.raises(SimulationError, match="cannot be pickled: its cluster was changed directly"):
+        pickle.dumps(simulation)
+    simulation.run()
+    with pytest.raises(SimulationError, match="cannot be pickled: its cluster was changed directly"):
+        pickle.dumps(simulation)
 
 
 def test_a_simulation_that_is_dropped_while_pods_wait_leaves_no_task(caplog: pytest.LogCaptureFixture) -> None:

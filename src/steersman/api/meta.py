@@ -11,6 +11,8 @@ from typing import Annotated, ClassVar, Final, TypeAlias
 
 import msgspec
 
+from steersman.graph_copy import shared_by_copies
+
 Quantity: TypeAlias = str | int | float
 """A resource quantity as it stands in the JSON; `steersman.api.quantity` gives it a value."""
 
@@ -62,6 +64,7 @@ class ObjectMeta(Struct, frozen=True):
     deletion_grace_period_seconds: Int64 | None = None
 
 
+@shared_by_copies
 class Object(Struct, frozen=True):
     """Base of the kinds that the API server stores."""
 

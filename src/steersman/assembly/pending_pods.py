@@ -12,9 +12,11 @@ from steersman.framework.events import ClusterEvent
 from steersman.framework.plugin import TellsReleasedPods
 from steersman.framework.pod_info import PodInfo, PodShapes
 from steersman.framework.status import Status
+from steersman.graph_copy import copied_attributes, emptied
 from steersman.runtime.profile import StatusCall
 
 
+@copied_attributes(_by_uid=emptied)
 class PendingInfos:
     """The PodInfo made for PreEnqueue is the one that the cycle uses: making it is a good part of adding a pod. It goes with
     the pod. Should one stay behind, it is found when there are twice as many of them as of pods."""

@@ -36,6 +36,7 @@ from steersman.framework.ports import CLEARED, REASON_ERROR, REASON_UNSCHEDULABL
 from steersman.framework.reading import ApiReader, NoReader
 from steersman.framework.status import error
 from steersman.framework.watching import with_custom
+from steersman.graph_copy import copied_attributes, shallow, shared_by_copies
 from steersman.ingest import Ingest
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 from steersman.queue import (
@@ -70,6 +71,7 @@ NOMINATION_GATE = "NominatedNodeNameForExpectation"
 POP_FROM_BACKOFF_GATE = "SchedulerPopFromBackoffQ"
 
 
+@shared_by_copies
 class SchedulerOptions(msgspec.Struct, frozen=True):
     """The choices of a host besides the configuration."""
 
@@ -91,6 +93,7 @@ class SchedulerOptions(msgspec.Struct, frozen=True):
     scalar: bool = False
 
 
+@copied_attributes(pods=shallow)
 class Scheduler:
     """See the module's text."""
 

@@ -18,6 +18,7 @@ from steersman.api import Object, ObjectMeta, OwnerReference, key
 from steersman.controllers.controller import Cluster, Controller, group
 from steersman.embedded import EventType, NotFound, Propagation, delete
 from steersman.embedded.finalizers import FOREGROUND, ORPHAN, without_finalizer
+from steersman.graph_copy import copied_attributes, shallow, shared_by_copies, two_levels
 
 INVALID_NAMESPACE: Final = "OwnerRefInvalidNamespace"
 _MOST_REMEMBERED: Final = 10_000
@@ -26,6 +27,7 @@ _MOST_REMEMBERED: Final = 10_000
 _replace = msgspec.structs.replace
 
 
+@shared_by_copies
 class _Place(NamedTuple):
     """Where an object is stored."""
 
@@ -33,6 +35,7 @@ class _Place(NamedTuple):
     key: str
 
 
+@copied_attributes(_places=shallow, _dependents=two_levels, _gone=shallow)
 class GarbageCollector(Controller):
     """Reconciles objects by uid."""
 

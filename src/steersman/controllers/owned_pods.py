@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeAlias
-from weakref import WeakKeyDictionary
 
 from steersman.api import LabelSelector, Object, OwnerReference, Pod, key
 from steersman.api.selectors import NOTHING, Selector, from_label_selector
@@ -96,14 +95,11 @@ class OwnedPods:
                 listener(pod)
 
 
-_indexes: WeakKeyDictionary[Store, OwnedPods] = WeakKeyDictionary()
-
-
 def owned_pods(store: Store) -> OwnedPods:
     """The index of the store's pods, made at the first call."""
-    index = _indexes.get(store)
-    if index is None:
-        index = _indexes[store] = OwnedPods(store)
+    index = store.indexes.get(OwnedPods)
+    if not isinstance(index, OwnedPods):
+        index = store.indexes[OwnedPods] = OwnedPods(store)
     return index
 
 

@@ -16,6 +16,7 @@ from steersman.api import Object, ObjectMeta, OwnerReference, Pod, PodSpec, PodT
 from steersman.controllers.controller import controller_reference
 from steersman.embedded import Document, Invalid, Store
 from steersman.errors import InputError
+from steersman.graph_copy import shared_by_copies
 
 LONGEST_NAME: Final = 253
 _MOST_REMEMBERED: Final = 1024
@@ -25,6 +26,7 @@ _SAFE: Final = "bcdfghjklmnpqrstvwxz2456789"
 """No vowels and no digits that look like them, so that no words come out."""
 
 
+@shared_by_copies
 class PodTemplate(NamedTuple):
     """A template, read: what pods of it have in common."""
 

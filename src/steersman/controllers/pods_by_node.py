@@ -7,7 +7,6 @@ It is made when it is asked for first, so that clusters whose nodes are all well
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from weakref import WeakKeyDictionary
 
 from steersman.api import Object, Pod, key
 from steersman.embedded import EventType, Store
@@ -41,12 +40,9 @@ class PodsByNode:
             listener(before, after)
 
 
-_indexes: WeakKeyDictionary[Store, PodsByNode] = WeakKeyDictionary()
-
-
 def pods_by_node(store: Store) -> PodsByNode:
     """The index of the store's pods, made at the first call."""
-    index = _indexes.get(store)
-    if index is None:
-        index = _indexes[store] = PodsByNode(store)
+    index = store.indexes.get(PodsByNode)
+    if not isinstance(index, PodsByNode):
+        index = store.indexes[PodsByNode] = PodsByNode(store)
     return index

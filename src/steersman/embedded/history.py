@@ -16,6 +16,7 @@ import msgspec
 
 from steersman.api import Object
 from steersman.embedded.errors import Expired, Timeout
+from steersman.graph_copy import copied_attributes, shallow, shared_by_copies
 
 
 class EventType(enum.StrEnum):
@@ -34,6 +35,7 @@ BOOKMARK: Final = EventType.BOOKMARK
 
 
 # Part of no reference cycle, like the objects it holds.
+@shared_by_copies
 class Commit(msgspec.Struct, frozen=True, gc=False):
     """One write: `old` is None for an addition, `new` for a deletion, whose `old` has the version of the deletion.
 
@@ -50,6 +52,7 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     old_document: dict[str, Any] | None = None
 
 
+@copied_attributes(_commits=shallow)
 class History:
     """The latest commits: at least `limit` of them, at most twice as many.
 

@@ -36,6 +36,7 @@ from steersman.embedded.history import ADDED, DELETED, MODIFIED, Commit, EventTy
 from steersman.embedded.naming import assigned_uid, generated_name
 from steersman.embedded.subscriptions import Listener, Subscription, Subscriptions
 from steersman.embedded.watch import Filter, Watch
+from steersman.graph_copy import copied_attributes, two_levels
 
 T = TypeVar("T", bound=Object)
 _Objects: TypeAlias = list[Object]
@@ -86,6 +87,7 @@ class Admission(Protocol):
     def __call__(self, obj: T, old: T | None, view: ClusterView) -> T: ...
 
 
+@copied_attributes(_objects=two_levels)
 class Store:
     """See the module's text. With `admission`, missing namespaces are created along with the first object in them."""
 
@@ -111,6 +113,9 @@ class Store:
         self.journal: Callable[[Commit], None] | None = None
         #: What `dry_run` has to put back; None: writes are made.
         self._undo: list[tuple[Object | None, Object | None, Document | None]] | None = None
+        #: Indexes of the objects, each made by those who need it first, by class. They are here, and not in a table beside, so
+        #: that they go with the store: they refer to it.
+        self.indexes: dict[type, object] = {}
         self._second = -1
         self._timestamp = ""
 

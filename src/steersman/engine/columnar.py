@@ -47,6 +47,7 @@ from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import BoolColumn
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import SKIP, Status, is_skip
+from steersman.graph_copy import copied_attributes, no_value
 from steersman.kept import Kept
 from steersman.rng import Rng
 from steersman.runtime.applicable_calls import concerns
@@ -69,6 +70,7 @@ ROW_NAMES = Kept(
 )
 
 
+@copied_attributes(latest=no_value)
 class ColumnarEngine:
     """One per profile: evaluates pods against the table."""
 

@@ -31,6 +31,7 @@ from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import Objects
 from steersman.framework.pod_info import PodInfo, PodShape
 from steersman.framework.status import SKIP, is_skip
+from steersman.graph_copy import GraphCopy, copied_attributes, fresh_token
 from steersman.kept import Kept
 from steersman.runtime.applicable_calls import concerns
 from steersman.state.node_table import NodeTable
@@ -176,6 +177,11 @@ FRAGMENT_TABLES = Kept(
 )
 
 
+def _no_entries(copies: GraphCopy, original: SignatureStore[SignatureEntry]) -> SignatureStore[SignatureEntry]:
+    return copies.note(original, SignatureStore(_LEAST_SIGNATURES))
+
+
+@copied_attributes(_entries=_no_entries, _as_of=fresh_token)
 class Signatures:
     """All signatures of one plan on one table."""
 

@@ -28,6 +28,7 @@ from steersman.bounded_table import SharedTable
 from steersman.errors import InputError
 from steersman.framework.pod_resources import CORE_RESOURCES, nonzero_requests, pod_requests
 from steersman.framework.shape_keys import keeps_shape, pinned_node, shape_key
+from steersman.graph_copy import shared_by_copies
 from steersman.kept import Kept
 
 #: (host IP, protocol, port); an empty or absent IP is `ANY_ADDRESS`.
@@ -38,6 +39,7 @@ ANY_ADDRESS = "0.0.0.0"
 DEFAULT_SCHEDULER_NAME = "default-scheduler"
 
 
+@shared_by_copies
 class AffinityTerm(msgspec.Struct, frozen=True):
     """One (anti-)affinity term with its selectors compiled. Hashable: equal terms share their count tables."""
 
@@ -61,6 +63,7 @@ class AffinityTerm(msgspec.Struct, frozen=True):
         return False
 
 
+@shared_by_copies
 class PodShape:
     """The part of a pod that all pods of one template share. Immutable once built."""
 
@@ -119,9 +122,11 @@ def _no_signature() -> None:
     """Nothing was found yet."""
 
 
+@shared_by_copies
 class PodTemplate:
     """Stands for all pods of one shape with the same labels and the same controller. Compared by identity: whoever has
-    found out something about such a pod may keep it for the others."""
+    found out something about such a pod may keep it for the others. Forks of a simulation have the same templates: what is
+    kept there names its owner, and is found again by others."""
 
     __slots__ = ("__weakref__", "label_class", "shape", "signature", "signature_as_of")
 
@@ -135,8 +140,11 @@ class PodTemplate:
         self.label_class: object | None = None
 
 
+@shared_by_copies
 class PodInfo:
-    """One pod with its template. `pod` is replaced when the API object changes; the rest follows from it."""
+    """One pod with its template. `pod` is replaced when the API object changes; the rest follows from it.
+
+    Forks of a simulation share it until one of them has a newer version of the pod (`state.cache`)."""
 
     __slots__ = (
         "claims",
@@ -180,6 +188,12 @@ class PodInfo:
         self.is_terminating = pod.metadata.deletion_timestamp is not None
         #: Where room is being made for it, according to its status; "": nowhere.
         self.nominated_node = pod.status.nominated_node_name
+
+    def __copy__(self) -> PodInfo:
+        copied = PodInfo.__new__(PodInfo)
+        for name in PodInfo.__slots__:
+            setattr(copied, name, getattr(self, name))
+        return copied
 
     @property
     def spec(self) -> PodSpec:

@@ -12,6 +12,8 @@ from enum import IntEnum
 
 import msgspec
 
+from steersman.graph_copy import shared_by_copies
+
 
 class Code(IntEnum):
     """The outcomes that a plugin can report; the numbers and names are upstream's."""
@@ -43,6 +45,7 @@ _LABELS = {
 _REJECTED = frozenset({Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING})
 
 
+@shared_by_copies
 class Status(msgspec.Struct, frozen=True):
     """One plugin's answer: the code, the reasons shown to users, and the plugin that gave it."""
 

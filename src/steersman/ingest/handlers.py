@@ -27,6 +27,7 @@ from steersman.framework.events import (
 )
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.watching import event_resource
+from steersman.graph_copy import copied_attributes, shallow
 from steersman.ingest import readable
 from steersman.ingest.recovery import Recovery
 from steersman.queue import SchedulingQueue
@@ -41,6 +42,7 @@ SHARED_UID = "is the uid of pod {} too; every pod needs one of its own"
 RejectWaiting = Callable[[str], bool]
 
 
+@copied_attributes(_names=shallow)
 class Ingest:
     """The scheduler's event sink. `pods` is the lister: every pod that is not finished, as the API server last showed it."""
 

@@ -51,6 +51,8 @@ class Registry:
         self._origins = dict.fromkeys(self._factories, "steersman")
         #: By name, those that nobody has asked for yet. Several packages may offer the same name.
         self._installed: dict[str, list[EntryPoint]] = {}
+        #: The files that were given, in order.
+        self.files: list[str] = []
 
     def __contains__(self, name: str) -> bool:
         return name in self._factories or name in self._installed
@@ -77,6 +79,7 @@ class Registry:
             )
         for cls in classes:
             self.add(cls.name, cls, str(path))
+        self.files.append(str(path.resolve()))
         return [cls.name for cls in classes]
 
     def add_entry_points(self, found: Iterable[EntryPoint] | None = None) -> None:
@@ -146,6 +149,13 @@ def load_module(path: Path) -> ModuleType:
     except Exception as cause:
         raise PluginError(f"{path}: {told(cause)}") from cause
     return module
+
+
+def load_module_once(path: Path) -> None:
+    """Runs the file unless this process has done so: for objects that come from another process and name its classes."""
+    module = sys.modules.get(f"steersman_plugin_{path.stem}")
+    if module is None or Path(module.__file__ or "").resolve() != path:
+        load_module(path)
 
 
 def _plugin_classes(module: ModuleType) -> Iterator[type[points.Plugin]]:

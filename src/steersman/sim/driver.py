@@ -64,6 +64,8 @@ class Driver:
         #: The latest drain of every node that was drained.
         self.drains: dict[str, Drain] = {}
         self._is_refreshed = False
+        #: Whether a run is under way.
+        self.is_running = False
         feed(store, self.scheduler.ingest, self.scheduler.watched_kinds)
         EphemeralClaims(store)
         VolumeController(store, self._timers)
@@ -71,6 +73,11 @@ class Driver:
         self.kubelets = Kubelets(store, self._timers, kubelets)
         if controllers:
             start_controllers(Cluster(store, self._timers, keeps_remains=True))
+
+    @property
+    def has_tasks(self) -> bool:
+        """Whether a binding cycle waits."""
+        return bool(self._tasks)
 
     @property
     def now(self) -> float:
@@ -94,11 +101,18 @@ class Driver:
         deadline = None if until is None else self._start + until
         self.refresh_plugins_once()
         keep_freed_memory()
-        with frozen_heap():
+        self.is_running = True
+        try:
+            with frozen_heap():
+                self._go_on(deadline, on_decision, stops_at_rest)
+        finally:
+            self.is_running = False
+
+    def _go_on(self, deadline: float | None, on_decision: OnDecision | None, stops_at_rest: bool) -> None:
+        self._decide_all(deadline, on_decision)
+        while not self._is_over(deadline) and not (stops_at_rest and self._is_over(None)):
+            self._pass_time(self._next_moment(deadline))
             self._decide_all(deadline, on_decision)
-            while not self._is_over(deadline) and not (stops_at_rest and self._is_over(None)):
-                self._pass_time(self._next_moment(deadline))
-                self._decide_all(deadline, on_decision)
 
     def schedule_now(self) -> None:
         """Tries all pods that wait, those included that were found unschedulable or wait their backoff out; no time passes."""

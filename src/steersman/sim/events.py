@@ -8,6 +8,8 @@ from typing import Final
 
 import msgspec
 
+from steersman.graph_copy import copied_attributes, shallow, shared_by_copies
+
 SCHEDULED: Final = "Scheduled"
 FAILED_SCHEDULING: Final = "FailedScheduling"
 PREEMPTED: Final = "Preempted"
@@ -15,6 +17,7 @@ NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 
 
+@shared_by_copies
 class Event(msgspec.Struct, frozen=True):
     """Something that happened to a pod, `count` times between `first` and `last` (seconds since the start)."""
 
@@ -27,6 +30,7 @@ class Event(msgspec.Struct, frozen=True):
     last: float
 
 
+@copied_attributes(_seen=shallow, _types=shallow)
 class EventLog:
     """Events in the order in which each was first written."""
 

@@ -12,14 +12,13 @@ done again: that is how a decision is explained afterwards.
 
 from __future__ import annotations
 
-import copy
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeAlias
-from weakref import finalize
+from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeAlias, cast
+from weakref import finalize, ref
 
 import msgspec
 
@@ -34,6 +33,7 @@ from steersman.cycle.decision import Decision
 from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, OverLimit, Store, delete, evict
 from steersman.errors import InputError
 from steersman.explain import Explanation
+from steersman.graph_copy import copied_attributes, no_value
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.kubelets import (
     DEFAULT_POLICY,
@@ -45,8 +45,10 @@ from steersman.kubelets import (
     uncordon,
 )
 from steersman.runtime.capabilities import capabilities_of
-from steersman.sim import changes, notes, sources, workloads
+from steersman.sim import changes, forking, notes, sources, workloads
 from steersman.sim.driver import Driver
+from steersman.sim.forking import StateStamp
+from steersman.sim.journal import Journal, Step
 from steersman.sim.placements import Placement, PlacementReport
 from steersman.sim.recorder import Recorder, explain_pending
 from steersman.sim.result import Result, pod_key
@@ -60,14 +62,6 @@ Configuration: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | SchedulerC
 START: Final = 1_767_225_600.0
 """2026-01-01T00:00:00Z: the time of clusters that do not say when they are."""
 _PROGRESS_EVERY: Final = 250
-_BECAUSE: Final = (
-    "the simulation cannot be repeated (the cluster was changed directly, or a plugin is not deterministic)"
-)
-NOT_REPEATABLE: Final = f"cannot be explained afterwards, because {_BECAUSE}; name the pod in run(explain=…)"
-NOT_COPYABLE: Final = f"no copy can be made, because {_BECAUSE}"
-
-
-_NodeStep: TypeAlias = "Callable[[Simulation, str], object]"
 
 
 class Progress(NamedTuple):
@@ -80,10 +74,12 @@ class Progress(NamedTuple):
     seconds: float
 
 
+@copied_attributes(_finalizer=no_value, _origin=no_value, _forked_at=no_value)
 class Simulation:
     """A cluster and a scheduler. Nothing happens until `run` or `step`; both may be called again and again.
 
-    `copy.deepcopy` gives another one in the same state, by doing everything again that was done to this one.
+    `fork` (and `copy.deepcopy`, which is the same) gives another one in the same state. A pickled one is made again by doing
+    everything that was done to this one.
     """
 
     def __init__(
@@ -106,8 +102,8 @@ class Simulation:
         self._controllers = controllers
         self._driver = Driver(self._store, clock, seed, options, kubelets, controllers=controllers)
         self._recorder = Recorder(self._driver)
-        #: What was done so far; each step does the same to another simulation.
-        self._journal: list[Callable[[Simulation], object]] = []
+        #: What was done so far.
+        self._journal = Journal(self._store)
         #: Workloads that were given, and the uids of pods that were and that belong to one.
         self._workloads: list[api.Object] = []
         self._owned_pods: set[str] = set()
@@ -118,8 +114,11 @@ class Simulation:
         self._refusals: list[str] = []
         self._came: dict[str, float] = {}
         self._asked = 0
+        #: Of a fork: the simulation that it is a fork of, and the state in which that one was.
+        self._origin: ref[Simulation] | None = None
+        self._forked_at: StateStamp | None = None
         # A simulation that is dropped without `close` leaves no task behind, nor the event loop that runs it.
-        finalize(self, self._driver.close)
+        self._finalizer = finalize(self, self._driver.close)
 
     @classmethod
     def load(
@@ -188,13 +187,13 @@ class Simulation:
     def patch(self, what: str, document: Mapping[str, Any]) -> Self:
         """A JSON merge patch of an object: `("deployment/web", {"spec": {"replicas": 5}})`. Raises `InputError`."""
         kind, key = self._reference(what)
-        try:
-            changes.patch(self._store, kind, key, document)
-        except ApiError as error:
-            raise InputError(error.message) from error
-        except InputError as error:
-            raise error.located(object=f"{kind.KIND} {key}") from error
-        self._journal.append(lambda other: other.patch(what, document))
+        with self._journal.doing(Step("patch", (what, document))):
+            try:
+                changes.patch(self._store, kind, key, document)
+            except ApiError as error:
+                raise InputError(error.message) from error
+            except InputError as error:
+                raise error.located(object=f"{kind.KIND} {key}") from error
         return self
 
     def delete(self, *what: str | api.Object) -> Self:
@@ -205,37 +204,37 @@ class Simulation:
 
     def crash(self, node: str) -> Self:
         """The node's kubelet falls silent; its pods stay until they are evicted or deleted. Raises `InputError`."""
-        return self._do_to_node(node, Simulation.crash, self._driver.kubelets.crash)
+        return self._do_to_node(node, "crash", self._driver.kubelets.crash)
 
     def recover(self, node: str) -> Self:
         """The kubelet of a node that crashed is back. Raises `InputError`."""
-        return self._do_to_node(node, Simulation.recover, self._driver.kubelets.recover)
+        return self._do_to_node(node, "recover", self._driver.kubelets.recover)
 
     def reboot(self, node: str) -> Self:
         """The node goes down and comes back; the containers on it are restarted. Raises `InputError`."""
-        return self._do_to_node(node, Simulation.reboot, self._driver.kubelets.reboot)
+        return self._do_to_node(node, "reboot", self._driver.kubelets.reboot)
 
     def drain(self, node: str) -> Self:
         """No new pods come to the node; those on it are evicted, at once or when budgets allow. Raises `InputError`."""
-        return self._do_to_node(node, Simulation.drain, self._driver.drain)
+        return self._do_to_node(node, "drain", self._driver.drain)
 
     def cordon(self, node: str) -> Self:
         """No pods are scheduled on the node any more; those on it stay. Raises `InputError`."""
-        return self._do_to_node(node, Simulation.cordon, lambda name: cordon(self._store, name))
+        return self._do_to_node(node, "cordon", lambda name: cordon(self._store, name))
 
     def uncordon(self, node: str) -> Self:
         """Pods may be scheduled on the node again. Raises `InputError`."""
-        return self._do_to_node(node, Simulation.uncordon, lambda name: uncordon(self._store, name))
+        return self._do_to_node(node, "uncordon", lambda name: uncordon(self._store, name))
 
     def evict(self, pod: str) -> Self:
         """The pod `namespace/name` is evicted, with its own grace period, as the eviction API does. Raises `InputError`, also
         if a disruption budget does not allow it now."""
         key = pod_key(pod.removeprefix("pod/"))
-        try:
-            evict(self._store, key, grace_period_seconds=None)
-        except ApiError as error:
-            raise InputError(error.message, object=f"Pod {key}") from error
-        self._journal.append(lambda other: other.evict(key))
+        with self._journal.doing(Step("evict", (key,))):
+            try:
+                evict(self._store, key, grace_period_seconds=None)
+            except ApiError as error:
+                raise InputError(error.message, object=f"Pod {key}") from error
         return self
 
     # -- running -----------------------------------------------------------------------------------------------------
@@ -252,25 +251,25 @@ class Simulation:
         stopped: the result, as far as it got, says why in `stopped`.
         """
         self._recorder.watch(map(pod_key, explain))
-        self._journal.append(lambda other: other.run(until))
-        try:
-            self._driver.run(until, self._on_decision(on_progress))
-        except SimulationError as error:
-            return self._result(stopped=str(error))
+        with self._journal.doing(Step("run", (until,))):
+            try:
+                self._driver.run(until, self._on_decision(on_progress))
+            except SimulationError as error:
+                return self._result(stopped=str(error))
         return self._result()
 
     def advance(self, until: float | None = None, *, stops_at_rest: bool = False) -> None:
         """As `run`, without a result: for those who go on in small steps. With `stops_at_rest` it ends before `until` when
         nothing would change any more. Raises `SimulationError` where it does not come to rest."""
-        self._journal.append(lambda other: other.advance(until, stops_at_rest=stops_at_rest))
         on_decision = self._recorder.decided if self._recorder.is_watching else None
-        self._driver.run(until, on_decision, stops_at_rest=stops_at_rest)
+        with self._journal.doing(Step("advance", (until,), {"stops_at_rest": stops_at_rest})):
+            self._driver.run(until, on_decision, stops_at_rest=stops_at_rest)
 
     def schedule_now(self) -> None:
         """Tries every pod that waits for a node, at this moment: backoffs are not waited for, and no time passes. For what-ifs
         on a fork."""
-        self._journal.append(Simulation.schedule_now)
-        self._driver.schedule_now()
+        with self._journal.doing(Step("schedule_now")):
+            self._driver.schedule_now()
 
     @property
     def is_at_rest(self) -> bool:
@@ -279,8 +278,8 @@ class Simulation:
 
     def step(self) -> Decision | None:
         """The next decision, after as much virtual time as that takes; None: nothing changes any more."""
-        self._journal.append(Simulation.step)
-        decision = self._driver.step()
+        with self._journal.doing(Step("step")):
+            decision = self._driver.step()
         if decision is not None:
             self._recorder.decided(decision)
         return decision
@@ -289,9 +288,56 @@ class Simulation:
         """The result of the steps so far, as `run` reports it; `stopped` says why they ended early, if they did."""
         return self._result(stopped)
 
-    def fork(self) -> Simulation:
-        """Another simulation in the same state; what happens to one of them does not touch the other."""
-        return copy.deepcopy(self)
+    # -- forks -------------------------------------------------------------------------------------------------------
+
+    def fork(self) -> Self:
+        """Another simulation in the same state, within milliseconds; what happens to one of them does not touch the other.
+
+        Both decide the same if the same is done to them. A fork is a transaction too: see `commit` and `revert`. While pods
+        wait for a permission, and for plugins that hold what cannot be copied, a fork is made by doing everything again, which
+        takes as long as it took. Raises `SimulationError` where that leads somewhere else.
+        """
+        made = cast("Self", forking.copied(self))
+        made._origin, made._forked_at = ref(self), forking.stamp(self)
+        made._finalizer = finalize(made, made._driver.close)
+        return made
+
+    def commit(self) -> None:
+        """The simulation that this one is a fork of becomes what this one is; this one goes on as a new fork of it.
+
+        Raises `SimulationError` if the other one has changed since it was forked, or is gone. Read `cluster` of the other one
+        again afterwards: the store is another one.
+        """
+        origin = self._living_origin("commit to")
+        if forking.stamp(origin) != self._forked_at:
+            raise SimulationError(forking.ORIGIN_CHANGED)
+        mine = self.fork()
+        origin._driver.close()
+        origin._become(self)
+        self._become(mine)
+        self._origin, self._forked_at = ref(origin), forking.stamp(origin)
+
+    def revert(self) -> None:
+        """This simulation becomes again what the one is that it is a fork of. Raises `SimulationError` if that is gone."""
+        origin = self._living_origin("revert to")
+        self._driver.close()
+        self._become(origin.fork())
+        self._origin, self._forked_at = ref(origin), forking.stamp(origin)
+
+    def _living_origin(self, purpose: str) -> Simulation:
+        origin = None if self._origin is None else self._origin()
+        if origin is None:
+            raise SimulationError(forking.NO_FORK.format(purpose))
+        return origin
+
+    def _become(self, other: Simulation) -> None:
+        """Takes over everything that the other one has, which is not to be used any more as it is."""
+        self._finalizer.detach()
+        other._finalizer.detach()
+        origin, forked_at = self._origin, self._forked_at
+        self.__dict__.update(other.__dict__)
+        self._origin, self._forked_at = origin, forked_at
+        self._finalizer = finalize(self, self._driver.close)
 
     def _repr_html_(self) -> str:
         from steersman.sim.notebook import simulation_html
@@ -308,17 +354,22 @@ class Simulation:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def __deepcopy__(self, _: dict[int, object]) -> Simulation:
-        """`SimulationError` if doing everything again leads somewhere else."""
-        copied = self._done_again(len(self._journal), self._recorder.names)
-        if copied.cluster.resource_version != self.cluster.resource_version:
-            raise SimulationError(NOT_COPYABLE)
-        return copied
+    def __copy__(self) -> Self:
+        return self.fork()
+
+    def __deepcopy__(self, _: dict[int, object]) -> Self:
+        return self.fork()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return forking.pickled(self)
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _add(self, gathered: Gathered, *, replaces: bool = False) -> None:
-        self._journal.append(lambda other: other._add(gathered, replaces=replaces))
+    def _add(self, gathered: Gathered, replaces: bool = False) -> None:
+        with self._journal.doing(Step("_add", (gathered, replaces))):
+            self._create_all(gathered, replaces)
+
+    def _create_all(self, gathered: Gathered, replaces: bool) -> None:
         self._skipped += gathered.skipped
         self._input_notes += gathered.notes
         stand_ins: list[api.ReplicaSet] = []
@@ -351,20 +402,20 @@ class Simulation:
                 self._came[stored.metadata.uid] = self.now
 
     def _delete(self, kind: type[api.Object], key: str) -> None:
-        self._journal.append(lambda other: other._delete(kind, key))
-        try:
-            delete(self._store, kind, key, propagation="Background", grace_period_seconds=0)
-        except ApiError as error:
-            raise InputError(error.message) from error
-        self._driver.settle()  # what controllers held back, or what goes with it, is gone for whoever looks next
+        with self._journal.doing(Step("_delete", (kind, key))):
+            try:
+                delete(self._store, kind, key, propagation="Background", grace_period_seconds=0)
+            except ApiError as error:
+                raise InputError(error.message) from error
+            self._driver.settle()  # what controllers held back, or what goes with it, is gone for whoever looks next
 
-    def _do_to_node(self, node: str, again: _NodeStep, act: Callable[[str], None]) -> Self:
+    def _do_to_node(self, node: str, method: str, act: Callable[[str], None]) -> Self:
         name = node.removeprefix("node/")
-        try:
-            act(name)
-        except ApiError as error:
-            raise InputError(error.message) from error
-        self._journal.append(lambda other: again(other, name))
+        with self._journal.doing(Step(method, (name,))):
+            try:
+                act(name)
+            except ApiError as error:
+                raise InputError(error.message) from error
         return self
 
     def _reference(self, text: str) -> tuple[type[api.Object], str]:
@@ -381,9 +432,13 @@ class Simulation:
             return self._recorder.decided if self._recorder.is_watching else None
         driver, recorder, asked = self._driver, self._recorder, self._asked
 
+        told = driver.decisions
+
         def note(decision: Decision) -> None:
+            nonlocal told
             recorder.decided(decision)
-            if driver.decisions % _PROGRESS_EVERY == 0:
+            if driver.decisions - told >= _PROGRESS_EVERY:
+                told = driver.decisions
                 on_progress(Progress(len(driver.writer.placed_at), asked, driver.now))
 
         return note
@@ -397,7 +452,7 @@ class Simulation:
     def _result(self, stopped: str = "") -> Result:
         writer = self._driver.writer
         placements = self._placements()
-        moment = _Moment(len(self._journal), self._store.resource_version, placements, {**self._recorder.explanations})
+        moment = _Moment(tuple(self._journal.steps), forking.stamp(self), placements, {**self._recorder.explanations})
         return Result(
             placements,
             utilisation(self._driver.scheduler.cache.nodes),
@@ -441,17 +496,32 @@ class Simulation:
 
     def _repeated(self, moment: _Moment, key: str) -> Simulation:
         """Another simulation to which the same was done, up to that moment, and which watched the pod."""
-        again = self._done_again(moment.steps, [key])
+        again = self._repeated_from_origin(moment, key) or self._done_again(moment.steps, [key])
         if again._placements().get(key) != moment.placements[key]:
-            raise SimulationError(f"pod {key} {NOT_REPEATABLE}")
+            raise SimulationError(f"pod {key} {forking.NOT_REPEATABLE}")
         return again
 
-    def _done_again(self, steps: int, watched: Iterable[str]) -> Simulation:
-        """Another simulation to which the first so many steps were done, and which watched these pods."""
-        again = Simulation(self._options, self._seed, self._start, self._kubelets, controllers=self._controllers)
+    def _repeated_from_origin(self, moment: _Moment, key: str) -> Simulation | None:
+        """The same of a fork whose origin is still what it was: only what was done to the fork is done again. None: that is not
+        so, or the pod was placed before."""
+        origin = None if self._origin is None else self._origin()
+        if origin is None or self._forked_at is None or forking.stamp(origin) != self._forked_at:
+            return None
+        before = self._forked_at.steps
+        if moment.steps[:before] != tuple(origin._journal.steps):
+            return None
+        again = origin.fork()
+        again._recorder.watch([key])
+        for step in moment.steps[before:]:
+            step.repeat(again)
+        return again if moment.placements[key].is_pending or key in again._recorder.explanations else None
+
+    def _done_again(self, steps: Iterable[Step], watched: Iterable[str]) -> Simulation:
+        """Another simulation to which these steps were done, and which watched these pods."""
+        again = type(self)(self._options, self._seed, self._start, self._kubelets, controllers=self._controllers)
         again._recorder.watch(watched)
-        for step in self._journal[:steps]:
-            step(again)
+        for step in steps:
+            step.repeat(again)
         return again
 
     def _unknown(self, key: str) -> InputError:
@@ -464,13 +534,13 @@ class Simulation:
 class _Moment(NamedTuple):
     """A simulation at the time of a result."""
 
-    steps: int
-    resource_version: str
+    steps: tuple[Step, ...]
+    state: StateStamp
     placements: Mapping[str, Placement]
     explanations: Mapping[str, Explanation]
 
     def is_now(self, simulation: Simulation) -> bool:
-        return (self.steps, self.resource_version) == (len(simulation._journal), simulation.cluster.resource_version)
+        return self.state == forking.stamp(simulation) and self.steps == tuple(simulation._journal.steps)
 
 
 def _json(document: Mapping[str, Any]) -> str:

@@ -20,11 +20,13 @@ from steersman.api.field_check import FieldCheck, Validation
 from steersman.embedded import in_creation_order
 from steersman.errors import InputError
 from steersman.framework.watching import is_custom
+from steersman.graph_copy import shared_by_copies
 
 Source: TypeAlias = "str | PathLike[str] | api.Object | dict[str, Any] | Iterable[Source]"
 """A file or directory, an object, an object as JSON has it, or several of these."""
 
 
+@shared_by_copies
 class Given(NamedTuple):
     """An object, and where it was read from, if anywhere."""
 
@@ -32,6 +34,7 @@ class Given(NamedTuple):
     place: Place | None = None
 
 
+@shared_by_copies
 class Gathered(NamedTuple):
     """Everything that was given, how much of it was of kinds that the simulation does not know, and what else there is to say
     about it: files that were passed over, unknown fields."""

@@ -18,11 +18,13 @@ from steersman.clock import Clock
 from steersman.embedded import ApiError, Conflict, NotFound, Pods, Store
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, error
+from steersman.graph_copy import shared_by_copies
 from steersman.sim.events import EventLog
 
 POD_SCHEDULED: Final = "PodScheduled"
 
 
+@shared_by_copies
 class Attempts(msgspec.Struct, frozen=True):
     """The attempts in vain at one pod."""
 
@@ -33,6 +35,7 @@ class Attempts(msgspec.Struct, frozen=True):
     message: str
 
 
+@shared_by_copies
 class Preemption(msgspec.Struct, frozen=True):
     """A pod that had to go so that another one fits."""
 

@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from copy import copy
 
 import msgspec
 
 from steersman.api import Namespace, Node, Pod, key
 from steersman.errors import InputError
 from steersman.framework.pod_info import PodInfo, PodShapes
+from steersman.graph_copy import copied_attributes, finished_by, shallow, shared_by_copies
 from steersman.state.node_table import NodeTable
 from steersman.state.objects import ObjectStore
 from steersman.state.pod_lifecycle import UNBORN, Life, PodEvent, PodState, illegal
@@ -31,18 +33,31 @@ NEWLY_ASSUMED = UNBORN.after(PodEvent.ASSUME, "")
 NEWLY_BOUND = NEWLY_ASSUMED.after(PodEvent.FINISH_BINDING, "")
 
 
+@shared_by_copies
 class PodRecord(msgspec.Struct, eq=False):
-    """A pod in the cache: where it is (believed to be), and how far its life has got."""
+    """A pod in the cache: where it is (believed to be), and how far its life has got.
+
+    Forks of a simulation share records. Whoever is about to change one makes it its own first (`Cache._owned`).
+    """
 
     info: PodInfo
     node_name: str
     life: Life = UNBORN
+    #: Stands for the cache that may change the record and its info.
+    owner: object = None
 
     @property
     def state(self) -> PodState:
         return self.life.state
 
 
+def _disown(original: Cache, made: Cache) -> None:
+    """The records are shared from now on: neither cache may change those that there are."""
+    original._owner, made._owner = object(), object()
+
+
+@finished_by(_disown)
+@copied_attributes(_records=shallow)
 class Cache:
     """The nodes and pods. An assumed pod that the watch never confirms stays, as upstream keeps it."""
 
@@ -51,6 +66,7 @@ class Cache:
         self.shapes = PodShapes()
         self.nodes = NodeTable(self.namespace_labels)
         self._records: dict[str, PodRecord] = {}
+        self._owner = object()
         #: Whether a pod with that uid is here.
         self.knows = self._records.__contains__
         #: Pods that were assumed, and that the watch has not confirmed yet.
@@ -63,7 +79,7 @@ class Cache:
         known = self._records.get(pod.uid)
         if known is not None:
             raise illegal(pod.key, known.state, PodEvent.ASSUME, known.life.story)
-        self._records[pod.uid] = PodRecord(pod, node_name, NEWLY_ASSUMED)
+        self._records[pod.uid] = PodRecord(pod, node_name, NEWLY_ASSUMED, self._owner)
         self.assumed_count += 1
         try:
             self.nodes.add_pod(pod, node_name)
@@ -76,6 +92,8 @@ class Cache:
         record = self._records.get(pod.uid)
         if record is None:
             return
+        if record.owner is not self._owner:
+            record = self._owned(record)
         if record.life is NEWLY_ASSUMED:
             record.life = NEWLY_BOUND
         elif record.life.is_assumed:
@@ -91,7 +109,9 @@ class Cache:
         """The API server shows the pod on a node."""
         record = self._records.get(pod.metadata.uid)
         if record is None:
-            record = self._records[pod.metadata.uid] = PodRecord(self.shapes.info(pod), pod.spec.node_name)
+            record = self._records[pod.metadata.uid] = PodRecord(
+                self.shapes.info(pod), pod.spec.node_name, UNBORN, self._owner
+            )
             self._advance(record, PodEvent.ADD)
             try:
                 self.nodes.add_pod(record.info, record.node_name)
@@ -99,6 +119,8 @@ class Cache:
                 self.expel_pod(record.info.uid)
                 raise
         else:
+            if record.owner is not self._owner:
+                record = self._owned(record)
             confirmed = record.life.after(PodEvent.ADD, record.info.key)
             self._replace(record, pod)
             self._confirm(record, confirmed)
@@ -205,6 +227,13 @@ class Cache:
         record = self._records.get(uid)
         if record is None:
             raise illegal(name, PodState.ABSENT, event, "")
+        return record if record.owner is self._owner else self._owned(record)
+
+    def _owned(self, shared: PodRecord) -> PodRecord:
+        """A record of its own in the place of one that a fork of the simulation has too."""
+        info = copy(shared.info)
+        record = self._records[info.uid] = PodRecord(info, shared.node_name, shared.life, self._owner)
+        self.nodes.replace_info(info, record.node_name)
         return record
 
     def _advance(self, record: PodRecord, event: PodEvent) -> None:

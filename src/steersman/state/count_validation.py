@@ -67,7 +67,7 @@ def _validate_label_classes(table: NodeTable) -> None:
     for row, pod in pods_on_rows(table):
         key = class_key(pod)
         rows_of.setdefault(key, Counter())[row] += 1
-        if not pod.is_terminating:
+        if not pod.is_terminating and not table.counts.is_of_a_fork(pod.template.label_class):
             expect(f"pod {pod.key}", "label class", pod.template.label_class, classes.get(key), "the registered one")
     expect("label classes", "pods by row", {known.key: known.rows for known in classes}, rows_of)
     by_namespace: dict[str, set[object]] = {}

@@ -49,7 +49,7 @@ class ImageTable:
     def set(self, row: int, node: Node | None) -> None:
         for name in self._states.pop(row, ()):
             self._drop(name, row)
-        if node is not None:
+        if node is not None and node.status.images:
             self._states[row] = states = {}
             for image in node.status.images:
                 for name in image.names:

@@ -15,6 +15,7 @@ from steersman.api.selectors import Operator, Requirement
 from steersman.bounded_table import RecentTable
 from steersman.framework.nodes_view import PodMatcher
 from steersman.framework.pod_info import PodInfo
+from steersman.graph_copy import copied_attributes, emptied
 from steersman.kept import Kept
 from steersman.state.domain_counts import MatchCountsTable
 
@@ -28,6 +29,7 @@ _MOST_ASKED = 1024
 _FEW_CLASSES = 16
 
 
+@copied_attributes(tables=emptied)
 class LabelClass:
     """Pods that every selector treats alike; implements `framework.nodes_view.LabelledPod`."""
 
@@ -44,7 +46,7 @@ class LabelClass:
     )
 
     def __init__(self, owner: object, key: ClassKey, pod: PodInfo) -> None:
-        #: Whoever counts the class.
+        #: Stands for whoever counts the class: templates refer to it, which forks of a simulation share.
         self.owner = owner
         self.key = key
         self.namespace = pod.namespace

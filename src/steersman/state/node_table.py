@@ -27,6 +27,7 @@ from steersman.framework.nodes_view import (
 )
 from steersman.framework.pod_info import HostPort, PodInfo
 from steersman.framework.pod_resources import node_allocatable
+from steersman.graph_copy import copied_attributes, emptied, finished_by, shallow, two_levels
 from steersman.kept import Kept
 from steersman.state.charges import Charges
 from steersman.state.domain_counts import MatchCountsTable
@@ -73,6 +74,18 @@ SPARSE_FACTS = Kept(
 )
 
 
+def _start_afresh(original: NodeTable, made: NodeTable) -> None:
+    """Whoever keeps columns of the original asks the copy for its own."""
+    made.generation += 1
+    made._infos = [RowNodeInfo(made, row) for row in range(made.capacity)]
+    original._shared_rows = set(range(original.capacity))
+    made._shared_rows = original._shared_rows.copy()
+
+
+@finished_by(_start_afresh)
+@copied_attributes(
+    pods_on=shallow, affinity_pods=two_levels, used_ports=two_levels, claim_users=two_levels, _infos=emptied
+)
 class NodeTable:
     """Implements `framework.nodes_view.NodesView`, and the writes behind it."""
 
@@ -115,6 +128,8 @@ class NodeTable:
         self.names: list[str] = []
         self.nodes: list[Node | None] = []
         self.pods_on: list[dict[str, PodInfo]] = []
+        #: Rows whose pods are in a dict that a fork of the simulation has too: it is replaced before it changes.
+        self._shared_rows: set[int] = set()
         self._infos: list[RowNodeInfo] = []
         self._free: list[int] = []
         self.capacity = 0
@@ -250,15 +265,33 @@ class NodeTable:
         row = self.rows.get(node_name)
         if row is None:
             row = self._row_for(node_name)
+        if row in self._shared_rows:
+            self._own_row(row)
         self.pods_on[row][pod.uid] = pod
         self._charge(pod, row, 1)
 
     def remove_pod(self, pod: PodInfo, node_name: str) -> None:
         """KeyError when no pod with that uid is on the node."""
         row = self.rows[node_name]
+        if row in self._shared_rows:
+            self._own_row(row)
         self._charge(self.pods_on[row].pop(pod.uid), row, -1)
         if self.nodes[row] is None:
             self._release_if_empty(row)
+
+    def replace_info(self, pod: PodInfo, node_name: str) -> None:
+        """Takes another info of the same version of a pod that is there: the former one may be shared with a fork."""
+        row = self.rows[node_name]
+        if row in self._shared_rows:
+            self._own_row(row)
+        self.pods_on[row][pod.uid] = pod
+        if pod.shape.has_affinity:
+            self.affinity_pods[row][pod.uid] = pod
+        self.log.append(row)
+
+    def _own_row(self, row: int) -> None:
+        self._shared_rows.remove(row)
+        self.pods_on[row] = self.pods_on[row].copy()
 
     def touch(self, node_name: str) -> None:
         """A pod there changed in something that no column holds, but a plugin may look at."""

@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 
 from steersman.api import Object, key
 from steersman.change_log import ChangeLog
+from steersman.graph_copy import copied_attributes, two_levels
 
 K = TypeVar("K")
 
@@ -21,6 +22,7 @@ HISTORY = 1 << 12
 _NONE: ChangeLog[str] = ChangeLog()
 
 
+@copied_attributes(_by_kind=two_levels, _by_namespace=two_levels)
 class ObjectStore:
     """Implements `framework.handle.Objects`."""
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from steersman.bounded_table import SharedTable
 from steersman.framework.nodes_view import PodMatcher
 from steersman.framework.pod_info import PodInfo
+from steersman.graph_copy import copied_attributes, emptied, finished_by, fresh_token, no_value
 from steersman.kept import Kept
 from steersman.state.domain_counts import DomainCountsTable, MatchCountsTable
 from steersman.state.label_classes import LabelClass, LabelClasses, class_key
@@ -36,6 +37,20 @@ COUNT_TABLES = Kept(
 )
 
 
+def _start_afresh(original: PodCounts, made: PodCounts) -> None:
+    """The copy has the classes, and no count tables: no kernel of it has asked for one."""
+    for label_class in made.classes:
+        label_class.owner = made._token
+    made._generation += 1
+    original._tables.sweep()
+    for matcher in original._tables:
+        made._label_keys.release(matcher.selector.keys)
+    made._index.clear()
+    made._tables = SharedTable(made._spare, made._freed)
+
+
+@finished_by(_start_afresh)
+@copied_attributes(_token=fresh_token, _tables=no_value, _index=emptied)
 class PodCounts:
     """All matchers in use and all label classes on rows."""
 
@@ -43,6 +58,9 @@ class PodCounts:
         """`spare`: so many tables that no kernel reads are kept."""
         self._namespace_labels = namespace_labels
         self._label_keys = label_keys
+        self._spare = spare
+        #: Stands for this object in the classes that it counts.
+        self._token = object()
         self.classes = LabelClasses()
         self._index: SelectorIndex[PodMatcher] = SelectorIndex()
         self._tables: SharedTable[PodMatcher, MatchCountsTable] = SharedTable(spare, self._freed)
@@ -55,6 +73,7 @@ class PodCounts:
         for matcher in self._tables:
             self._label_keys.release(matcher.selector.keys)
         self._index.clear()
+        self._spare = spare
         self._tables = SharedTable(spare, self._freed)
 
     def matching(self, matcher: PodMatcher, capacity: int, alive: NDArray[np.bool_]) -> MatchCountsTable:
@@ -69,7 +88,7 @@ class PodCounts:
 
     def add(self, pod: PodInfo, row: int, sign: int) -> None:
         label_class = pod.template.label_class
-        if not isinstance(label_class, LabelClass) or label_class.owner is not self or pod.is_terminating:
+        if not isinstance(label_class, LabelClass) or label_class.owner is not self._token or pod.is_terminating:
             label_class = self._class_of(pod)
         rows = label_class.rows
         if not rows and sign > 0:
@@ -89,6 +108,10 @@ class PodCounts:
             table = reference()
             if table is not None:
                 table.add(row, sign)
+
+    def is_of_a_fork(self, label_class: object) -> bool:
+        """Whether the class that a template keeps was found by a fork of the simulation, and not here."""
+        return isinstance(label_class, LabelClass) and label_class.owner is not self._token
 
     def detach(self, row: int, label_keys: Collection[str] | None) -> None:
         """The row's node is about to change in these labels; None: to come, to go, or to change in more than labels."""
@@ -116,7 +139,7 @@ class PodCounts:
 
     def _class_of(self, pod: PodInfo) -> LabelClass:
         key = class_key(pod)
-        label_class = self.classes.get(key) or LabelClass(self, key, pod)
+        label_class = self.classes.get(key) or LabelClass(self._token, key, pod)
         self._remember(label_class, pod)
         return label_class
 

@@ -17,6 +17,7 @@ from steersman.bounded_table import SharedTable
 from steersman.framework.go_integers import int64
 from steersman.framework.nodes_view import Column
 from steersman.framework.pod_resources import CORE_RESOURCES
+from steersman.graph_copy import copied_attributes, shallow
 from steersman.kept import Kept
 
 #: Columns that stay though nobody reads them at the moment.
@@ -34,6 +35,7 @@ OFFERED_COLUMNS = Kept(
 )
 
 
+@copied_attributes(by_row=shallow)
 class OfferedAmounts:
     """Invariant: `by_row[row]` is what the row's node offers, and a column of a resource says the same of all rows."""
 

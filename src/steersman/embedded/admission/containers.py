@@ -9,6 +9,7 @@ import msgspec
 
 from steersman.api import Container, ContainerPort, PodSpec, ResourceRequirements
 from steersman.embedded.admission.amounts import rounded_up
+from steersman.graph_copy import copied_attributes, shallow
 
 TCP: Final = "TCP"
 _MOST_REMEMBERED: Final = 4096
@@ -18,6 +19,7 @@ _replace = msgspec.structs.replace
 Containers = tuple[Container, ...]
 
 
+@copied_attributes(_known=shallow)
 class ContainerDefaults:
     """Remembers what became of containers, so that pods that came in sharing them go out sharing them."""
 

@@ -26,6 +26,7 @@ from steersman.embedded.admission.containers import ContainerDefaults
 from steersman.embedded.pods import POD_SCHEDULED
 from steersman.embedded.store import ClusterView
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
+from steersman.graph_copy import copied_attributes, shallow
 
 PENDING: Final = "Pending"
 RESTART_ALWAYS: Final = "Always"
@@ -38,6 +39,7 @@ _COMPLETED_BY: Final[tuple[type[Object], ...]] = (PriorityClass, LimitRange, Run
 _replace = msgspec.structs.replace
 
 
+@copied_attributes(_known=shallow)
 class PodAdmission:
     """Completes pods. What several pods share, containers or the whole spec, is shared by the completed pods too."""
 

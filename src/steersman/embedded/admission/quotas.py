@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
-from weakref import WeakKeyDictionary
 
 from steersman.api import (
     Object,
@@ -211,14 +210,11 @@ class QuotaLedger:
         return known[1]
 
 
-_ledgers: WeakKeyDictionary[Store, QuotaLedger] = WeakKeyDictionary()
-
-
 def quota_ledger(store: Store) -> QuotaLedger:
     """The ledger of the store, made at the first call."""
-    ledger = _ledgers.get(store)
-    if ledger is None:
-        ledger = _ledgers[store] = QuotaLedger(store)
+    ledger = store.indexes.get(QuotaLedger)
+    if not isinstance(ledger, QuotaLedger):
+        ledger = store.indexes[QuotaLedger] = QuotaLedger(store)
     return ledger
 
 

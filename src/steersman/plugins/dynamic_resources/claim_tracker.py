@@ -8,7 +8,7 @@ profiles of a scheduler share one tracker, since they share the devices.
 
 from __future__ import annotations
 
-from weakref import WeakKeyDictionary
+from weakref import WeakValueDictionary
 
 from steersman import api
 from steersman.api.meta import version_number
@@ -155,14 +155,15 @@ class ClaimTracker:
             del self._assumed[key]
 
 
-_trackers: WeakKeyDictionary[Objects, ClaimTracker] = WeakKeyDictionary()
+#: By the id of the objects, which a tracker refers to: as long as it is here, nothing else has that id.
+_trackers: WeakValueDictionary[int, ClaimTracker] = WeakValueDictionary()
 
 
 def claim_tracker_of(objects: Objects, consumable: bool) -> ClaimTracker:
     """The one tracker of everybody who sees these objects."""
-    known = _trackers.get(objects)
+    known = _trackers.get(id(objects))
     if known is None:
-        known = _trackers[objects] = ClaimTracker(objects, consumable)
+        known = _trackers[id(objects)] = ClaimTracker(objects, consumable)
     return known
 
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The journal of a simulation: everything that was done to it, so that it can be done to another one.
+
+A decision is explained afterwards by doing the same again while somebody watches; a simulation travels to other processes as
+its journal. What is changed directly in `Simulation.cluster` is in no journal; the journal knows that something is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from steersman.embedded import Store
+from steersman.errors import InputError
+from steersman.graph_copy import shared_by_copies
+from steersman.sim.tasks import SimulationError
+
+if TYPE_CHECKING:
+    from steersman.sim.simulation import Simulation
+
+
+@shared_by_copies
+class Step(NamedTuple):
+    """One call of a method of `Simulation`."""
+
+    method: str
+    arguments: tuple[object, ...] = ()
+    keywords: Mapping[str, object] = {}
+
+    def repeat(self, simulation: Simulation) -> None:
+        """Does the same to another simulation."""
+        try:
+            getattr(simulation, self.method)(*self.arguments, **self.keywords)
+        except (InputError, SimulationError):
+            return  # as it was the first time, and the caller has gone on
+
+
+class Journal:
+    """The steps so far, in order."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.steps: list[Step] = []
+        #: False: something was written to the store that is not in the steps.
+        self.is_complete = True
+        self._version = store.version
+
+    @contextmanager
+    def doing(self, step: Step) -> Iterator[None]:
+        """Notes the step that is taken in the block."""
+        if self._store.version != self._version:
+            self.is_complete = False
+        self.steps.append(step)
+        try:
+            yield
+        finally:
+            self._version = self._store.version
+
+    @property
+    def has_everything(self) -> bool:
+        """Whether doing the steps again leads to the same state, as far as the journal can tell."""
+        return self.is_complete and self._store.version == self._version
