@@ -261,5 +261,5 @@ def _telling(deltas: Mapping[str, Interval]) -> list[str]:
 
 
 def _row(mean: Interval, delta: Interval | None) -> tuple[float, str, str | None]:
-    beside = None if delta is None else f"{delta.mean:+.4g} [{delta.low:+.4g}, {delta.high:+.4g}]"
-    return mean.mean, f"[{mean.low:.4g}, {mean.high:.4g}]", beside
+    beside = None if delta is None else f"{delta.mean:+.3g} [{delta.low:+.3g}, {delta.high:+.3g}]"
+    return mean.mean, f"[{mean.low:.3g}, {mean.high:.3g}]", beside

@@ -131,6 +131,7 @@ class Disruption(Answer, frozen=True, kw_only=True):
         return [
             Figures("At a glance", figures),
             Table("Steps", ["node", "rounds", "evicted", "pending", "replaced by"], steps),
+            Table("Rounds", ["drained node", "rounds"], [] if steps else list(self.rounds.items())),
             Table("Moved", ["pod", "goes to", "as"], [(p, n, self.successors.get(p)) for p, n in self.moved.items()]),
             Table("Preempted", ["preempted", "by"], list(self.preempted.items())),
             Table("Blocked", ["blocked", "budget"], list(self.blocked.items())),
