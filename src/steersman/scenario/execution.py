@@ -17,6 +17,7 @@ from steersman.assembly.registry import PluginSource
 from steersman.config import FeatureGates
 from steersman.errors import InputError
 from steersman.scenario.actions import Actions
+from steersman.scenario.autoscaler import ClusterAutoscaler
 from steersman.scenario.document import SCENARIO_KIND
 from steersman.scenario.expectations import checks
 from steersman.scenario.generators import GeneratedObjects
@@ -31,8 +32,9 @@ from steersman.sim import Simulation, SimulationError
 from steersman.sim.simulation import Configuration
 from steersman.sim.sources import Source, gather
 
-MOST_MOMENTS: Final = 5_000_000
-"""A scenario that has come to so many moments is stopped."""
+MOST_LOOKS: Final = 100_000
+"""A scenario without an end of its own is stopped after so many moments at which nothing was due and nothing arrived."""
+NO_REST: Final = "the scenario does not come to rest; give it an end, for example stop: {after: 2h}, or --until 2h"
 CHECK_SECONDS: Final = 10.0
 """How often stop conditions that count pods are looked at."""
 
@@ -112,6 +114,7 @@ class Execution:
         self._pools = ClusterPools(prepared.pools)
         self._actions = Actions(simulation, self._pools)
         self._measurements = Measurements(simulation)
+        self._autoscaler = self._new_autoscaler()
         self._milestones: list[Milestone] = []
         self._notes: tuple[str, ...] = ()
         self._applied = {step.path: self._read(step) for step in prepared.timeline if step.sources}
@@ -125,10 +128,20 @@ class Execution:
             stopped = str(error)
         return self._result(stopped)
 
+    def _new_autoscaler(self) -> ClusterAutoscaler | None:
+        settings, times = self._prepared.document.autoscaler, self._prepared.autoscaler
+        if not self._pools or not settings.enabled:
+            return None
+        return ClusterAutoscaler(self._simulation, self._pools, settings, times, self._measurements)
+
     # -- time --------------------------------------------------------------------------------------------------------
 
     def _run(self) -> None:
-        for _ in range(MOST_MOMENTS):
+        if self._autoscaler is not None:
+            self._tell_all("autoscaler", self._autoscaler.fill_pools())
+        looks = 0
+        while looks < MOST_LOOKS:
+            looks += self._prepared.stop.after is None and self._has_nothing_due()
             self._do_what_is_due()
             moment = self._next_moment()
             self._simulation.advance(moment, stops_at_rest=self._prepared.stop.at_rest and self._has_no_more_to_do())
@@ -137,7 +150,11 @@ class Execution:
                 self._tell_of_generators()
                 self._tell("stop", reason)
                 return
-        raise SimulationError(f"the scenario has come to {MOST_MOMENTS:,} moments; give it an end with stop.after")
+        raise SimulationError(NO_REST)
+
+    def _has_nothing_due(self) -> bool:
+        times = (self._timeline.next_time(), self._generated.next_time())
+        return not any(moment is not None and moment <= self._simulation.now for moment in times)
 
     def _do_what_is_due(self) -> None:
         now = self._simulation.now
@@ -149,11 +166,15 @@ class Execution:
             self._simulation.add(arrived)
         for name in self._generated.ended():
             self._tell("generator", f"{name} has made {self._generated.counts[name]} objects, the last one now")
+        if self._autoscaler is not None:
+            self._tell_all("autoscaler", self._autoscaler.act())
 
     def _next_moment(self) -> float | None:
         """When something is to be done or looked at; None: the simulation may go on until nothing changes any more."""
         now, stop = self._simulation.now, self._prepared.stop
         moments = [self._timeline.next_time(), self._generated.next_time(), stop.after]
+        if self._autoscaler is not None:
+            moments.append(self._autoscaler.next_time())
         if stop.pending_more_than is not None or stop.completed is not None:
             moments.append(now + CHECK_SECONDS)
         if stop.pending_longer_than is not None:
@@ -185,7 +206,8 @@ class Execution:
 
     def _has_no_more_to_do(self) -> bool:
         """Whether nothing but the simulation itself can change anything any more."""
-        return self._timeline.is_over and self._generated.next_time() is None
+        is_quiet = self._autoscaler is None or self._autoscaler.is_at_rest
+        return is_quiet and self._timeline.is_over and self._generated.next_time() is None
 
     def _tell_of_generators(self) -> None:
         for name in self._generated.unended():
@@ -207,6 +229,10 @@ class Execution:
             checks=tuple(checks(self._prepared.expectations, numbers)),
             simulation=self._simulation,
         )
+
+    def _tell_all(self, source: MilestoneSource, texts: Iterable[str]) -> None:
+        for text in texts:
+            self._tell(source, text)
 
     def _tell(self, source: MilestoneSource, text: str) -> None:
         milestone = Milestone(self._simulation.now, source, text)

@@ -114,12 +114,18 @@ class Driver:
             self._pass_time(self._next_moment(deadline))
             self._decide_all(deadline, on_decision)
 
+    def decide_ready(self) -> None:
+        """Tries the pods in activeQ; no time passes."""
+        self.refresh_plugins_once()
+        self._decide_all(None, None)
+
     def schedule_now(self) -> None:
         """Tries all pods that wait, those included that were found unschedulable or wait their backoff out; no time passes."""
         self.refresh_plugins_once()
         queue = self.scheduler.queue
         contents = queue.contents()
-        queue.activate([queued.pod for waiting in (contents.unschedulable, contents.backoff) for queued in waiting])
+        waiting = (*contents.unschedulable, *contents.backoff, *contents.error_backoff)
+        queue.activate([queued.pod for queued in waiting])
         self._decide_all(None, None)
 
     @property

@@ -265,11 +265,21 @@ class Simulation:
         with self._journal.doing(Step("advance", (until,), {"stops_at_rest": stops_at_rest})):
             self._driver.run(until, on_decision, stops_at_rest=stops_at_rest)
 
-    def schedule_now(self) -> None:
-        """Tries every pod that waits for a node, at this moment: backoffs are not waited for, and no time passes. For what-ifs
-        on a fork."""
-        with self._journal.doing(Step("schedule_now")):
-            self._driver.schedule_now()
+    def settle(self) -> None:
+        """Lets controllers and kubelets do what is due at this moment, and places the pods that are ready for it; no time
+        passes. For what-ifs on a fork."""
+        with self._journal.doing(Step("settle")):
+            self._driver.settle()
+            self._driver.decide_ready()
+
+    def schedule_now(self, *, only_ready: bool = False) -> None:
+        """Tries every pod that waits for a node, at this moment: backoffs are not waited for, and no time passes. With
+        `only_ready`, those that were tried in vain are left alone. For what-ifs on a fork."""
+        with self._journal.doing(Step("schedule_now", (), {"only_ready": only_ready})):
+            if only_ready:
+                self._driver.decide_ready()
+            else:
+                self._driver.schedule_now()
 
     @property
     def is_at_rest(self) -> bool:
