@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeAlias, cast
@@ -45,7 +45,7 @@ from steersman.kubelets import (
     uncordon,
 )
 from steersman.runtime.capabilities import capabilities_of
-from steersman.sim import changes, forking, notes, sources, workloads
+from steersman.sim import changes, forking, notes, sources, storage_classes, workloads
 from steersman.sim.driver import Driver
 from steersman.sim.forking import StateStamp
 from steersman.sim.journal import Journal, Step
@@ -386,10 +386,17 @@ class Simulation:
         if self._controllers:
             stand_ins = workloads.stand_in_replica_sets(given.object for given in gathered.objects)
             self._stand_ins += len(stand_ins)
+            self._assume_storage_classes([given.object for given in gathered.objects])
         pods = [given for given in gathered.objects if isinstance(given.object, api.Pod)]
         others = [given for given in gathered.objects if not isinstance(given.object, api.Pod)]
         for given in (*others, *map(Given, stand_ins), *pods):
             self._create(given, replaces=replaces)
+
+    def _assume_storage_classes(self, objects: Sequence[api.Object]) -> None:
+        classes = storage_classes.assumed(objects, self._store)
+        for storage_class in classes:
+            self._store.create(storage_class)
+        self._input_notes += storage_classes.notes(classes)
 
     def _create(self, given: Given, *, replaces: bool = False) -> None:
         obj = given.object
