@@ -47,6 +47,7 @@ from steersman.kubelets import (
 from steersman.runtime.capabilities import capabilities_of
 from steersman.sim import changes, forking, notes, sources, storage_classes, workloads
 from steersman.sim.driver import Driver
+from steersman.sim.extenders import real_time_extenders
 from steersman.sim.forking import StateStamp
 from steersman.sim.journal import Journal, Step
 from steersman.sim.placements import Placement, PlacementReport
@@ -132,21 +133,24 @@ class Simulation:
         validate: Validation = "warn",
         controllers: bool = True,
         kubelets: PolicySource = None,
+        extenders: bool = False,
     ) -> Self:
         """A simulation of what is given: manifests and dumps (files, directories, `-` for `stdin`) and API objects.
 
         `plugins` are Python files or classes; they run in every profile unless `config` says something else about them.
         `seed` decides among equally good nodes. `controllers` make the pods of Deployments and their like; pods that such an
         object owns already count as its replicas. `kubelets` says what becomes of pods once they are bound: a file with a
-        KubeletPolicy, the document as a dict, or a `KubeletPolicy`; without a seed of its own it has this one. Fields that the
-        kind of an object does not have are errors ("strict"), in the notes of the result ("warn") or not looked for
-        ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and `PluginError`.
+        KubeletPolicy, the document as a dict, or a `KubeletPolicy`; without a seed of its own it has this one. `extenders`:
+        those of `config` are asked, in real time. Fields that the kind of an object does not have are errors ("strict"), in the
+        notes of the result ("warn") or not looked for ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and
+        `PluginError`.
         """
         chosen = gates if isinstance(gates, FeatureGates) else FeatureGates(gates)
         refuse_unsupported(chosen)
         registry, names = register(plugins)
         enabled = with_enabled(_configuration(config, chosen), names)
-        options = SchedulerOptions(enabled, chosen, registry)
+        asked = real_time_extenders(enabled) if extenders else ()
+        options = SchedulerOptions(enabled, chosen, registry, asked)
         kinds = kinds_of_scheduler(enabled, chosen, registry)
         gathered = sources.gather(source, stdin, (*kinds.watched, *kinds.read), validate)
         moment = sources.latest_moment([given.object for given in gathered.objects])
@@ -496,6 +500,7 @@ class Simulation:
         yield from notes.notes(
             about_workloads, self._skipped, options.configuration, capabilities, options.gates, failures
         )
+        yield from notes.extender_notes(options.configuration, are_asked=bool(options.extenders))
 
     # -- explaining --------------------------------------------------------------------------------------------------
 
