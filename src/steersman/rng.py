@@ -23,6 +23,10 @@ class SeededRng:
     """Pseudo-random numbers that depend on nothing but the seed."""
 
     def __init__(self, seed: int) -> None:
+        self.reseed(seed)
+
+    def reseed(self, seed: int) -> None:
+        """Begins again, with another seed."""
         self.random = random.Random(seed).random
 
     def randrange(self, n: int) -> int:

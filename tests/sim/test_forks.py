@@ -281,3 +281,42 @@ def test_a_simulation_is_not_forked_while_it_runs() -> None:
 
     stopped = simulation.run(on_progress=fork).stopped
     assert "no copy can be made while the simulation runs" in stopped
+
+
+@pytest.mark.parametrize("seed", [1, 7])
+def test_a_fork_with_another_seed_is_what_loading_with_that_seed_gives(seed: int) -> None:
+    given = [*nodes("a", "b", "c"), *pods(9)]
+    base = Simulation.load(given)
+    alone = Simulation.load(given, seed=seed).run()
+    fork = base.fork().reseed(seed)
+    result = fork.run()
+    assert result.placements == alone.placements
+    assert result.explain("pod-3").table() == alone.explain("pod-3").table()
+    assert base.run().placements == Simulation.load(given).run().placements
+    assert result.placements != base.run().placements
+
+
+def test_durations_follow_another_seed_unless_the_policy_has_one_of_its_own() -> None:
+    given = [*nodes("a"), *pods(2)]
+    policy = {
+        "apiVersion": "steersman.dev/v1",
+        "kind": "KubeletPolicy",
+        "pods": {"startSeconds": "uniform(1, 99)"},
+    }
+    for kubelets in (policy, {**policy, "seed": 5}):
+        fork = Simulation.load(given, kubelets=kubelets).fork().reseed(3)
+        fork.run()
+        alone = Simulation.load(given, kubelets=kubelets, seed=3)
+        alone.run()
+        assert fork.now == alone.now
+
+
+def test_the_seed_cannot_be_changed_once_chance_had_a_say() -> None:
+    ran = Simulation.load([*nodes("a"), *pods(1)])
+    ran.run()
+    drawn = a_pod("drawn").node("a").obj()
+    policy = {"apiVersion": "steersman.dev/v1", "kind": "KubeletPolicy", "pods": {"runSeconds": "uniform(1, 99)"}}
+    for simulation in (ran, Simulation.load([*nodes("a"), drawn], kubelets=policy)):
+        with pytest.raises(SimulationError, match="the seed cannot be another one any more"):
+            simulation.reseed(1)
+    assert Simulation.load([*nodes("a"), drawn]).reseed(1).run().stopped == ""

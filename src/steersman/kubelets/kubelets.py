@@ -121,6 +121,10 @@ class Kubelets:
             return pod
         return self._store.rewrite(pod, _replace(pod, status=_running(pod.status, self._store.timestamp())))
 
+    def reseed(self, seed: int) -> None:
+        """Durations that depend on chance are drawn with another seed from now on."""
+        self._policy = _replace(self._policy, seed=seed)
+
     def reboot(self, node: str) -> None:
         """The node goes down, is away for the policy's `rebootSeconds`, and comes back with all containers restarted. Raises
         `NotFound`."""

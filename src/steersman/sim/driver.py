@@ -57,9 +57,9 @@ class Driver:
         self._timers = TimerHeap()
         self.writer = EmbeddedWriter(store, clock)
         reader = StoreReader(store)
-        self.scheduler = Scheduler(clock, SeededRng(seed), self.writer, self._tasks.spawn, options, reader)
+        self._rng = SeededRng(seed)
+        self.scheduler = Scheduler(clock, self._rng, self.writer, self._tasks.spawn, options, reader)
         reader.serve(self.scheduler.known_kinds)
-        self._asks_extenders = bool(options.extenders)
         #: How many decisions were made.
         self.decisions = 0
         #: The latest drain of every node that was drained.
@@ -93,6 +93,11 @@ class Driver:
                 return None
             self._pass_time(self._next_moment(None))
         return decision
+
+    def reseed(self, seed: int, kubelets_seed: int) -> None:
+        """The scheduler, and the kubelets, draw with other seeds from now on."""
+        self._rng.reseed(seed)
+        self.kubelets.reseed(kubelets_seed)
 
     def run(
         self, until: float | None = None, on_decision: OnDecision | None = None, *, stops_at_rest: bool = False
@@ -160,22 +165,15 @@ class Driver:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _decide(self) -> Decision | None:
-        decision = self._decide_with_extenders() if self._asks_extenders else self.scheduler.schedule_one()
+        decision = self.scheduler.schedule_one()
         if decision is not None:
             self.decisions += 1
         if self._tasks:
             self._tasks.run_ready()
         return decision
 
-    def _decide_with_extenders(self) -> Decision | None:
-        """Extenders answer in place (`sim.extenders`), so that the cycle comes to its end at this moment."""
-        return self._tasks.finish(self.scheduler.schedule_one_async())
-
     def _decide_some(self) -> Sequence[Decision]:
         """As many times `_decide` as go together; the decisions are the same."""
-        if self._asks_extenders:
-            decision = self._decide()
-            return () if decision is None else (decision,)
         decisions = self.scheduler.schedule_some(MOST_TOGETHER)
         self.decisions += len(decisions)
         if self._tasks:

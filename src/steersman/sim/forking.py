@@ -15,7 +15,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
+
+from steersman import api
 from steersman.graph_copy import GraphCopy, NotCopyable, shared_by_copies
+from steersman.kubelets import DEFAULT_POLICY
+from steersman.kubelets.behaviour import PREFIX as ANNOTATION_PREFIX
 from steersman.runtime.registry import load_module_once
 from steersman.sim.tasks import SimulationError
 
@@ -32,6 +37,9 @@ NO_FORK: Final = "this simulation is no fork of another one, or the other one is
 ORIGIN_CHANGED: Final = "the simulation that this one is a fork of has changed since: its changes would be lost"
 DIRECTLY_CHANGED: Final = "its cluster was changed directly"
 NO_PICKLE: Final = "the simulation cannot be pickled: {}"
+CHANCE_HAD_A_SAY: Final = (
+    "the seed cannot be another one any more: chance may have had a say; load the simulation with it"
+)
 WAITING: Final = "pods wait for a permission, or plugins for something else"
 
 
@@ -63,6 +71,21 @@ def copied(simulation: Simulation) -> Simulation:
             return GraphCopy().copied(simulation)
     except NotCopyable as reason:
         return _repeated(simulation, str(reason))
+
+
+def is_untouched_by_chance(simulation: Simulation) -> bool:
+    """Whether a simulation is what it would be with any other seed. In doubt it is not."""
+    if any(step.method != "_add" for step in simulation._journal.steps) or not simulation._journal.has_everything:
+        return False
+    has_plain_policy = msgspec.structs.replace(simulation._kubelets, seed=DEFAULT_POLICY.seed) == DEFAULT_POLICY
+    return not any(
+        pod.spec.node_name and (not has_plain_policy or _has_own_annotations(pod))
+        for pod in simulation.cluster.objects(api.Pod).values()
+    )
+
+
+def _has_own_annotations(pod: api.Pod) -> bool:
+    return any(name.startswith(ANNOTATION_PREFIX) for name in pod.metadata.annotations)
 
 
 def _repeated(simulation: Simulation, reason: str) -> Simulation:

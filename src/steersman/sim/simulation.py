@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeAlias, cast
@@ -45,9 +45,8 @@ from steersman.kubelets import (
     uncordon,
 )
 from steersman.runtime.capabilities import capabilities_of
-from steersman.sim import changes, forking, notes, sources, storage_classes, workloads
+from steersman.sim import changes, forking, notes, sources, workloads
 from steersman.sim.driver import Driver
-from steersman.sim.extenders import real_time_extenders
 from steersman.sim.forking import StateStamp
 from steersman.sim.journal import Journal, Step
 from steersman.sim.placements import Placement, PlacementReport
@@ -133,24 +132,21 @@ class Simulation:
         validate: Validation = "warn",
         controllers: bool = True,
         kubelets: PolicySource = None,
-        extenders: bool = False,
     ) -> Self:
         """A simulation of what is given: manifests and dumps (files, directories, `-` for `stdin`) and API objects.
 
         `plugins` are Python files or classes; they run in every profile unless `config` says something else about them.
         `seed` decides among equally good nodes. `controllers` make the pods of Deployments and their like; pods that such an
         object owns already count as its replicas. `kubelets` says what becomes of pods once they are bound: a file with a
-        KubeletPolicy, the document as a dict, or a `KubeletPolicy`; without a seed of its own it has this one. `extenders`:
-        those of `config` are asked, in real time. Fields that the kind of an object does not have are errors ("strict"), in the
-        notes of the result ("warn") or not looked for ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and
-        `PluginError`.
+        KubeletPolicy, the document as a dict, or a `KubeletPolicy`; without a seed of its own it has this one. Fields that the
+        kind of an object does not have are errors ("strict"), in the notes of the result ("warn") or not looked for
+        ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and `PluginError`.
         """
         chosen = gates if isinstance(gates, FeatureGates) else FeatureGates(gates)
         refuse_unsupported(chosen)
         registry, names = register(plugins)
         enabled = with_enabled(_configuration(config, chosen), names)
-        asked = real_time_extenders(enabled) if extenders else ()
-        options = SchedulerOptions(enabled, chosen, registry, asked)
+        options = SchedulerOptions(enabled, chosen, registry)
         kinds = kinds_of_scheduler(enabled, chosen, registry)
         gathered = sources.gather(source, stdin, (*kinds.watched, *kinds.read), validate)
         moment = sources.latest_moment([given.object for given in gathered.objects])
@@ -316,6 +312,21 @@ class Simulation:
         made._finalizer = finalize(made, made._driver.close)
         return made
 
+    def reseed(self, seed: int) -> Self:
+        """Becomes what `load` with this seed would have given. So one fork per seed serves, where loading takes its time.
+
+        A fork is no fork of its origin any more. Raises `SimulationError` once chance may have had a say: after a run or
+        another event, and where a policy or annotations tell the kubelets about pods that came with a node.
+        """
+        if not forking.is_untouched_by_chance(self):
+            raise SimulationError(forking.CHANCE_HAD_A_SAY)
+        has_seed_of_load = self._kubelets.seed == self._seed
+        self._kubelets = msgspec.structs.replace(self._kubelets, seed=seed if has_seed_of_load else self._kubelets.seed)
+        self._seed = seed
+        self._driver.reseed(seed, self._kubelets.seed)
+        self._origin = self._forked_at = None
+        return self
+
     def commit(self) -> None:
         """The simulation that this one is a fork of becomes what this one is; this one goes on as a new fork of it.
 
@@ -390,17 +401,10 @@ class Simulation:
         if self._controllers:
             stand_ins = workloads.stand_in_replica_sets(given.object for given in gathered.objects)
             self._stand_ins += len(stand_ins)
-            self._assume_storage_classes([given.object for given in gathered.objects])
         pods = [given for given in gathered.objects if isinstance(given.object, api.Pod)]
         others = [given for given in gathered.objects if not isinstance(given.object, api.Pod)]
         for given in (*others, *map(Given, stand_ins), *pods):
             self._create(given, replaces=replaces)
-
-    def _assume_storage_classes(self, objects: Sequence[api.Object]) -> None:
-        classes = storage_classes.assumed(objects, self._store)
-        for storage_class in classes:
-            self._store.create(storage_class)
-        self._input_notes += storage_classes.notes(classes)
 
     def _create(self, given: Given, *, replaces: bool = False) -> None:
         obj = given.object
@@ -500,7 +504,6 @@ class Simulation:
         yield from notes.notes(
             about_workloads, self._skipped, options.configuration, capabilities, options.gates, failures
         )
-        yield from notes.extender_notes(options.configuration, are_asked=bool(options.extenders))
 
     # -- explaining --------------------------------------------------------------------------------------------------
 
