@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Visits a page with a real browser and does what it is told, in an environment of its own that has Playwright.
+
+`visit.py CHROMIUM` reads a JSON document from standard input: `url`, `width`, `height`, `theme` (light or dark) and `steps`,
+each a list of a name and arguments (see `STEPS`). It prints a JSON document: `values`, what each step gave; `console` and
+`errors`, the page's messages and uncaught errors; `requests`, the addresses that were asked for.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from playwright.sync_api import Page, sync_playwright
+
+TIMEOUT_MS: Final = 60_000
+Step = Callable[..., object]
+
+
+def print_to_paper(page: Page, path: str) -> int:
+    """A PDF as paper would be; the number of its bytes."""
+    return len(page.pdf(path=path, format="A4"))
+
+
+def download(page: Page, selector: str) -> str:
+    """The text of the file that a click offers."""
+    with page.expect_download() as offered:
+        page.click(selector)
+    return Path(offered.value.path()).read_text("utf-8")
+
+
+STEPS: Final[dict[str, Step]] = {
+    "wait": lambda page, selector: page.wait_for_selector(selector, state="attached") and None,
+    "evaluate": lambda page, script: page.evaluate(script),
+    "click": lambda page, selector: page.click(selector),
+    "fill": lambda page, selector, text: page.fill(selector, text),
+    "select": lambda page, selector, value: page.select_option(selector, value),
+    "focus": lambda page, selector: page.focus(selector),
+    "press": lambda page, key: page.keyboard.press(key),
+    "hover": lambda page, selector, x, y: page.hover(selector, position={"x": x, "y": y}),
+    "text": lambda page, selector: page.inner_text(selector),
+    "texts": lambda page, selector: page.locator(selector).all_inner_texts(),
+    "theme": lambda page, theme: page.emulate_media(color_scheme=theme),
+    "resize": lambda page, width, height: page.set_viewport_size({"width": width, "height": height}),
+    "screenshot": lambda page, path, options: page.screenshot(path=path, **options) and None,
+    "print": print_to_paper,
+    "download": download,
+}
+
+
+def visit(chromium: str, wanted: dict[str, Any]) -> dict[str, Any]:
+    seen: dict[str, Any] = {"values": [], "console": [], "errors": [], "requests": []}
+    with sync_playwright() as playwright:
+        # Root has no user namespaces to make a sandbox of.
+        browser = playwright.chromium.launch(executable_path=chromium, chromium_sandbox=os.geteuid() != 0)
+        page = browser.new_page(
+            viewport={"width": wanted["width"], "height": wanted["height"]},
+            color_scheme=wanted["theme"],
+            reduced_motion="reduce",
+        )
+        page.set_default_timeout(TIMEOUT_MS)
+        page.on("console", lambda message: seen["console"].append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: seen["errors"].append(str(error)))
+        page.on("request", lambda request: seen["requests"].append(request.url))
+        page.goto(wanted["url"])
+        for name, *arguments in wanted["steps"]:
+            seen["values"].append(STEPS[name](page, *arguments))
+        browser.close()
+    return seen
+
+
+if __name__ == "__main__":
+    print(json.dumps(visit(sys.argv[1], json.load(sys.stdin))))
