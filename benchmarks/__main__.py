@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m benchmarks [hot-path|growth|memory|preemption|pages|templates] [workload…]`."""
+"""`python -m benchmarks [hot-path|growth|memory|preemption|pages|templates|sweep] [workload…]`."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks import growth, growth_by_templates, hot_path, memory, pages, preemption
+from benchmarks import growth, growth_by_templates, hot_path, memory, pages, preemption, sweep
 
 
 def main() -> None:
@@ -23,8 +23,10 @@ def main() -> None:
         pages.main()
     if what == "templates":
         growth_by_templates.main(names)
-    if what not in ("all", "hot-path", "growth", "memory", "preemption", "pages", "templates"):
-        sys.exit(f"unknown benchmark {what!r}; known: hot-path, growth, memory, preemption, pages, templates")
+    if what == "sweep":
+        sweep.main(names)
+    if what not in ("all", "hot-path", "growth", "memory", "preemption", "pages", "templates", "sweep"):
+        sys.exit(f"unknown benchmark {what!r}; known: hot-path, growth, memory, preemption, pages, templates, sweep")
 
 
 if __name__ == "__main__":

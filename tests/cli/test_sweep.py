@@ -37,6 +37,13 @@ def test_json_has_cells_and_rows(tmp_path: Path) -> None:
     assert set(document["cells"][0]["estimates"]["pending"]) == {"mean", "margin", "count"}
 
 
+def test_a_report_is_written_if_it_is_wanted(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    path = write_sweep(tmp_path, description="Does packing help?")
+    assert steersman("sweep", path, "--output", tmp_path / "out", "--workers", 1, "--report", page).exit_code == 0
+    assert "Does packing help?" in page.read_text()
+
+
 def test_the_folder_is_named_as_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_sweep(tmp_path, seeds=1)

@@ -11,6 +11,7 @@ import click
 
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.platforms import require_unix
+from steersman.cli.report_file import command_line, report_option, write_report
 from steersman.cli.sweep_progress import sweep_progress
 from steersman.cli.terminal import terminal_width
 
@@ -48,8 +49,15 @@ INTERRUPTED: Final = 130
     show_default=True,
     help="Format of the summary on standard output.",
 )
+@report_option
 def sweep(
-    file: str, folder: str | None, workers: int | None, ray: str | None, resume: bool, output_format: str
+    file: str,
+    folder: str | None,
+    workers: int | None,
+    ray: str | None,
+    resume: bool,
+    output_format: str,
+    report_file: str | None,
 ) -> None:
     """Run many simulations: configurations × inputs × parameters × seeds.
 
@@ -72,6 +80,8 @@ def sweep(
         _interrupted(file, target, ray)
         return
     _print(result, output_format)
+    if report_file is not None:
+        write_report(result.report([command_line()]), report_file)
     _conclude(result)
 
 

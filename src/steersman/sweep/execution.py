@@ -69,7 +69,7 @@ def run(
     if ray is not None:
         check_cluster(ray)
     folder = None if output is None else Path(output)
-    result = SweepResult(sweep.name, matrix, folder)
+    result = SweepResult(sweep.name, matrix, folder, sweep.description)
     with ExitStack() as stack:
         journal = None if folder is None else _opened(folder, sweep, files, matrix, result, resume)
         if journal is not None:

@@ -6,12 +6,13 @@ The same class serves while the sweep runs: it has the rows so far.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from steersman.report import Report
 from steersman.sim.confidence import Estimate, estimate
 from steersman.sweep.document import ParameterValue
 from steersman.sweep.matrix import Cell, Matrix
@@ -23,6 +24,7 @@ from steersman.sweep.tables import PARAMETER, write_parquet
 class CellSummary(msgspec.Struct, frozen=True):
     """A cell of the matrix in numbers."""
 
+    name: str
     configuration: str
     input: str
     parameters: Mapping[str, ParameterValue]
@@ -36,8 +38,9 @@ class CellSummary(msgspec.Struct, frozen=True):
 class SweepResult:
     """See the module's text."""
 
-    def __init__(self, name: str, matrix: Matrix, output: Path | None = None) -> None:
+    def __init__(self, name: str, matrix: Matrix, output: Path | None = None, description: str = "") -> None:
         self.name = name
+        self.description = description
         #: Where the files are; None for a sweep that writes none.
         self.output = output
         self._matrix = matrix
@@ -56,7 +59,7 @@ class SweepResult:
     @property
     def rows(self) -> list[Row]:
         """A row per run that is done, in the order of the matrix."""
-        return [self._row(outcome) for outcome in self._outcomes if outcome is not None]
+        return [self._row(outcome) for outcome in self.outcomes]
 
     @property
     def failed(self) -> list[Row]:
@@ -68,9 +71,25 @@ class SweepResult:
         return [self._summary(cell) for cell in self._matrix.cells]
 
     @property
-    def cpu_seconds(self) -> float:
-        """What all runs took together, wherever they ran."""
-        return sum(outcome.cpu_seconds for outcome in self._outcomes if outcome is not None)
+    def outcomes(self) -> list[Outcome]:
+        """The runs that are done with where and how long they ran, in the order of the matrix."""
+        return [outcome for outcome in self._outcomes if outcome is not None]
+
+    def samples(self, measure: str) -> dict[str, list[float]]:
+        """The numbers of one column by the name of the cell, in the order of the seeds."""
+        found: dict[str, list[float]] = {}
+        for outcome in self.outcomes:
+            value = outcome.row.get(measure)
+            if isinstance(value, (int, float)):
+                cell = self._matrix.cells[self._matrix.runs[outcome.run].cell]
+                found.setdefault(cell.name, []).append(value)
+        return found
+
+    def report(self, commands: Sequence[str] = ()) -> Report:
+        """For people: `steersman.report.render_html` makes a page of it."""
+        from steersman.sweep.report import sweep_report
+
+        return sweep_report(self, commands)
 
     def to_parquet(self, path: Path) -> list[str]:
         """The rows as a file, the same bytes for the same rows; returns the columns. Needs pyarrow."""
@@ -112,7 +131,7 @@ class SweepResult:
                     samples.setdefault(name, []).append(value)
         estimates = {name: estimate(values) for name, values in samples.items()}
         failed = sum(map(_is_failed, rows))
-        return CellSummary(cell.configuration, cell.input, cell.parameters, len(rows), failed, estimates)
+        return CellSummary(cell.name, cell.configuration, cell.input, cell.parameters, len(rows), failed, estimates)
 
 
 def _is_failed(row: Row) -> bool:
