@@ -7,6 +7,7 @@ import msgspec
 from scripts.plan_schemas import FOLDER, texts
 
 from steersman import Simulation, plan
+from steersman.report import Table
 from steersman.testing import make_node, make_pod
 
 
@@ -33,3 +34,9 @@ def test_a_report_has_the_question_the_answer_and_what_repeats_it() -> None:
     assert report.answer == "2 more pods fit; 1 of 1 nodes: Insufficient cpu."
     assert report.fits
     assert report.commands == ["steersman plan capacity --pod web.yaml"]
+
+
+def test_a_report_has_no_empty_tables() -> None:
+    nodes = [make_node(name).capacity(cpu="2", memory="4Gi", pods=10).obj() for name in ("n1", "n2")]
+    answer = plan.lose(Simulation.load(nodes, make_pod("web").req(cpu="1").node("n1").obj()), ["n1"])
+    assert [section.title for section in answer.report().sections if isinstance(section, Table)] == ["Lost"]

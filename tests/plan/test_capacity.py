@@ -134,6 +134,53 @@ def test_with_preemption_pods_of_lower_priority_make_room() -> None:
     assert answer.with_preemption.preempted == {"default/low-0": "n0", "default/low-1": "n0"}
 
 
+@pytest.mark.parametrize("case", range(10))
+def test_with_preemption_the_number_is_that_of_pods_that_come_one_at_a_time(case: int) -> None:
+    random = Random(3000 + case)
+    cluster, pod = a_cluster(random), a_pod(random)
+    pod = _replace(pod, spec=_replace(pod.spec, priority=100))
+    answer = plan.capacity(Simulation.load(cluster, seed=case), [pod], preemption=True)
+    simulation, count = Simulation.load(cluster, copies(pod, answer.fits), seed=case), answer.fits
+    simulation.run()
+    present = {api.key(one) for one in simulation.cluster.objects(api.Pod).values()}
+    for number in range(answer.fits, 200):
+        new = copies(pod, number + 1)[-1]
+        if simulation.add(new).run().placements[f"default/copy-{number}"].is_pending:
+            break
+        count += 1
+    assert answer.with_preemption is not None
+    assert answer.with_preemption.fits == count
+    gone = present - {api.key(one) for one in simulation.cluster.objects(api.Pod).values()}
+    assert set(answer.with_preemption.preempted) == gone
+
+
+def test_devices_of_claim_templates_limit_how_many_fit() -> None:
+    def resource(kind: str, name: str, spec: dict[str, object]) -> dict[str, object]:
+        return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    gpus = [{"name": f"gpu-{number}"} for number in range(3)]
+    slice_spec: dict[str, object] = {"driver": "gpu.example.com", "nodeName": "n1", "pool": pool, "devices": gpus}
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+    devices = [
+        resource("DeviceClass", "gpu", {}),
+        resource("ResourceSlice", "gpus", slice_spec),
+        resource("ResourceClaimTemplate", "gpu", {"spec": {"devices": {"requests": [request]}}}),
+    ]
+    nodes = [make_node(name).capacity(cpu="8", memory="8Gi", pods=10).obj() for name in ("n1", "n2")]
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "train"},
+        "spec": {
+            "resourceClaims": [{"name": "gpu", "resourceClaimTemplateName": "gpu"}],
+            "containers": [{"name": "c", "resources": {"claims": [{"name": "gpu"}]}}],
+        },
+    }
+    answer = plan.capacity(Simulation.load(nodes, devices), [pod])
+    assert answer.per_node == {"n1": 3, "n2": 0}
+
+
 def test_capacity_of_a_deployment_is_the_number_of_replicas_that_fit() -> None:
     nodes = [
         make_node(f"n{number}").capacity(cpu=str(2 + number), memory="8Gi", pods=10).label(HOSTNAME, f"n{number}").obj()

@@ -180,6 +180,24 @@ def test_a_volume_that_holds_a_pod_back_is_told() -> None:
     assert "didn't match PersistentVolume's node affinity" in answer.pending[pod]
 
 
+def test_a_device_that_holds_a_pod_back_is_told() -> None:
+    def resource(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+        return {"apiVersion": "resource.k8s.io/v1", "kind": kind, "metadata": {"name": name}, "spec": spec}
+
+    pool = {"name": "a1", "generation": 1, "resourceSliceCount": 1}
+    slice_spec = {"driver": "gpu.example.com", "nodeName": "a1", "pool": pool, "devices": [{"name": "gpu-0"}]}
+    request = {"name": "gpu", "exactly": {"deviceClassName": "gpu"}}
+    devices = [
+        resource("DeviceClass", "gpu", {}),
+        resource("ResourceSlice", "gpus-of-a1", slice_spec),
+        resource("ResourceClaimTemplate", "gpu", {"spec": {"devices": {"requests": [request]}}}),
+    ]
+    train = a_workload("Deployment", "train", 1, resourceClaims=[{"name": "gpu", "resourceClaimTemplateName": "gpu"}])
+    answer = plan.lose(Simulation.load(a_node("a1"), a_node("b1"), devices, train), ["a1"])
+    (pod,) = answer.pending
+    assert answer.held_by == {pod: ["devices"]}
+
+
 def test_a_pool_is_replaced_node_by_node() -> None:
     nodes = [a_node("a1"), a_node("a2")]
     simulation = Simulation.load(nodes, a_workload("Deployment", "web", 4))

@@ -49,7 +49,7 @@ class Explainer:
 def conclude(answer: Answer, given: Given, explanations: Sequence[Explanation] = ()) -> None:
     """Prints the answer in the form that was asked for, and ends the command: with 0 for a yes, with 1 for a no."""
     for note in answer.notes:
-        say(f"Note: {printable(note)}", err=True)
+        say("\n".join(wrapped(f"Note: {printable(note)}", terminal_width())), err=True)
     if given["report_file"]:
         _write_report(answer, given["report_file"])
     output = given["output"]

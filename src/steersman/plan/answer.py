@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 import msgspec
 
-from steersman.report import Report, Section
+from steersman.report import Report, Section, Table
 
 API_VERSION: Final = "steersman.dev/plan/v1"
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
@@ -44,13 +44,13 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
         raise NotImplementedError
 
     def sections(self) -> list[Section]:
-        """Tables and charts that show why; a terminal shows the tables and texts."""
+        """Tables and charts that show why; a terminal shows the tables and texts. Tables without rows are left out."""
         raise NotImplementedError
 
     def report(self, commands: Sequence[str] = ()) -> Report:
         """For people: what was asked, the answer, tables and charts; `commands` repeat it."""
-        answer = f"{self.sentence()}."
-        return Report(self.KIND, self.question(), answer, self.sections(), commands, self.notes, self.is_met)
+        shown = [section for section in self.sections() if not (isinstance(section, Table) and not section.rows)]
+        return Report(self.KIND, self.question(), f"{self.sentence()}.", shown, commands, self.notes, self.is_met)
 
     def rows(self) -> list[dict[str, Any]]:
         """For spreadsheets: a row per thing that the answer is about, all with the same columns."""
