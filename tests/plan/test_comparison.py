@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from steersman import api, plan
+from steersman import Simulation, api, plan
 from steersman.errors import InputError
 from steersman.plan.comparison import Variant, interval
 from steersman.plan.measures import moved_between
@@ -99,3 +100,14 @@ def test_moved_pods_are_counted_by_their_owners() -> None:
 def test_what_cannot_be_compared_is_refused(variants: list[Variant], message: str) -> None:
     with pytest.raises(InputError, match=message):
         plan.compare(a_cluster(), variants)
+
+
+def test_kinds_that_plugins_declare_are_read() -> None:
+    example = Path(__file__).resolve().parents[2] / "examples" / "coscheduling"
+    plugin = str(example / "steersman_coscheduling.py")
+    sources = [str(example / "cluster.yaml"), str(example / "pods.yaml")]
+    variants = [Variant(name, str(example / "config.yaml"), (plugin,)) for name in ("one", "two")]
+    answer = plan.compare(sources, variants, seeds=1, workers=1)
+    alone = Simulation.load(sources, config=str(example / "config.yaml"), plugins=[plugin]).run()
+    assert answer.runs[0]["pending"] == len(alone.pending)
+    assert answer.runs[0] == {**answer.runs[1], "configuration": "one"}

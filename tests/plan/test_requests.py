@@ -145,7 +145,7 @@ def test_what_was_allocated_before_and_limits_below_do_not_count() -> None:
         return Simulation.load(objects)
 
     answer = plan.requests(objects_of(node, pod), usage_of("pod,cpu\np,1500m\n"), load=load)
-    changed = next(obj for obj in loaded[1] if isinstance(obj, api.Pod))
+    changed = next(obj for obj in loaded[-1] if isinstance(obj, api.Pod))
     assert pod_requests(changed)["cpu"] == 1500
     assert changed.spec.containers[0].resources.limits == {"cpu": "1500m"}
     assert answer.workloads[0].cpu_after == 1500

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from steersman.cli.parameters import chosen_validation
 from steersman.cli.plan_compare import compare
 from steersman.cli.plan_inputs import example_of, load_simulation, plan_options, planned, sources_of, stdin_of
 from steersman.cli.plan_output import Explainer, conclude
@@ -173,20 +174,19 @@ def requests(
     Amounts are quantities, or plain numbers: cores and bytes. Pods that the file leaves out are named.
     """
     from steersman import plan as questions
-    from steersman.sim.sources import gather
 
     usage = questions.load_usage(usage_file, percentile=percentile, columns=_titles(columns))
     example = example_of(given)
     explainer = Explainer(given["explain"])
-    with working("loading"):
-        gathered = gather(sources_of(given, example), stdin_of(given))
     with working("asking for what is used"):
         answer = questions.requests(
-            [found.object for found in gathered.objects],
+            sources_of(given, example),
             usage,
             load=lambda objects: load_simulation(given, example, objects),
             headroom=headroom,
             reschedule=reschedule,
+            stdin=stdin_of(given),
+            validate=chosen_validation(given["validate"], given["strict"]),
             on_result=explainer,
         )
     conclude(answer, given, explainer.explanations)

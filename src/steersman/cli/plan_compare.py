@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from steersman.cli.examples import ExampleFiles
-from steersman.cli.parameters import Given, parse_gates
+from steersman.cli.parameters import Given, chosen_validation, parse_gates
 from steersman.cli.plan_inputs import example_of, plan_options_without_config, sources_of, stdin_of
 from steersman.cli.plan_output import conclude
 from steersman.cli.progress import working
@@ -67,6 +67,7 @@ def compare(
             kubelets=given["kubelet_policy"],
             workers=workers,
             stdin=stdin_of(given),
+            validate=chosen_validation(given["validate"], given["strict"]),
             on_done=lambda done: show(f"{done} of {total} runs"),
         )
     conclude(answer, given)

@@ -17,17 +17,19 @@ import msgspec
 import numpy as np
 
 from steersman import api
+from steersman.api.field_check import Validation
 from steersman.assembly.registry import PluginSource
 from steersman.errors import InputError
 from steersman.kubelets import PolicySource
 from steersman.kubelets.drain import MIRROR_POD
 from steersman.plan.answer import Answer, Part
+from steersman.plan.inputs import ReadObject, read_objects
 from steersman.plan.measures import Measures, Places, measure, moved_between, places
 from steersman.report import Distribution, Section, Table
 from steersman.sim import Simulation
 from steersman.sim.processes import run_in_processes
 from steersman.sim.simulation import Configuration
-from steersman.sim.sources import Source, gather
+from steersman.sim.sources import Source
 
 SAMPLES: Final = 2000
 LEVEL: Final = 0.95
@@ -128,6 +130,7 @@ def compare(
     kubelets: PolicySource = None,
     workers: int | None = None,
     stdin: BinaryIO | None = None,
+    validate: Validation = "warn",
     on_done: Callable[[int], object] | None = None,
 ) -> Comparison:
     """Every variant with every seed on the same cluster. With `reschedule` all pods are placed anew, those on nodes too.
@@ -136,12 +139,13 @@ def compare(
     ended. Raises `InputError`, `ConfigError` and `PluginError` before anything runs.
     """
     _check(variants, seeds)
-    gathered = gather(list(sources), stdin)
-    objects = [given.object for given in gathered.objects]
+    kinds: dict[type[api.Object], None] = {}
+    for variant in variants:
+        with _loaded([], variant, 0, kubelets) as empty:
+            kinds.update(dict.fromkeys(empty.known_kinds))
+    objects, notes = read_objects(sources, kinds, stdin, validate)
     if reschedule:
         objects = [unplaced(obj) for obj in objects]
-    for variant in variants:
-        _loaded([], variant, 0, kubelets).close()
     chosen = range(first_seed, first_seed + seeds)
     tasks = [(number, seed) for number in range(len(variants)) for seed in chosen]
     finished = 0
@@ -154,13 +158,13 @@ def compare(
 
     trial = _Trial(objects, variants, kubelets)
     results = list(run_in_processes(trial, tasks, workers=workers, on_done=count))
-    return _answer([variant.name for variant in variants], chosen, results, gathered.notes)
+    return _answer([variant.name for variant in variants], chosen, results, notes)
 
 
 class _Trial:
     """One run per task (configuration, seed), wherever that happens."""
 
-    def __init__(self, objects: Sequence[api.Object], variants: Sequence[Variant], kubelets: PolicySource) -> None:
+    def __init__(self, objects: Sequence[ReadObject], variants: Sequence[Variant], kubelets: PolicySource) -> None:
         self._objects = objects
         self._variants = variants
         self._kubelets = kubelets
@@ -172,7 +176,7 @@ class _Trial:
             return measure(simulation, result), dict(places(simulation)), result.stopped
 
 
-def _loaded(objects: Sequence[api.Object], variant: Variant, seed: int, kubelets: PolicySource) -> Simulation:
+def _loaded(objects: Sequence[ReadObject], variant: Variant, seed: int, kubelets: PolicySource) -> Simulation:
     return Simulation.load(
         objects,
         config=variant.config,
@@ -197,7 +201,7 @@ def _check(variants: Sequence[Variant], seeds: int) -> None:
         raise InputError("is no number of seeds", value=seeds, hint="use 1 or more")
 
 
-def unplaced(obj: api.Object) -> api.Object:
+def unplaced(obj: ReadObject) -> ReadObject:
     """A pod as if it had not been scheduled yet; static pods are where their files are."""
     if not isinstance(obj, api.Pod) or not obj.spec.node_name or MIRROR_POD in obj.metadata.annotations:
         return obj

@@ -11,22 +11,25 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final, TypeAlias
+from typing import Any, BinaryIO, ClassVar, Final, TypeAlias
 
 import msgspec
 
 from steersman import api
+from steersman.api.field_check import Validation
 from steersman.controllers.controller import controller_of
 from steersman.explain.amounts import amount
 from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.plan.answer import Answer, Part
 from steersman.plan.comparison import unplaced
+from steersman.plan.inputs import ReadObject, read_objects
 from steersman.plan.measures import Measures, measure
 from steersman.plan.usage import Container, Usage
 from steersman.plan.utilisation import Fractions, fractions, heat_maps
 from steersman.report import Cell, Figures, Section, Table
 from steersman.sim import Result, Simulation
+from steersman.sim.sources import Source
 
 RESOURCES: Final = ("cpu", "memory")
 WORKLOADS: Final = (api.Deployment, api.ReplicaSet, api.StatefulSet, api.DaemonSet, api.Job, api.ReplicationController)
@@ -121,12 +124,14 @@ class Requests(Answer, frozen=True, kw_only=True):
 
 
 def requests(
-    objects: Sequence[api.Object],
+    sources: Iterable[Source],
     usage: Usage,
     *,
-    load: Callable[[Sequence[api.Object]], Simulation] = Simulation.load,
+    load: Callable[[Sequence[ReadObject]], Simulation] = Simulation.load,
     headroom: float = 0.0,
     reschedule: bool = False,
+    stdin: BinaryIO | None = None,
+    validate: Validation = "warn",
     on_result: Callable[[Result], object] | None = None,
 ) -> Requests:
     """What changes if the pods of the cluster asked for what they use, and `headroom` percent more.
@@ -134,6 +139,8 @@ def requests(
     `load` makes a simulation of objects, with the configuration that is wanted. Pods that are on nodes stay there, unless
     `reschedule` has all pods placed anew, in both clusters. `on_result` gets the result of the second one.
     """
+    with load([]) as empty:
+        objects, notes = read_objects(sources, empty.known_kinds, stdin, validate)
     changes = _Changes(objects, usage, 1 + headroom / 100)
     changed = [changes.applied(obj) for obj in objects]
     if reschedule:
@@ -164,7 +171,7 @@ def requests(
         unknown=tuple(changes.unknown()),
         before=fractions(before),
         after=fractions(after),
-        notes=after.notes,
+        notes=(*notes, *after.notes),
     )
 
 
@@ -174,7 +181,7 @@ def requests(
 class _Changes:
     """Finds the usage of pods and templates, and writes it into them."""
 
-    def __init__(self, objects: Iterable[api.Object], usage: Usage, factor: float) -> None:
+    def __init__(self, objects: Iterable[ReadObject], usage: Usage, factor: float) -> None:
         self._usage = usage
         self._factor = factor
         self._used: set[Container] = set()
@@ -191,7 +198,7 @@ class _Changes:
     def unknown(self) -> Iterable[str]:
         return (str(container) for container in self._usage if container not in self._used)
 
-    def applied(self, obj: api.Object) -> api.Object:
+    def applied(self, obj: ReadObject) -> ReadObject:
         if isinstance(obj, api.Pod):
             return obj if obj.status.phase in FINISHED_PHASES else self._applied_to_pod(obj)
         if isinstance(obj, WORKLOADS) and obj.spec.template:

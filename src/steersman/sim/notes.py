@@ -26,6 +26,9 @@ from steersman.sim.workloads import counted
 NO_FAILURES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
+PASSED_OVER: Final = "objects of other kinds were passed over: {}"
+
+
 def notes(
     about_workloads: Iterable[str],
     skipped: Counter[str],
@@ -37,7 +40,7 @@ def notes(
     """`refresh_failures`: by plugin, why it does not know what it wanted to know from outside."""
     yield from about_workloads
     if skipped:
-        yield f"objects of other kinds were passed over: {counted(skipped)}"
+        yield PASSED_OVER.format(counted(skipped))
     if configuration.extenders:
         urls = ", ".join(hide_passwords(extender.url_prefix) for extender in configuration.extenders)
         yield f"extenders are not called in a simulation: {urls}"
