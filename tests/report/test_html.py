@@ -94,6 +94,12 @@ def test_a_report_without_charts_does_not_carry_plotly() -> None:
     assert len(small) < 60_000 < len(large)
 
 
+def test_a_table_without_rows_says_so() -> None:
+    page = render_html(Report("t", "q", "a", [Table("Preempted", ["pod"], [])]))
+    assert '<p class="caption">None.</p>' in page
+    assert "data-section" not in page.partition("<script")[0]
+
+
 def test_the_same_report_is_the_same_file() -> None:
     assert render_html(full_report(PLAIN)) == render_html(full_report(PLAIN))
 

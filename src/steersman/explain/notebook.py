@@ -20,10 +20,10 @@ def explanation_html(explanation: Explanation) -> str:
 
 
 def _outcome(explanation: Explanation) -> Iterator[str]:
-    where = f" on {explanation.node}" if explanation.node else ""
-    yield paragraph(f"{explanation.outcome}{where}" + (f": {explanation.message}" if explanation.message else ""))
     if not explanation.node:
         yield paragraph(explanation.cause.sentence)
+    where = f" on {explanation.node}" if explanation.node else ""
+    yield paragraph(f"{explanation.outcome}{where}" + (f": {explanation.message}" if explanation.message else ""))
 
 
 def _scores(explanation: Explanation) -> Iterator[str]:

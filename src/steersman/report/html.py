@@ -18,7 +18,7 @@ from typing import Final
 
 from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
 from steersman.printable import printable, printable_lines
-from steersman.report.model import BarChart, Cell, Distribution, Figures, LineChart, Report, Section, Text
+from steersman.report.model import BarChart, Cell, Distribution, Figures, LineChart, Report, Section, Table, Text
 from steersman.report.page_data import json_for_html, section_data
 from steersman.report.plotly_library import PlotlyLibrary, plotly_library
 
@@ -140,6 +140,8 @@ def _content(number: int, section: Section) -> str:
             return "".join(
                 f"<p>{_text(' '.join(part.split()))}</p>" for part in section.text.split("\n\n") if part.strip()
             )
+        case Table() if not section.rows:
+            return '<p class="caption">None.</p>'
         case Figures():
             figures = (
                 f"<div><dd>{_figure(value)}</dd><dt>{_text(name)}</dt></div>" for name, value in section.values.items()

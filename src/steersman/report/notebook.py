@@ -16,6 +16,7 @@ from steersman.report.model import Cell
 
 MOST_ROWS: Final = 20
 """So many rows of a table are shown, the others are counted."""
+_LONGEST_ON_ONE_LINE: Final = 60
 _LINE: Final = "1px solid rgba(128,128,128,.4)"
 _CELL: Final = f"padding:2px 10px;border-bottom:{_LINE};vertical-align:top"
 _BAR: Final = "display:inline-block;width:160px;height:10px;background:rgba(128,128,128,.25);margin-right:8px"
@@ -63,7 +64,9 @@ def shares(values: Mapping[str, float], amounts: Mapping[str, str]) -> str:
 def _cell(tag: str, cell: Cell, right: bool) -> str:
     scope = ' scope="col"' if tag == "th" else ""
     align = "right" if right else "left"
-    return f'<{tag}{scope} style="{_CELL};text-align:{align}">{escape(_shown(cell))}</{tag}>'
+    text = _shown(cell)
+    folds = "normal" if len(text) > _LONGEST_ON_ONE_LINE else "nowrap"
+    return f'<{tag}{scope} style="{_CELL};text-align:{align};white-space:{folds}">{escape(text)}</{tag}>'
 
 
 def _shown(cell: Cell) -> str:

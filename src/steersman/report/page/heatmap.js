@@ -7,6 +7,7 @@ const GROUP_HEAD = 20;
 const GROUP_GAP = 14;
 const WIDE = 760;
 const STOPS = 7;
+const NODES_AT_A_GLANCE = 12; // so few need no search and no order
 
 function heatColours() {
   return Array.from({ length: STOPS }, (_, at) => themeValue(`--heat-${at}`).match(/[0-9a-f]{2}/gi).map((part) => parseInt(part, 16)));
@@ -76,7 +77,8 @@ class HeatMapView {
     const marks = [element("span", { class: "scale" }, "0 %", this.legend, "100 %")];
     if (this.values.some((values) => values.some((value) => value > 1.0001))) marks.push(element("span", { class: "scale over" }, "more than 100 %"));
     if (this.absent) marks.push(element("span", { class: "scale absent" }, "not there"));
-    return element("div", { class: "controls" }, find, element("label", {}, "order by ", order), ...marks);
+    const choices = this.data.names.length <= NODES_AT_A_GLANCE ? [] : [find, element("label", {}, "order by ", order)];
+    return element("div", { class: "controls" }, ...choices, ...marks);
   }
 
   makeCanvas(values, panel) {
