@@ -25,7 +25,7 @@ NOTEBOOK_STAMP := $(NOTEBOOK)/.installed
 RAY := .venv-ray
 RAY_STAMP := $(RAY)/.installed
 
-.PHONY: run test check docs bench bench-sandbox race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
+.PHONY: run test check docs bench bench-sandbox report-picture race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
@@ -79,6 +79,10 @@ docs: $(STAMP) $(DOCS_STAMP)
 
 bench: $(STAMP)
 	$(PY) -m benchmarks
+
+# The picture of docs/how-to/reports.md, drawn anew by a real browser.
+report-picture: $(STAMP) $(BROWSER_STAMP)
+	CHROMIUM=$$(sh scripts/browser.sh) BROWSER_PYTHON=$(BROWSER)/bin/python $(PY) -m scripts.report_picture docs/report.png
 
 # Against kube-scheduler itself, on one real API server; RACE="--rounds 1 basic" runs a part of it.
 race: $(STAMP)

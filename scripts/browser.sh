@@ -38,7 +38,11 @@ libraries=$(find "$browser/root" -name '*.so*' -exec dirname {} + | sort -u | tr
 cat >"$browser/fonts.conf" <<FONTS
 <?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
-<fontconfig><dir>$browser/root/usr/share/fonts</dir><dir>/usr/share/fonts</dir><cachedir>$browser/fonts</cachedir></fontconfig>
+<fontconfig><include ignore_missing="yes">/etc/fonts/fonts.conf</include>
+<dir>$browser/root/usr/share/fonts</dir><cachedir>$browser/fonts</cachedir>
+<alias><family>monospace</family><prefer><family>DejaVu Sans Mono</family></prefer></alias>
+<match target="pattern"><edit name="family" mode="append_last"><string>DejaVu Sans</string></edit></match>
+</fontconfig>
 FONTS
 cat >"$browser/chromium" <<WRAPPER
 #!/bin/sh

@@ -43,6 +43,7 @@ def test_the_reader_is_told_what_was_made_and_assumed(cluster: str) -> None:
     notes = steersman("simulate", "-f", cluster, "-f", str(CHART)).stderr
     assert "made for 1 DaemonSet, 1 Deployment, 1 StatefulSet" in notes
     assert "they are ready as soon as they start" in notes
+    assert "no StorageClass is in the input" in notes
 
 
 def test_without_controllers_nothing_is_made(cluster: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import AsyncGenerator
 
 import pytest
@@ -24,6 +25,7 @@ from steersman.client.events import (
     QUEUE_LENGTH,
     REFRESH_SECONDS,
     SETTLE_SECONDS,
+    TOGETHER_SECONDS,
     Event,
     EventRecorder,
     EventSeries,
@@ -235,13 +237,35 @@ def test_an_event_waits_a_moment_so_that_bindings_go_first() -> None:
     run(scenario())
 
 
+def test_events_of_the_same_moment_are_due_together() -> None:
+    async def scenario() -> None:
+        story, clock, pauses = Story(), ManualClock(), list[float]()
+
+        async def sleep(seconds: float) -> None:
+            pauses.append(clock.monotonic() + seconds)
+            await asyncio.sleep(0)
+
+        recorder = EventRecorder(story, Timing(clock, sleep=sleep), "host")
+        for number in range(4):
+            clock.advance(0.01)
+            pod = make_pod(f"web-{number}").obj()
+            recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
+        due = TOGETHER_SECONDS * math.ceil((clock.monotonic() + BEHIND_BINDINGS_SECONDS) / TOGETHER_SECONDS)
+        async with running(recorder.run()):
+            await recorder.drain()
+        assert story.told == ["POST"] * 4
+        assert [each for each in pauses if each < clock.monotonic() + 1.0] == pytest.approx([due] * 4)
+
+    run(scenario())
+
+
 def test_an_event_that_has_waited_is_written_at_once() -> None:
     async def scenario() -> None:
         story, clock = Story(), ManualClock()
         recorder = EventRecorder(story, Timing(clock, sleep=story.sleep), "host")
         pod = make_pod("web").obj()
         recorder.record(pod, controller="s", type="Normal", reason="Scheduled", action="Binding", note="")
-        clock.advance(BEHIND_BINDINGS_SECONDS)
+        clock.advance(BEHIND_BINDINGS_SECONDS + TOGETHER_SECONDS)
         async with running(recorder.run()):
             await recorder.drain()
         assert story.told == ["POST"]

@@ -83,6 +83,12 @@ def test_the_environment_may_name_a_proxy(tmp_path: Path, server: str, no_proxy:
     assert cluster.connection.proxy == proxy
 
 
+def test_the_environment_may_turn_http2_off(tmp_path: Path) -> None:
+    choice = ClusterChoice(str(kubeconfig(tmp_path, {"server": "https://api.example"})))
+    assert connect(choice, {}).connection.http2
+    assert not connect(choice, {"DISABLE_HTTP2": "1"}).connection.http2
+
+
 def test_a_proxy_of_the_cluster_comes_first(tmp_path: Path) -> None:
     file = kubeconfig(tmp_path, {"proxy-url": "http://own:1"})
     assert connect(ClusterChoice(str(file)), {"https_proxy": "http://other:2"}).connection.proxy == "http://own:1"

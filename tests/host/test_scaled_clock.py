@@ -181,6 +181,16 @@ def test_steps_add_up() -> None:
     assert world.seconds == 3
 
 
+def test_a_pause_gives_up_what_is_left_of_a_step() -> None:
+    world = World()
+    world.clock.pause()
+    world.set("a", 10)
+    world.clock.step(60)
+    world.clock.pause()
+    world.loop.pass_real_time(0)
+    assert (world.seconds, world.called, world.clock.is_stepping) == (0, [], False)
+
+
 def test_a_clock_without_timers_steps_at_once() -> None:
     clock = ScaledClock(start=START, real=lambda: 0.0)
     clock.step(5)
@@ -323,7 +333,7 @@ def test_what_is_no_speed_is_refused(text: str) -> None:
         parse_speed(text)
 
 
-@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf")])
+@pytest.mark.parametrize("seconds", [-1.0, float("nan"), float("inf"), 1e300])
 def test_nobody_steps_back_or_for_ever(seconds: float) -> None:
     with pytest.raises(InputError, match="is no number of seconds"):
         ScaledClock().step(seconds)

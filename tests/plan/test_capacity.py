@@ -31,11 +31,13 @@ def leaves_none_pending(cluster: Sequence[api.Object], pods: Sequence[api.Object
 
 
 def brute_force(cluster: Sequence[api.Object], pod: api.Pod, seed: int) -> int:
-    """The smallest number of pods, counted from none, with one more of which a simulation leaves one pending."""
-    count = 0
-    while leaves_none_pending(cluster, copies(pod, count + 1), seed):
-        count += 1
-    return count
+    """Pods are added to a simulation one at a time, until one is pending."""
+    simulation = Simulation.load(cluster, seed=seed)
+    simulation.run()
+    for count, copy in enumerate(copies(pod, 200)):
+        if simulation.add(copy).run().pending:
+            return count
+    raise AssertionError("more pods fit than a small cluster has room for")
 
 
 @pytest.mark.parametrize("case", range(100))
@@ -45,6 +47,8 @@ def test_capacity_is_the_number_that_brute_force_simulation_finds(case: int) -> 
     answer = plan.capacity(Simulation.load(cluster, seed=case), [pod])
     assert answer.fits == brute_force(cluster, pod, case)
     assert answer.fits == sum(answer.per_node.values())
+    assert leaves_none_pending(cluster, copies(pod, answer.fits), case)
+    assert not leaves_none_pending(cluster, copies(pod, answer.fits + 1), case)
 
 
 @pytest.mark.parametrize("case", range(30))

@@ -103,7 +103,10 @@ def test_extenders_are_not_called_and_a_note_says_so() -> None:
     configured = msgspec.structs.replace(default_configuration(), extenders=(extender,))
     result = Simulation.load(nodes("n1"), pods(1), config=configured).run()
     assert result.summary.scheduled == 1
-    assert result.notes == ("extenders are not called in a simulation: http://127.0.0.1:1/",)
+    assert result.notes == (
+        "extenders are not called in a simulation: http://127.0.0.1:1/; --extenders and Simulation.load(extenders=True) call "
+        "them",
+    )
 
 
 def test_gates_are_those_of_kube_scheduler() -> None:

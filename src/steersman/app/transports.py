@@ -64,7 +64,10 @@ async def transports(
         # The fence is asked behind the bucket: a write may wait there for longer than the lease holds.
         return RateLimited(FencedTransport(below, fence), bucket, below.waited)
 
-    async with http_transport(connection) as cluster, http_transport(connection) as events:
+    async with (
+        http_transport(connection, multiplexes=True) as cluster,
+        http_transport(connection, multiplexes=True) as events,
+    ):
         yield Transports(limited(cluster), limited(events))
 
 

@@ -20,7 +20,6 @@ from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_json, say_yaml
 from steersman.cli.parameters import Given
 from steersman.cli.terminal import terminal_width
-from steersman.explain.tables import aligned, wrapped
 from steersman.printable import printable
 
 if TYPE_CHECKING:
@@ -48,6 +47,8 @@ class Explainer:
 
 def conclude(answer: Answer, given: Given, explanations: Sequence[Explanation] = ()) -> None:
     """Prints the answer in the form that was asked for, and ends the command: with 0 for a yes, with 1 for a no."""
+    from steersman.explain.tables import wrapped
+
     for note in answer.notes:
         say("\n".join(wrapped(f"Note: {printable(note)}", terminal_width())), err=True)
     if given["report_file"]:
@@ -77,6 +78,7 @@ def _write_report(answer: Answer, path: str) -> None:
 
 
 def _lines(answer: Answer, explanations: Sequence[Explanation], width: int | None) -> Iterator[str]:
+    from steersman.explain.tables import wrapped
     from steersman.report import Table, Text
 
     for section in answer.sections():
@@ -94,6 +96,8 @@ def _lines(answer: Answer, explanations: Sequence[Explanation], width: int | Non
 
 
 def _table(table: Table, width: int | None) -> Iterator[str]:
+    from steersman.explain.tables import aligned
+
     header = [_title(column).upper() for column in table.columns]
     shown = [[_cell(cell) for cell in row] for row in table.rows[:MOST_TABLE_ROWS]]
     yield from aligned([header, *shown], None, width)

@@ -67,6 +67,7 @@ def simulate_scenario(given: Given) -> None:
             seed=given["seed"],
             parameters=parse_settings(given["settings"]),
             until=given["until"],
+            extenders=given["extenders"],
             on_milestone=lambda milestone: show(_line(milestone)),
         )
         explanations = [result.explain(pod) for pod in given["explain"]]

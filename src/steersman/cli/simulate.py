@@ -74,6 +74,11 @@ STOPPED: Final = 4
     help="A KubeletPolicy: how long pods start and run, which fail, and the like.",
 )
 @click.option(
+    "--extenders",
+    is_flag=True,
+    help="Ask the extenders of the configuration, over HTTP and in real time. Default: they are left out.",
+)
+@click.option(
     "--until",
     callback=parse_seconds,
     metavar="DURATION",
@@ -110,6 +115,7 @@ def simulate(
     seed: int,
     controllers: bool,
     kubelet_policy: str | None,
+    extenders: bool,
     until: float | None,
     output: str,
     explain: tuple[str, ...],
@@ -151,6 +157,7 @@ def simulate(
             validate=chosen_validation(validate, strict),
             controllers=controllers,
             kubelets=kubelet_policy,
+            extenders=extenders,
         )
     with loaded as simulation:
         timing.loaded()

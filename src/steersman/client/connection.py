@@ -44,6 +44,8 @@ class Connection(msgspec.Struct, frozen=True):
     credentials: Credentials = msgspec.field(default_factory=Anonymous)
     #: URL of an HTTP proxy; "": none.
     proxy: str = ""
+    #: Whether HTTP/2 may be spoken with a server that offers it.
+    http2: bool = True
 
 
 # -- addresses and proxies ---------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections import OrderedDict, deque
 from typing import ClassVar, Final
 
@@ -41,10 +42,12 @@ _ONCE: Final = frozenset({"Scheduled"})
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 QUEUE_LENGTH: Final = 1000
-WORKERS: Final = 4
+WORKERS: Final = 16
 BEHIND_BINDINGS_SECONDS: Final = 0.05
-"""So long an event waits before it is written: the bindings of a burst go first. Writing an event costs us and the server as
-much as a binding does, and nobody waits for it."""
+"""So long an event waits at least before it is written: the bindings of a burst go first. Writing an event costs us and the
+server as much as a binding does, and nobody waits for it."""
+TOGETHER_SECONDS: Final = 0.05
+"""Events are due at multiples of this: those of the same moment share a packet and, mostly, their answers do."""
 SETTLE_SECONDS: Final = 60.0
 LONGEST_NOTE: Final = 1024
 LONGEST_NAME: Final = 253
@@ -271,7 +274,8 @@ class EventRecorder:
             self.dropped += 1
             return
         try:
-            self._queue.put_nowait((self._timing.clock.monotonic() + BEHIND_BINDINGS_SECONDS, event))
+            earliest = self._timing.clock.monotonic() + BEHIND_BINDINGS_SECONDS
+            self._queue.put_nowait((math.ceil(earliest / TOGETHER_SECONDS) * TOGETHER_SECONDS, event))
         except asyncio.QueueFull:
             self.dropped += 1
             logger.debug("an event about %s is dropped: too many wait", event.regarding.name)

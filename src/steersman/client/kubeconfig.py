@@ -37,6 +37,8 @@ from steersman.redaction import hide_passwords
 
 T = TypeVar("T")
 
+WITHOUT_HTTP2: Final = "DISABLE_HTTP2"
+"""The environment variable that turns HTTP/2 off, with whatever value: client-go's."""
 VARIABLE: Final = "KUBECONFIG"
 NO_CLUSTER: Final = "no cluster is configured"
 HOW_TO_CONFIGURE: Final = "use --kubeconfig, --master or the environment variable KUBECONFIG"
@@ -64,7 +66,14 @@ class ChosenCluster(msgspec.Struct, frozen=True):
 
 def connect(choice: ClusterChoice, environment: Mapping[str, str], timing: Timing | None = None) -> ChosenCluster:
     """The kubeconfig that was named, else the cluster around the pod, else the usual files; InputError if none is usable."""
-    timing = timing or Timing()
+    found = _found(choice, environment, timing or Timing())
+    if environment.get(WITHOUT_HTTP2):
+        plain = msgspec.structs.replace(found.connection, http2=False)
+        return msgspec.structs.replace(found, connection=plain)
+    return found
+
+
+def _found(choice: ClusterChoice, environment: Mapping[str, str], timing: Timing) -> ChosenCluster:
     if choice.kubeconfig:
         return _chosen_cluster(read([Path(choice.kubeconfig)], must_exist=True), choice, environment, timing)
     if choice.master and not choice.context:

@@ -2,9 +2,9 @@
 """Requests and streams over HTTP: the one seam between everything that speaks to an API server and the network.
 
 In come method, path and body, out come answers, or `ApiError` and `ConnectionFailed`. `pacing` and `fence` wrap a transport,
-`list_watch`, `dispatcher` and `lease` use one; none of them knows what it goes over: `keep_alive` and `streams`, or `proxied`
-where a proxy is in between. Whatever the server sends is bounded: the head and the body of an answer (`http_answers`,
-`foreign_input`), a line of a stream (`foreign_input`).
+`list_watch`, `dispatcher` and `lease` use one; none of them knows what it goes over: `keep_alive` and `streams`, `http2` for
+the writes of one who makes many, or `proxied` where a proxy is in between. Whatever the server sends is bounded: the head and
+the body of an answer (`http_answers`, `foreign_input`), a line of a stream (`foreign_input`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from steersman.client.auth.credentials import HOLDS_CONTROL, ClientCertificate, 
 from steersman.client.connection import Connection, tls_context
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.client.foreign_input import LineAssembler, LineTooLong, error_from_status
+from steersman.client.http2 import ALPN, LONGEST_REQUEST_BODY
+from steersman.client.http2_headers import encode_field
+from steersman.client.http2_requests import Http2NotSpoken, Http2Requests
 from steersman.client.http_answers import LONGEST_BODY, LONGEST_LIST
 from steersman.client.keep_alive import ChannelPool, NotSent
 from steersman.client.streams import StreamedAnswer
@@ -60,7 +63,7 @@ class Response(msgspec.Struct, frozen=True):
 
     status: int
     body: bytes
-    #: The header of that name: when the server answered, by its own clock.
+    #: The header of that name: when the server answered, by its own clock. Of reads; nobody asks for that of writes.
     date: str = ""
 
 
@@ -118,14 +121,28 @@ class HttpTransport:
     """Requests and streams over connections of our own, or through a proxy. Connects when it is first used; `close` ends
     that."""
 
-    def __init__(self, connection: Connection, *, user_agent: str = "steersman", idle: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        user_agent: str = "steersman",
+        idle: float = IDLE_SECONDS,
+        multiplexes: bool = False,
+    ) -> None:
+        """`multiplexes`: writes share one HTTP/2 connection, if the server speaks that."""
         self._connection = connection
         self._base = URL(connection.server.rstrip("/"))
+        self._base_path = self._base.raw_path.rstrip("/")
         self._user_agent = user_agent
         self._common_headers = f"Host: {_host(self._base)}\r\nUser-Agent: {user_agent}\r\nAccept: {JSON}"
         self._idle = idle
         self._proxied: ProxiedSession | None = None
         self._pool: ChannelPool | None = None
+        self._multiplexes = multiplexes and connection.http2 and not connection.proxy and self._base.scheme == "https"
+        self._http2: Http2Requests | None = None
+        #: The headers that all requests of a method and content type have, in HTTP/2, by these two; for these credentials.
+        self._blocks: dict[tuple[str, str], bytes] = {}
+        self._blocks_show: Headers = ()
         #: The certificate that the connections show.
         self._shown: ClientCertificate | None = None
 
@@ -173,8 +190,11 @@ class HttpTransport:
     async def close(self) -> None:
         proxied, self._proxied = self._proxied, None
         pool, self._pool = self._pool, None
+        http2, self._http2 = self._http2, None
         if pool is not None:
             pool.close()
+        if http2 is not None:
+            http2.close()
         if proxied is not None:
             await proxied.close()
 
@@ -202,6 +222,11 @@ class HttpTransport:
     async def _granted(self, call: Call, shown: Credential) -> Response:
         if self._connection.proxy:
             return await (await self._through_proxy(shown)).request(call, _headers(shown))
+        if self._multiplexes and call.method != "GET" and len(call.body or b"") <= LONGEST_REQUEST_BODY:
+            try:
+                return await self._multiplexed(call, shown)
+            except Http2NotSpoken:
+                self._multiplexes = False
         pool = await self._connected(shown)
         request, left = self._head(call, shown) + (call.body or b""), call.seconds_left()
         try:
@@ -211,6 +236,22 @@ class HttpTransport:
         if answer.status >= FIRST_FAILURE:
             raise error_from_status(answer.body, code=answer.status, retry_after=answer.headers.get("retry-after"))
         return Response(answer.status, answer.body, answer.headers.get("date", ""))
+
+    async def _multiplexed(self, call: Call, shown: Credential) -> Response:
+        """Over HTTP/2. Http2NotSpoken when the server does not speak it; nothing has been sent then."""
+        await self._keep_to(shown)
+        if self._http2 is None:
+            self._http2 = self._http2_requests(shown)
+        block, left = self._block(call, shown), call.seconds_left()
+        try:
+            answer = await self._http2.exchange(block, call.body, left, CONNECT_SECONDS)
+            if answer.status >= FIRST_FAILURE:
+                raise error_from_status(answer.body, code=answer.status, retry_after=answer.header("retry-after"))
+        except Http2NotSpoken:
+            raise
+        except OSError as cause:
+            raise self._failure(call, cause) from cause
+        return Response(answer.status, answer.body)
 
     async def _pieces(self, call: Call, shown: Credential) -> AsyncGenerator[bytes, None]:
         """The body of an answer that goes on, as it comes. ApiError when the server refuses."""
@@ -240,13 +281,32 @@ class HttpTransport:
         reason = "no answer in time" if isinstance(cause, TimeoutError) else str(cause)
         return ConnectionFailed(f"{call}: {reason}", may_have_arrived=True)
 
-    def _head(self, call: Call, shown: Credential) -> bytes:
-        target = self._base.raw_path.rstrip("/") + call.path
+    def _block(self, call: Call, shown: Credential) -> bytes:
+        """The head of a request in HTTP/2."""
+        if shown.headers != self._blocks_show:
+            self._blocks, self._blocks_show = {}, shown.headers
+        key = (call.method, call.content_type)
+        common = self._blocks.get(key)
+        if common is None:
+            common = self._blocks[key] = self._common_block(call, shown)
+        return encode_field(":path", self._target(call)) + common
+
+    def _common_block(self, call: Call, shown: Credential) -> bytes:
+        fields = [(":method", call.method), (":scheme", self._base.scheme), (":authority", _host(self._base))]
+        fields += [("user-agent", self._user_agent), ("accept", JSON), ("content-type", call.content_type)]
+        fields += [(name.lower(), value) for name, value in _headers(shown)]
+        return b"".join(encode_field(name, value) for name, value in fields)
+
+    def _target(self, call: Call) -> str:
+        target = self._base_path + call.path
         if call.query:
             target = f"{target}?{urlencode(call.query)}"
         if not target.isascii() or not target.isprintable() or " " in target:
             raise ConnectionFailed(f"{call}: is not a path that can be sent", may_have_arrived=False)
-        lines = [f"{call.method} {target} HTTP/1.1", self._common_headers]
+        return target
+
+    def _head(self, call: Call, shown: Credential) -> bytes:
+        lines = [f"{call.method} {self._target(call)} HTTP/1.1", self._common_headers]
         lines += [f"{name}: {value}" for name, value in _headers(shown)]
         if call.body is not None:
             lines.append(f"Content-Type: {call.content_type}\r\nContent-Length: {len(call.body)}")
@@ -263,6 +323,12 @@ class HttpTransport:
             self._pool = ChannelPool(host, port, tls, self._connection.tls.server_name)
         return self._pool
 
+    def _http2_requests(self, shown: Credential) -> Http2Requests:
+        self._shown = shown.certificate
+        tls = self._context(shown)
+        tls.set_alpn_protocols(ALPN)
+        return Http2Requests(self._base.host or "", self._base.port or 0, tls, self._connection.tls.server_name)
+
     async def _through_proxy(self, shown: Credential) -> ProxiedSession:
         from steersman.client.proxied import ProxiedSession  # aiohttp, which few need
 
@@ -274,7 +340,7 @@ class HttpTransport:
 
     async def _keep_to(self, credential: Credential) -> None:
         """A new certificate needs new connections; those that show the old one are closed."""
-        is_connected = self._proxied is not None or self._pool is not None
+        is_connected = self._proxied is not None or self._pool is not None or self._http2 is not None
         if is_connected and credential.certificate != self._shown:
             await self.close()
 
@@ -292,10 +358,10 @@ class HttpTransport:
 
 @asynccontextmanager
 async def http_transport(
-    connection: Connection, *, user_agent: str = "steersman"
+    connection: Connection, *, user_agent: str = "steersman", multiplexes: bool = False
 ) -> AsyncGenerator[HttpTransport, None]:
     """A transport that is closed at the end."""
-    transport = HttpTransport(connection, user_agent=user_agent)
+    transport = HttpTransport(connection, user_agent=user_agent, multiplexes=multiplexes)
     try:
         yield transport
     finally:

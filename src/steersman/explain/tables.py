@@ -25,8 +25,9 @@ def aligned(rows: Sequence[Sequence[str]], right_from: int | None = None, width:
     Columns from `right_from` on are numbers, aligned to the right. `width` is that of the terminal; None: no limit.
     """
     shown = [[printable(cell) for cell in row] for row in rows]
-    if width is None or _total(_widths(shown)) <= width:
-        return [_line(row, _widths(shown), right_from) for row in shown]
+    widths = _widths(shown)
+    if width is None or _total(widths) <= width:
+        return [_line(row, widths, right_from) for row in shown]
     if right_from is None:
         return list(_narrowed(shown, width))
     return list(_folded(shown, right_from, width))

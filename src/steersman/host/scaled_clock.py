@@ -27,6 +27,7 @@ be done, if somebody waits for one: timers in the background alone do not hurry 
 
 MAX: Final = "max"
 FASTEST: Final = 1_000_000.0
+LONGEST_STEP_SECONDS: Final = 10 * 366 * 86_400
 NO_SPEED: Final = "is no speed"
 SPEED_HINT: Final = "use real, max, or a factor such as 60x (at most 1000000x)"
 SLICE_SECONDS: Final = 0.005
@@ -81,8 +82,9 @@ class ScaledClock:
         return self.monotonic() < self._step_end
 
     def pause(self) -> None:
-        """Time stands still, but for `step`."""
+        """Time stands still, but for `step`; what is left of a step under way is given up."""
         self._settle()
+        self._step_end = -math.inf
         self._is_paused = True
         self._changed()
 
@@ -93,8 +95,9 @@ class ScaledClock:
 
     def step(self, seconds: float) -> None:
         """Moves on by so many seconds, as fast as the timers on the way can be called; see `LoopTimers.step`."""
-        if not (math.isfinite(seconds) and seconds >= 0):
-            raise InputError("is no number of seconds to step by", value=seconds, hint="use a number such as 60")
+        if not 0 <= seconds <= LONGEST_STEP_SECONDS:
+            hint = f"use a number such as 60, {LONGEST_STEP_SECONDS} at most"
+            raise InputError("is no number of seconds to step by", value=seconds, hint=hint)
         self._step_end = max(self._step_end, self.monotonic()) + seconds
         if self._on_change is None:
             self.jump(self._step_end)

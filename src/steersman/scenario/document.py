@@ -268,6 +268,9 @@ class ScenarioDocument(_Part, frozen=True):
     feature_gates: Annotated[dict[str, bool], Meta(description="Feature gates of the scheduler.")] = {}
     kubelets: Annotated[str | JsonObject | None, Meta(description="A KubeletPolicy, or its file.")] = None
     controllers: Annotated[bool, Meta(description="Whether Deployments and their like make pods.")] = True
+    extenders: Annotated[bool, Meta(description="Whether extenders of the configuration are asked, in real time.")] = (
+        False
+    )
     pools: Annotated[str | JsonObject | None, Meta(description="NodePools, or their file.")] = None
     autoscaler: Annotated[AutoscalerSettings, Meta(description="How pools grow and shrink.")] = AutoscalerSettings()
     timeline: Annotated[list[Step], Meta(description="What happens when.")] = []

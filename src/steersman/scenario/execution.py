@@ -49,12 +49,14 @@ def run_scenario(
     seed: int = 0,
     parameters: Mapping[str, ParameterValue] | None = None,
     until: float | None = None,
+    extenders: bool = False,
     on_milestone: Callable[[Milestone], None] | None = None,
 ) -> ScenarioResult:
     """Runs a scenario: a file, a document, or one that `load_scenario` gave.
 
     `sources` are there at the start, besides its cluster; `config` and `until` take the place of what it says, `plugins` and
-    `gates` add to it; `parameters` are values for `${name}`. `on_milestone` is told what happens while it runs.
+    `gates` add to it; `parameters` are values for `${name}`. With `extenders` those of
+    the configuration are asked, in real time. `on_milestone` is told what happens while it runs.
     The same scenario, seed and parameters give the same result. Raises `InputError`, `ConfigError` and `PluginError`.
     """
     loaded = load_scenario(scenario)
@@ -62,7 +64,7 @@ def run_scenario(
     if until is not None:
         ends_early = prepared.document.stop.at_rest is True
         prepared = prepared._replace(stop=prepared.stop._replace(after=until, at_rest=ends_early))
-    simulation = simulation_of(prepared, sources, config, plugins, gates, seed)
+    simulation = simulation_of(prepared, sources, config, plugins, gates, seed, extenders=extenders)
     try:
         return Execution(loaded, prepared, simulation, seed, on_milestone).run()
     except InputError as error:
@@ -78,6 +80,8 @@ def simulation_of(
     plugins: Iterable[PluginSource] = (),
     gates: FeatureGates | Mapping[str, bool] | None = None,
     seed: int = 0,
+    *,
+    extenders: bool = False,
 ) -> Simulation:
     """The cluster at the start of the scenario; what is given counts as for `run_scenario`."""
     chosen = gates if isinstance(gates, FeatureGates) else {**prepared.document.feature_gates, **(gates or {})}
@@ -90,6 +94,7 @@ def simulation_of(
         gates=chosen,
         controllers=prepared.document.controllers,
         kubelets=prepared.kubelets,
+        extenders=extenders or prepared.document.extenders,
     )
 
 

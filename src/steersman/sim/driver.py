@@ -60,6 +60,7 @@ class Driver:
         self._rng = SeededRng(seed)
         self.scheduler = Scheduler(clock, self._rng, self.writer, self._tasks.spawn, options, reader)
         reader.serve(self.scheduler.known_kinds)
+        self._asks_extenders = bool(options.extenders)
         #: How many decisions were made.
         self.decisions = 0
         #: The latest drain of every node that was drained.
@@ -165,15 +166,22 @@ class Driver:
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _decide(self) -> Decision | None:
-        decision = self.scheduler.schedule_one()
+        decision = self._decide_with_extenders() if self._asks_extenders else self.scheduler.schedule_one()
         if decision is not None:
             self.decisions += 1
         if self._tasks:
             self._tasks.run_ready()
         return decision
 
+    def _decide_with_extenders(self) -> Decision | None:
+        """Extenders answer in place (`sim.extenders`), so that the cycle comes to its end at this moment."""
+        return self._tasks.finish(self.scheduler.schedule_one_async())
+
     def _decide_some(self) -> Sequence[Decision]:
         """As many times `_decide` as go together; the decisions are the same."""
+        if self._asks_extenders:
+            decision = self._decide()
+            return () if decision is None else (decision,)
         decisions = self.scheduler.schedule_some(MOST_TOGETHER)
         self.decisions += len(decisions)
         if self._tasks:

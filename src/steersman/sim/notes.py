@@ -41,9 +41,6 @@ def notes(
     yield from about_workloads
     if skipped:
         yield PASSED_OVER.format(counted(skipped))
-    if configuration.extenders:
-        urls = ", ".join(hide_passwords(extender.url_prefix) for extender in configuration.extenders)
-        yield f"extenders are not called in a simulation: {urls}"
     yield from without_effect(gates)
     for plugin, why in refresh_failures.items():
         yield f'plugin "{plugin}" cannot refresh: {why}'
@@ -51,6 +48,16 @@ def notes(
         check_disabled(configuration, capabilities)
     except ConfigError as error:
         yield from (problem.line for problem in error.errors)
+
+
+def extender_notes(configuration: SchedulerConfiguration, *, are_asked: bool) -> Iterator[str]:
+    """What extenders of the configuration would have had a say in, and have not."""
+    left_out = [each for each in configuration.extenders if each.bind_verb or not are_asked]
+    if left_out:
+        urls = ", ".join(hide_passwords(extender.url_prefix) for extender in left_out)
+        what = "do not bind" if are_asked else "are not called"
+        how = "" if are_asked else "; --extenders and Simulation.load(extenders=True) call them"
+        yield f"extenders {what} in a simulation: {urls}{how}"
 
 
 def refused_objects(refusals: Sequence[str]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeAlias, cast
@@ -45,8 +45,9 @@ from steersman.kubelets import (
     uncordon,
 )
 from steersman.runtime.capabilities import capabilities_of
-from steersman.sim import changes, forking, notes, sources, workloads
+from steersman.sim import changes, forking, notes, sources, storage_classes, workloads
 from steersman.sim.driver import Driver
+from steersman.sim.extenders import real_time_extenders
 from steersman.sim.forking import StateStamp
 from steersman.sim.journal import Journal, Step
 from steersman.sim.placements import Placement, PlacementReport
@@ -132,21 +133,24 @@ class Simulation:
         validate: Validation = "warn",
         controllers: bool = True,
         kubelets: PolicySource = None,
+        extenders: bool = False,
     ) -> Self:
         """A simulation of what is given: manifests and dumps (files, directories, `-` for `stdin`) and API objects.
 
         `plugins` are Python files or classes; they run in every profile unless `config` says something else about them.
         `seed` decides among equally good nodes. `controllers` make the pods of Deployments and their like; pods that such an
         object owns already count as its replicas. `kubelets` says what becomes of pods once they are bound: a file with a
-        KubeletPolicy, the document as a dict, or a `KubeletPolicy`; without a seed of its own it has this one. Fields that the
-        kind of an object does not have are errors ("strict"), in the notes of the result ("warn") or not looked for
-        ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and `PluginError`.
+        KubeletPolicy, the document as a dict, or a `KubeletPolicy`; without a seed of its own it has this one. `extenders`:
+        those of `config` are asked, in real time. Fields that the kind of an object does not have are errors ("strict"), in the
+        notes of the result ("warn") or not looked for ("ignore"), by `validate`. Raises `InputError`, `ConfigError` and
+        `PluginError`.
         """
         chosen = gates if isinstance(gates, FeatureGates) else FeatureGates(gates)
         refuse_unsupported(chosen)
         registry, names = register(plugins)
         enabled = with_enabled(_configuration(config, chosen), names)
-        options = SchedulerOptions(enabled, chosen, registry)
+        asked = real_time_extenders(enabled) if extenders else ()
+        options = SchedulerOptions(enabled, chosen, registry, asked)
         kinds = kinds_of_scheduler(enabled, chosen, registry)
         gathered = sources.gather(source, stdin, (*kinds.watched, *kinds.read), validate)
         moment = sources.latest_moment([given.object for given in gathered.objects])
@@ -401,10 +405,17 @@ class Simulation:
         if self._controllers:
             stand_ins = workloads.stand_in_replica_sets(given.object for given in gathered.objects)
             self._stand_ins += len(stand_ins)
+            self._assume_storage_classes([given.object for given in gathered.objects])
         pods = [given for given in gathered.objects if isinstance(given.object, api.Pod)]
         others = [given for given in gathered.objects if not isinstance(given.object, api.Pod)]
         for given in (*others, *map(Given, stand_ins), *pods):
             self._create(given, replaces=replaces)
+
+    def _assume_storage_classes(self, objects: Sequence[api.Object]) -> None:
+        classes = storage_classes.assumed(objects, self._store)
+        for storage_class in classes:
+            self._store.create(storage_class)
+        self._input_notes += storage_classes.notes(classes)
 
     def _create(self, given: Given, *, replaces: bool = False) -> None:
         obj = given.object
@@ -504,6 +515,7 @@ class Simulation:
         yield from notes.notes(
             about_workloads, self._skipped, options.configuration, capabilities, options.gates, failures
         )
+        yield from notes.extender_notes(options.configuration, are_asked=bool(options.extenders))
 
     # -- explaining --------------------------------------------------------------------------------------------------
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from steersman.clock import ManualClock
 from steersman.errors import SteersmanError
 from steersman.sim.loop import VirtualLoop
+
+T = TypeVar("T")
 
 NEVER_COMES: Final = (
     "the simulation cannot end: a plugin waits for something that never comes in virtual time; it must not wait for "
@@ -44,6 +46,19 @@ class Tasks:
         task = self._loop.create_task(coroutine)
         self._pending.add(task)
         task.add_done_callback(self._ended)
+
+    def finish(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Runs a coroutine that needs no time, and gives what it returns. Raises `SimulationError` for one that would wait."""
+        if self._loop is None:
+            self._loop = VirtualLoop(self._clock)
+        task = self._loop.create_task(coroutine)
+        self._loop.run_ready()
+        if not task.done():
+            task.cancel()
+            raise SimulationError(NEVER_COMES)
+        if not self._pending:
+            self.close()
+        return task.result()
 
     def run_ready(self) -> float | None:
         """Lets tasks go as far as they can at this moment; when one of them wants to go on, None if none says so."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-VISIT: Final = Path(__file__).with_name("visit.py")
+VISIT: Final = Path(__file__).resolve().parents[3] / "scripts" / "visit_page.py"
 VISIT_SECONDS: Final = 300.0
 
 
@@ -28,7 +28,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class Browser:
-    """Visits pages; see `visit.py` for the steps."""
+    """Visits pages; see `scripts/visit_page.py` for the steps."""
 
     python: str
     chromium: str

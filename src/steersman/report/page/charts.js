@@ -67,7 +67,7 @@ function lines(data) {
     hovertemplate: "%{fullData.name}: %{text}<extra></extra>",
   }));
   const heights = data.series.flatMap((line) => line.y.filter((y) => y !== null));
-  return [traces, layout({ height: 340, showlegend: data.series.length > 1,
+  return [traces, layout({ height: 300, showlegend: data.series.length > 1,
     xaxis: axis(data.xUnit, data.series.flatMap((line) => line.x), data.xTitle), yaxis: axis(data.unit, heights) })];
 }
 
@@ -86,7 +86,7 @@ function bars(data) {
   const named = { tickvals: names.map(({ at }) => at), ticktext: names.map(({ name }) => name), automargin: true,
     gridcolor: themeValue("--grid"), showgrid: false, zeroline: false, autorange: lying ? "reversed" : true };
   const valued = axis(data.unit, data.series.flatMap((series) => series.values.filter((value) => value !== null)));
-  const height = lying ? 90 + names.length * Math.max(26, data.stacked ? 26 : 20 * data.series.length) : 340;
+  const height = lying ? 90 + names.length * Math.max(26, data.stacked ? 26 : 20 * data.series.length) : 270;
   return [traces, layout({ height, barmode: data.stacked ? "stack" : "group", showlegend: data.series.length > 1,
     xaxis: lying ? valued : named, yaxis: lying ? named : valued })];
 }

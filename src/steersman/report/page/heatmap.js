@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Heat maps: a square per node on a canvas, groups as blocks, before and after side by side. 5,000 nodes are drawn in milliseconds.
 
-const LARGEST_SQUARE = 30;
+const LARGEST_SQUARE = 20;
 const SMALLEST_SQUARE = 6;
 const GROUP_HEAD = 20;
 const GROUP_GAP = 14;

@@ -4,6 +4,7 @@
 
 const ROWS_PER_PAGE = 50;
 const ROWS_IN_PRINT = 500;
+const ROWS_AT_A_GLANCE = 5; // so few need no filter
 const collator = new Intl.Collator("en", { numeric: true });
 const tablesOnPage = [];
 
@@ -51,7 +52,7 @@ class SortedTable {
     const save = element("button", { type: "button", onclick: () => this.save() }, "CSV");
     const table = element("table", { "aria-label": this.data.title }, element("thead", {}, element("tr", {}, ...this.heads)), this.body);
     return element("div", { class: "table" },
-      element("div", { class: "controls" }, this.filter, this.count, this.back, this.forth, save),
+      element("div", { class: "controls", hidden: this.data.rows.length <= ROWS_AT_A_GLANCE }, this.filter, this.count, this.back, this.forth, save),
       element("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": this.data.title }, table));
   }
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Visits a page with a real browser and does what it is told, in an environment of its own that has Playwright.
+"""Visits a page with a real browser and does what it is told: for tests and pictures, in an environment that has Playwright.
 
-`visit.py CHROMIUM` reads a JSON document from standard input: `url`, `width`, `height`, `theme` (light or dark) and `steps`,
-each a list of a name and arguments (see `STEPS`). It prints a JSON document: `values`, what each step gave; `console` and
-`errors`, the page's messages and uncaught errors; `requests`, the addresses that were asked for.
+`visit_page.py CHROMIUM` reads a JSON document from standard input: `url`, `width`, `height`, `theme` (light or dark) and
+`steps`, each a list of a name and arguments (see `STEPS`). It prints a JSON document: `values`, what each step gave; `console`
+and `errors`, the page's messages and uncaught errors; `requests`, the addresses that were asked for.
 """
 
 from __future__ import annotations
