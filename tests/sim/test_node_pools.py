@@ -81,10 +81,12 @@ def test_a_zone_that_is_asked_for_comes_before_the_turn() -> None:
     assert pool.make_node(0, zone="b").metadata.labels[ZONE] == "b"
 
 
-def test_names_that_are_taken_are_left_out() -> None:
+def test_names_that_are_taken_are_passed_over_and_zones_go_on_by_turns() -> None:
     pool = load_pools(DOCUMENT)["general"]
-    made = [node.metadata.name for node in pool.make_nodes(3, taken={"general-1", "general-2"})]
-    assert made == ["general-0", "general-3", "general-4"]
+    made = list(pool.make_nodes(3, taken={"general-1", "general-2"}))
+    assert [node.metadata.name for node in made] == ["general-0", "general-3", "general-4"]
+    assert [node.metadata.labels[ZONE] for node in made] == ["a", "b", "a"]
+    assert [node.metadata.labels[ZONE] for node in pool.make_nodes(2, first=1)] == ["b", "a"]
 
 
 def test_the_nodes_of_a_pool_hold_pods_in_a_simulation() -> None:

@@ -86,12 +86,12 @@ class NodePool(_Part, frozen=True, kw_only=True):
         return api.Node(metadata=metadata, spec=template.spec, status=_status(template))
 
     def make_nodes(self, count: int, taken: Collection[str] = (), first: int = 0) -> Iterator[api.Node]:
-        """So many nodes, numbered from `first`; names in `taken` are left out, and so are their turns of zones."""
+        """So many nodes in zones by turns, beginning with the turn of `first`; names in `taken` are passed over."""
         number = first
-        for _ in range(count):
+        for turn in range(first, first + count):
             while self.node_name(number) in taken:
                 number += 1
-            yield self.make_node(number)
+            yield self.make_node(number, self.zone_of(turn))
             number += 1
 
 

@@ -97,7 +97,7 @@ class NodeResourcesFit(
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status | None:
         if has_sidecar(pod.pod) and not self._gates.enabled("SidecarContainers"):
             return unresolvable(ERR_SIDECARS_DISABLED)
-        state.write(PRE_FILTER_KEY, FilterRequests(self._checked_requests(pod)))
+        state.write(PRE_FILTER_KEY, FilterRequests(self.checked_requests(pod)))
         return None
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
@@ -110,12 +110,13 @@ class NodeResourcesFit(
         return rejection((resource.reason for resource in lacking), any(resource.unresolvable for resource in lacking))
 
     def filter_fragment(self, pod: PodInfo) -> Hashable:
-        return self._checked_requests(pod)
+        return self.checked_requests(pod)
 
     def filter_kernel(self, pod: PodInfo, view: NodesView) -> FilterKernel:
-        return fit_kernel(self._checked_requests(pod), view, self.statuses)
+        return fit_kernel(self.checked_requests(pod), view, self.statuses)
 
-    def _checked_requests(self, pod: PodInfo) -> tuple[CheckedRequest, ...]:
+    def checked_requests(self, pod: PodInfo) -> tuple[CheckedRequest, ...]:
+        """What a node must have enough left of for the pod."""
         requests = pod_requests(pod.pod, status=False)
         return checked_requests(requests, self._ignored_resources, self._ignored_groups, self._classes)
 
