@@ -178,3 +178,30 @@ def test_a_plan_without_a_cluster_is_refused(tmp_path: Path) -> None:
 def test_a_pod_file_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     line = refused("plan", "capacity", "-f", cluster(tmp_path), "--pod", tmp_path / "none.yaml")
     assert "none.yaml: cannot be read" in line or "none.yaml: does not exist" in line
+
+
+POOLS = """
+apiVersion: steersman.dev/v1alpha1
+kind: NodePools
+pools:
+- {name: general, pricePerHour: 0.5, template: {status: {allocatable: {cpu: "2", memory: 8Gi}}}}
+"""
+
+
+def test_nodes_says_how_many_to_add_and_writes_them(tmp_path: Path) -> None:
+    pods = write(
+        tmp_path / "pods.yaml", "\n---\n".join(WEB.replace("name: web}", f"name: web-{n}}}") for n in range(3))
+    )
+    pools, new = write(tmp_path / "pools.yaml", POOLS), tmp_path / "new.yaml"
+    result = steersman("plan", "nodes", "-f", pods, "--pools", pools, "--nodes-file", new)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[-1] == "add 2 general: 1 per hour, and no plan costs less than 1 (gap 0.0%)"
+    assert "3 of 3 pods scheduled on 2 nodes" in steersman("simulate", "-f", pods, "-f", new).stdout
+    document = json.loads(steersman("plan", "nodes", "-f", pods, "--pools", pools, "-o", "json").stdout)
+    assert (document["kind"], document["add"], document["gap"]) == ("Nodes", {"general": 2}, 0)
+
+
+def test_pools_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    pools = write(tmp_path / "pools.yaml", POOLS.replace("0.5", "-1"))
+    line = refused("plan", "nodes", "-f", cluster(tmp_path), "--pools", pools)
+    assert line.endswith("pools.yaml: NodePools: pools[0].pricePerHour: must be a number from 0 (got -1.0)")

@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from steersman.cli.parameters import chosen_validation
 from steersman.cli.plan_compare import compare
 from steersman.cli.plan_inputs import example_of, load_simulation, plan_options, planned, sources_of, stdin_of
-from steersman.cli.plan_output import Explainer, conclude
+from steersman.cli.plan_output import Explainer, conclude, write_manifests
 from steersman.cli.progress import working
 from steersman.errors import InputError
+
+if TYPE_CHECKING:
+    from steersman import api
 
 
 @click.group(subcommand_metavar="QUESTION [ARGS]...")
@@ -189,6 +192,55 @@ def requests(
             validate=chosen_validation(given["validate"], given["strict"]),
             on_result=explainer,
         )
+    conclude(answer, given, explainer.explanations)
+
+
+@plan.command()
+@click.option(
+    "--pools", "pools_file", required=True, type=click.Path(), metavar="FILE", help="A document of kind NodePools."
+)
+@click.option("--remove", is_flag=True, help="Existing nodes of the pools may go too.")
+@click.option(
+    "--trials",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    help="Placements of all pods that the search tries.",
+)
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help="End the search after so long; the answer then depends on the machine.",
+)
+@click.option(
+    "--nodes-file", type=click.Path(), metavar="FILE", help="Also write the new nodes as manifests, for `simulate -f`."
+)
+@plan_options
+def nodes(
+    pools_file: str, remove: bool, trials: int, time_limit: float | None, nodes_file: str | None, **given: Any
+) -> None:
+    """How many nodes of which pool to add, so that everything fits at the least cost.
+
+    The plan is simulated: it leaves nothing pending but pods that fit on no node at all. Beside its cost stands a lower bound,
+    proven by an integer program: no plan costs less. The bound needs pip install 'steersman[plan]'.
+    """
+    from steersman import plan as questions
+
+    explainer = Explainer(given["explain"])
+    new: list[api.Node] = []
+    with planned(given) as simulation, working("searching for nodes"):
+        answer = questions.nodes(
+            simulation,
+            pools_file,
+            remove=remove,
+            trials=trials,
+            time_limit=time_limit,
+            on_result=explainer,
+            on_nodes=new.extend,
+        )
+    if nodes_file is not None:
+        write_manifests(new, nodes_file)
     conclude(answer, given, explainer.explanations)
 
 

@@ -23,6 +23,7 @@ from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
 
 if TYPE_CHECKING:
+    from steersman import api
     from steersman.explain import Explanation
     from steersman.plan import Answer
     from steersman.report import Cell, Column, Table
@@ -64,6 +65,20 @@ def conclude(answer: Answer, given: Given, explanations: Sequence[Explanation] =
             document["explanations"] = [explanation.to_dict() for explanation in explanations]
         say_json(document) if output == "json" else say_yaml(document)
     click.get_current_context().exit(0 if answer.is_met else NO)
+
+
+def write_manifests(objects: Sequence[api.Object], path: str) -> None:
+    """The objects as YAML, for `steersman simulate -f`."""
+    import yaml
+
+    from steersman.api import codec
+    from steersman.errors import InputError
+
+    try:
+        with Path(path).open("w", encoding="utf-8") as file:
+            yaml.safe_dump_all(map(codec.to_dict, objects), file, sort_keys=False)
+    except OSError as error:
+        raise InputError(f"cannot be written: {error.strerror}", file=path) from error
 
 
 def _write_report(answer: Answer, path: str) -> None:

@@ -15,11 +15,12 @@ from steersman.plan.capacity import Capacity, capacity
 from steersman.plan.compaction import Compaction, Move, compact
 from steersman.plan.comparison import Comparison, Variant, compare
 from steersman.plan.disruption import Drain, Loss, Tainting, drain, lose, taint
+from steersman.plan.nodes import Nodes, nodes
 from steersman.plan.pod_templates import PlannedPods, load_pods
 from steersman.plan.requests import Requests, requests
 from steersman.plan.usage import load_usage
 
-ANSWERS: tuple[type[Answer], ...] = (Capacity, Compaction, Comparison, Drain, Loss, Requests, Tainting)
+ANSWERS: tuple[type[Answer], ...] = (Capacity, Compaction, Comparison, Drain, Loss, Nodes, Requests, Tainting)
 """Every kind of answer; `steersman/plan/schemas` has the JSON schema of each."""
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Drain",
     "Loss",
     "Move",
+    "Nodes",
     "PlannedPods",
     "Requests",
     "Tainting",
@@ -43,6 +45,7 @@ __all__ = [
     "load_pods",
     "load_usage",
     "lose",
+    "nodes",
     "requests",
     "schema",
     "taint",

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plans of nodes: a simulation of the plan leaves nothing pending, and the bound is a bound of every plan."""
+
+from __future__ import annotations
+
+from random import Random
+from typing import Any
+
+import pytest
+from tests.plan.random_pools import (
+    HOSTNAME,
+    cheapest_by_exhaustion,
+    daemon_set,
+    is_any_pending,
+    pod_template,
+    some_objects,
+    some_pools,
+)
+
+from steersman import Simulation, api, plan
+from steersman.plan import pattern_bound
+from steersman.sim import NodePools, load_pools
+from steersman.testing import make_node, make_pod
+
+
+@pytest.mark.parametrize("case", range(24))
+def test_a_plan_leaves_nothing_pending_and_no_plan_costs_less_than_the_bound(case: int) -> None:
+    random = Random(case)
+    pools, objects = some_pools(random), some_objects(random)
+    new: list[api.Node] = []
+    answer = plan.nodes(Simulation.load(*objects, seed=case), pools, on_nodes=new.extend)
+    cheapest = cheapest_by_exhaustion(objects, pools, case)
+    if answer.is_met:
+        assert not is_any_pending(objects, new, case)
+        assert cheapest is not None
+        assert answer.lower_bound is not None
+        assert answer.lower_bound <= cheapest <= answer.cost
+    if cheapest is not None:
+        assert not answer.is_infeasible
+
+
+def pools_of(*pools: dict[str, Any], **limits: float) -> NodePools:
+    header = {"apiVersion": "steersman.dev/v1alpha1", "kind": "NodePools"}
+    return load_pools({**header, "pools": list(pools), "limits": limits})
+
+
+def pool(name: str, price: float, cpu: str = "4", memory: str = "16Gi", **more: Any) -> dict[str, Any]:
+    template = {"status": {"allocatable": {"cpu": cpu, "memory": memory}}, **more.pop("template", {})}
+    return {"name": name, "pricePerHour": price, "template": template, **more}
+
+
+def pods(count: int, name: str = "web", **requests: str) -> list[api.Pod]:
+    return [make_pod(f"{name}-{number}").label("app", name).req(**requests).obj() for number in range(count)]
+
+
+def test_the_bound_knows_that_pods_cannot_be_cut() -> None:
+    answer = plan.nodes(Simulation.load(*pods(6, cpu="2500m")), pools_of(pool("general", 0.4)))
+    assert answer.add == {"general": 6}  # 3.75 nodes' worth of CPU
+    assert (answer.cost, answer.lower_bound, answer.gap) == (2.4, 2.4, 0.0)
+
+
+def test_the_cheapest_mix_of_pools_is_taken() -> None:
+    pools = pools_of(pool("small", 1.0), pool("large", 1.8, cpu="8", memory="32Gi"))
+    answer = plan.nodes(Simulation.load(*pods(5, cpu="2")), pools)
+    assert answer.add == {"small": 1, "large": 1}
+    assert answer.sentence() == "add 1 small, 1 large: 2.8 per hour, and no plan costs less than 2.4 (gap 14.3%)"
+
+
+def test_pods_that_keep_apart_need_a_node_each() -> None:
+    apart = [make_pod(f"db-{n}").label("app", "db").anti_affinity(HOSTNAME, {"app": "db"}).obj() for n in range(4)]
+    answer = plan.nodes(Simulation.load(*apart), pools_of(pool("general", 1)))
+    assert (answer.add, answer.lower_bound) == ({"general": 4}, 4.0)
+
+
+def test_daemon_pods_are_charged_to_every_new_node() -> None:
+    answer = plan.nodes(Simulation.load(daemon_set(), *pods(4, cpu="2")), pools_of(pool("general", 1)))
+    assert (answer.add, answer.lower_bound) == ({"general": 4}, 4.0)  # 3.7 CPU are left of 4
+
+
+def test_a_daemon_pod_without_room_on_an_empty_node_is_named() -> None:
+    answer = plan.nodes(Simulation.load(daemon_set(), *pods(1, cpu="100m")), pools_of(pool("tiny", 1, cpu="200m")))
+    assert answer.add == {"tiny": 1}
+    assert list(answer.unplaceable.values()) == [
+        "an empty node of pool tiny has no room for it beside other daemon pods"
+    ]
+
+
+def test_room_on_existing_nodes_costs_nothing() -> None:
+    node = make_node("there").capacity(cpu="4", memory="16Gi", pods=10).obj()
+    fits = plan.nodes(Simulation.load(node, *pods(2, cpu="2")), pools_of(pool("general", 1)))
+    assert (fits.add, fits.cost, fits.lower_bound) == ({}, 0.0, 0.0)
+    assert fits.sentence() == "add nothing: 0 per hour, and no plan costs less than 0 (gap 0.0%)"
+    more = plan.nodes(Simulation.load(node, *pods(3, cpu="2")), pools_of(pool("general", 1)))
+    assert (more.add, more.lower_bound) == ({"general": 1}, 1.0)
+
+
+def test_pods_that_fit_no_pool_are_named_and_the_others_are_planned_for() -> None:
+    answer = plan.nodes(
+        Simulation.load(*pods(1, "huge", cpu="64"), *pods(1, cpu="2")), pools_of(pool("general", 1), pool("other", 2))
+    )
+    assert answer.add == {"general": 1}
+    assert answer.unplaceable == {"default/huge-0": "no node of any pool would do, even alone: 2 Insufficient cpu"}
+    assert not answer.is_met
+    assert answer.sentence().endswith("(gap 0.0%); 1 pod stays pending")
+
+
+def test_pods_that_no_number_of_nodes_helps_are_given_up() -> None:
+    lonely = make_pod("lonely").pod_affinity("topology.kubernetes.io/zone", {"app": "nobody"}).obj()
+    answer = plan.nodes(Simulation.load(lonely, *pods(2, cpu="3")), pools_of(pool("general", 1, zones=["a"])))
+    assert answer.add == {"general": 2}
+    assert list(answer.pending) == ["default/lonely"]
+    assert "didn't match pod affinity rules" in answer.pending["default/lonely"]
+    assert answer.lower_bound == 2.0
+
+
+def test_limits_that_leave_no_plan_are_proven_to_do_so() -> None:
+    answer = plan.nodes(Simulation.load(*pods(3, cpu="3")), pools_of(pool("general", 1, max=2)))
+    assert answer.add == {"general": 2}
+    assert len(answer.pending) == 1
+    assert not answer.is_met
+
+
+def test_a_pool_has_its_least_number_of_nodes() -> None:
+    answer = plan.nodes(Simulation.load(*pods(1, cpu="1")), pools_of(pool("cheap", 1), pool("dear", 3, min=2)))
+    assert (answer.add, answer.cost, answer.lower_bound) == ({"dear": 2}, 6.0, 6.0)
+
+
+def test_spot_nodes_have_no_more_than_their_share() -> None:
+    pools = pools_of(pool("spot", 0.2, spot=True), pool("steady", 1), spotShare=0.5)
+    answer = plan.nodes(Simulation.load(*pods(4, cpu="3")), pools)
+    assert (answer.add, answer.lower_bound) == ({"spot": 2, "steady": 2}, 2.4)
+
+
+def test_existing_nodes_go_if_they_may_and_their_pods_find_another_place() -> None:
+    nodes = [
+        make_node(f"old-{n}").capacity(cpu="4", memory="16Gi", pods=10).label("steersman.dev/pool", "general").obj()
+        for n in range(3)
+    ]
+    deployment = api.Deployment(
+        metadata=api.ObjectMeta(name="web", namespace="default"),
+        spec=api.DeploymentSpec(
+            replicas=2, selector=api.LabelSelector(match_labels={"app": "web"}), template=pod_template("web", "1")
+        ),
+    )
+    pools = pools_of(pool("general", 1, min=1))
+    kept = plan.nodes(Simulation.load(*nodes, deployment), pools)
+    assert (kept.remove, kept.cost, kept.cost_after) == ([], 0.0, 3.0)
+    fewer = plan.nodes(Simulation.load(*nodes, deployment), pools, remove=True)
+    assert len(fewer.remove) == 2
+    assert (fewer.cost, fewer.lower_bound, fewer.cost_before, fewer.cost_after) == (1.0, 1.0, 3.0, 1.0)
+    bare = make_pod("bare").node("old-0").obj()
+    held = plan.nodes(Simulation.load(*nodes, deployment, bare), pools, remove=True)
+    assert sorted(held.remove) == ["old-1", "old-2"]
+
+
+def test_without_the_solver_there_is_a_plan_and_no_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pattern_bound, "is_available", lambda: False)
+    answer = plan.nodes(Simulation.load(*pods(5, cpu="2")), pools_of(pool("general", 1)))
+    assert (answer.add, answer.lower_bound, answer.gap) == ({"general": 3}, None, None)
+    assert "no lower bound: the solver is not installed; pip install 'steersman[plan]'" in answer.notes
+    assert answer.sentence() == "add 3 general: 3 per hour"
+
+
+def test_the_same_question_has_the_same_answer() -> None:
+    random = Random(7)
+    pools, objects = some_pools(random), some_objects(random)
+    assert plan.nodes(Simulation.load(*objects), pools) == plan.nodes(Simulation.load(*objects), pools)
+
+
+def test_an_answer_has_a_report_and_rows() -> None:
+    answer = plan.nodes(Simulation.load(*pods(2, cpu="3")), pools_of(pool("general", 1), pool("unused", 9)))
+    assert answer.report().question == "How many nodes of which pool, so that everything fits at the least cost?"
+    row = {"pool": "general", "existing": 0, "add": 2, "remove": 0, "nodes": 2, "pricePerHour": 1.0, "cost": 2.0}
+    assert answer.rows()[0] == row
+    assert set(answer.to_dict()) == set(plan.schema(plan.Nodes)["properties"])
