@@ -25,6 +25,7 @@ from steersman.cli.parameters import (
     with_options,
 )
 from steersman.cli.progress import working
+from steersman.cli.report_file import report_option
 
 if TYPE_CHECKING:
     from steersman import api
@@ -78,9 +79,7 @@ _OUTPUTS: Final = (
         show_default=True,
         help="Format of the answer.",
     ),
-    click.option(
-        "--report", "report_file", type=click.Path(), metavar="FILE", help="Also write the answer as an HTML page."
-    ),
+    report_option,
 )
 _EXPLAIN: Final = click.option(
     "--explain",

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import shlex
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,6 +17,7 @@ import click
 from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_json, say_yaml
 from steersman.cli.parameters import Given
+from steersman.cli.report_file import command_line, write_report
 from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
 
@@ -53,7 +52,7 @@ def conclude(answer: Answer, given: Given, explanations: Sequence[Explanation] =
     for note in answer.notes:
         say("\n".join(wrapped(f"Note: {printable(note)}", terminal_width())), err=True)
     if given["report_file"]:
-        _write_report(answer, given["report_file"])
+        write_report(answer.report([command_line()]), given["report_file"])
     output = given["output"]
     if output == "table":
         say("\n".join(_lines(answer, explanations, terminal_width())))
@@ -77,17 +76,6 @@ def write_manifests(objects: Sequence[api.Object], path: str) -> None:
     try:
         with Path(path).open("w", encoding="utf-8") as file:
             yaml.safe_dump_all(map(codec.to_dict, objects), file, sort_keys=False)
-    except OSError as error:
-        raise InputError(f"cannot be written: {error.strerror}", file=path) from error
-
-
-def _write_report(answer: Answer, path: str) -> None:
-    from steersman.errors import InputError
-    from steersman.report import render_html
-
-    page = render_html(answer.report([shlex.join(["steersman", *sys.argv[1:]])]))
-    try:
-        Path(path).write_text(page, encoding="utf-8")
     except OSError as error:
         raise InputError(f"cannot be written: {error.strerror}", file=path) from error
 
