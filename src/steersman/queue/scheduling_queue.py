@@ -304,6 +304,14 @@ class SchedulingQueue:
             scheduling_cycle=self.scheduling_cycle,
         )
 
+    def rejections(self) -> dict[str, int]:
+        """How many of the unschedulable pods each plugin has rejected, or gates; cheap."""
+        return self._queues.unschedulable.rejections()
+
+    def unschedulable_pods(self) -> Iterator[QueuedPodInfo]:
+        """The unschedulable pods, gated ones included, in no particular order."""
+        return iter(self._queues.unschedulable.pods)
+
     def validate_state(self) -> None:
         """Raise `QueueInvariantError` if the queue contradicts itself; slow, for tests and debugging."""
         problems = [*self._queues.problems(), *self.nominator.problems()]

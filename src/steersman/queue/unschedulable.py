@@ -95,6 +95,13 @@ class UnschedulablePods:
         """Whether there are such pods."""
         return any(self._by_rejector.get(plugin) for plugin in (*plugins, _ANY_EVENT))
 
+    def rejections(self) -> dict[str, int]:
+        """Number of pods here by the plugin that rejected or gates them; a pod counts for each of them."""
+        counts = {plugin: len(pods) for plugin, pods in self._by_rejector.items() if plugin != _ANY_EVENT}
+        for plugin, pods in self._by_gate.items():
+            counts[plugin] = counts.get(plugin, 0) + len(pods)
+        return counts
+
     def gated_by(self, plugin: str, uids: Collection[str] | None) -> list[QueuedPodInfo]:
         """The pods with these uids that a telling gate holds back; None: all of them."""
         gated = self._by_gate.get(plugin, {})

@@ -11,6 +11,7 @@ from steersman.sim.loop import VirtualLoop
 from steersman.sim.node_pools import NodePool, NodePools, load_pools
 from steersman.sim.placements import Placement
 from steersman.sim.result import Result, Summary
+from steersman.sim.series import Series
 from steersman.sim.simulation import Progress, Simulation
 from steersman.sim.tasks import SimulationError
 from steersman.sim.utilisation import Usage, Utilisation
@@ -26,6 +27,7 @@ __all__ = [
     "Preemption",
     "Progress",
     "Result",
+    "Series",
     "Simulation",
     "SimulationError",
     "Summary",

@@ -23,6 +23,7 @@ from steersman.embedded import EphemeralClaims, ResourceClaimController, Store, 
 from steersman.host import UNSCHEDULABLE_SECONDS, TimerHeap, frozen_heap, keep_freed_memory
 from steersman.kubelets import DEFAULT_POLICY, Drain, KubeletPolicy, Kubelets
 from steersman.rng import SeededRng
+from steersman.sim.series import SeriesSampler
 from steersman.sim.tasks import SimulationError, Tasks
 from steersman.sim.writer import EmbeddedWriter
 
@@ -65,6 +66,7 @@ class Driver:
         self.decisions = 0
         #: The latest drain of every node that was drained.
         self.drains: dict[str, Drain] = {}
+        self.sampler = SeriesSampler(self.scheduler, self.writer)
         self._is_refreshed = False
         #: Whether a run is under way.
         self.is_running = False
@@ -230,6 +232,8 @@ class Driver:
         return any(queued.attempts < MOST_ERRORS for queued in queue.contents().error_backoff)
 
     def _pass_time(self, moment: float | None) -> None:
+        if moment is None or moment > self._clock.monotonic():
+            self.sampler.tick()
         if self._tasks:
             self._tasks.advance(moment)
         elif moment is not None:

@@ -20,10 +20,12 @@ from steersman.explain import Explanation
 from steersman.sim.events import Event
 from steersman.sim.frames import result_table
 from steersman.sim.placements import Placement
+from steersman.sim.series import Series
 from steersman.sim.tasks import SimulationError
 from steersman.sim.utilisation import Utilisation
 from steersman.sim.writer import Preemption
 
+NO_SERIES: Final = Series((), ())
 LEFT_BEHIND: Final = "cannot be explained by a result that was pickled; name the pod in run(explain=…)"
 
 
@@ -62,6 +64,7 @@ class Result:
         explain: Callable[[str], Explanation] | None,
         explanations: Mapping[str, Explanation],
         stopped: str = "",
+        series: Series = NO_SERIES,
     ) -> None:
         #: Every pod that came without a node: where it went, or why it is pending.
         self.placements = placements
@@ -76,6 +79,8 @@ class Result:
         self._seconds = seconds
         #: Why the run was stopped before it came to rest; "" if it came to rest, or to its deadline.
         self.stopped = stopped
+        #: Utilisation, pending pods, waiting times and more over time.
+        self.series = series
         self._explain = explain
         #: Those that were recorded during the run, by pod.
         self._explanations = explanations

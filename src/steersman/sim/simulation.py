@@ -50,6 +50,7 @@ from steersman.sim.driver import Driver
 from steersman.sim.extenders import real_time_extenders
 from steersman.sim.forking import StateStamp
 from steersman.sim.journal import Journal, Step
+from steersman.sim.node_costs import price_of
 from steersman.sim.placements import Placement, PlacementReport
 from steersman.sim.recorder import Recorder, explain_pending
 from steersman.sim.result import Result, pod_key
@@ -420,6 +421,8 @@ class Simulation:
     def _create(self, given: Given, *, replaces: bool = False) -> None:
         obj = given.object
         try:
+            if isinstance(obj, api.Node):
+                price_of(obj)  # refused here, where its place is known
             if replaces and changes.update(self._store, obj):
                 return
             stored = self._store.create(obj)
@@ -500,6 +503,7 @@ class Simulation:
             lambda pod: self._explain(pod_key(pod), moment),
             moment.explanations,
             stopped,
+            self._driver.sampler.series(),
         )
 
     def _notes(self) -> Iterable[str]:

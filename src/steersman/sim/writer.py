@@ -13,12 +13,13 @@ from typing import Final
 import msgspec
 
 from steersman import api
+from steersman.api import timestamps
 from steersman.assembly import Failure
 from steersman.clock import Clock
 from steersman.embedded import ApiError, Conflict, NotFound, Pods, Store
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, error
-from steersman.graph_copy import shared_by_copies
+from steersman.graph_copy import copied_attributes, shallow, shared_by_copies
 from steersman.sim.events import EventLog
 
 POD_SCHEDULED: Final = "PodScheduled"
@@ -46,6 +47,7 @@ class Preemption(msgspec.Struct, frozen=True):
     at: float
 
 
+@copied_attributes(placed_at=shallow, waits=shallow, failures=shallow, preemptions=shallow)
 class EmbeddedWriter:
     """Writes at once, so that a decision's effects are visible to the next one."""
 
@@ -59,6 +61,9 @@ class EmbeddedWriter:
         self.events = EventLog()
         #: By uid: when the pod was bound, in seconds since the start.
         self.placed_at: dict[str, float] = {}
+        #: How long each pod waited that was bound, in the order of time: since it was created, but not since before the start.
+        self.waits: list[float] = []
+        self._created_text, self._created = "", 0.0
         self.failures: dict[str, Attempts] = {}
         #: By key, in the order of time; pods that were preempted, whether they are still there or gone.
         self.preemptions: dict[str, Preemption] = {}
@@ -80,6 +85,11 @@ class EmbeddedWriter:
 
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
         now = self.placed_at[pod.uid] = self.now()
+        created = pod.pod.metadata.creation_timestamp
+        if created != self._created_text:
+            self._created_text = created or ""
+            self._created = timestamps.parse(created) - self._start if created else 0.0
+        self.waits.append(max(0.0, now - max(0.0, self._created)))
         self.events.scheduled(pod.key, node_name, now)
 
     async def patch_pod_status(

@@ -68,6 +68,14 @@ class OfferedAmounts:
         for resource, column in self._columns.items():
             column.cell[row] = amounts.get(resource, 0)
 
+    def has(self, resource: str) -> bool:
+        """Whether some node offers the resource."""
+        return resource in self._nodes_with
+
+    def extended(self, most: int) -> list[str]:
+        """Resources besides pods and the core ones that nodes offer, by name; so many at most."""
+        return sorted(name for name in self._nodes_with if name not in CORE_RESOURCES and name != "pods")[:most]
+
     def columns(self) -> dict[str, Column]:
         """The columns that are there at the moment."""
         return dict(self._columns.items())
