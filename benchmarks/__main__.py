@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m benchmarks [hot-path|growth|memory|preemption|pages|templates|sweep] [workload…]`."""
+"""`python -m benchmarks [hot-path|growth|memory|preemption|pages|fork|templates|sweep] [workload…]`."""
 
 from __future__ import annotations
 
 import sys
 
-from benchmarks import growth, growth_by_templates, hot_path, memory, pages, preemption, sweep
+from benchmarks import fork, growth, growth_by_templates, hot_path, memory, pages, preemption, sweep
 
 
 def main() -> None:
@@ -21,12 +21,15 @@ def main() -> None:
         preemption.main()
     if what in ("all", "pages"):
         pages.main()
+    if what in ("all", "fork"):
+        fork.main()
     if what == "templates":
         growth_by_templates.main(names)
     if what == "sweep":
         sweep.main(names)
-    if what not in ("all", "hot-path", "growth", "memory", "preemption", "pages", "templates", "sweep"):
-        sys.exit(f"unknown benchmark {what!r}; known: hot-path, growth, memory, preemption, pages, templates, sweep")
+    known = ("hot-path", "growth", "memory", "preemption", "pages", "fork", "templates", "sweep")
+    if what not in ("all", *known):
+        sys.exit(f"unknown benchmark {what!r}; known: {', '.join(known)}")
 
 
 if __name__ == "__main__":

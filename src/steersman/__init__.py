@@ -19,36 +19,56 @@ if TYPE_CHECKING:
     from steersman.config import FeatureGates, SchedulerConfiguration
     from steersman.errors import InputError, SteersmanError
     from steersman.explain import Explanation
-    from steersman.sim import Placement, Preemption, Progress, Result, Simulation, Summary, Utilisation
+    from steersman.sim import (
+        Difference,
+        NextDecision,
+        Placement,
+        Preemption,
+        Progress,
+        Result,
+        Series,
+        Simulation,
+        Summary,
+        Utilisation,
+        diff,
+    )
 
 _HOMES = {
+    "Difference": "steersman.sim",
     "Explanation": "steersman.explain",
     "FeatureGates": "steersman.config",
     "InputError": "steersman.errors",
+    "NextDecision": "steersman.sim",
     "Placement": "steersman.sim",
     "Preemption": "steersman.sim",
     "Progress": "steersman.sim",
     "Result": "steersman.sim",
     "SchedulerConfiguration": "steersman.config",
+    "Series": "steersman.sim",
     "Simulation": "steersman.sim",
     "SteersmanError": "steersman.errors",
     "Summary": "steersman.sim",
     "Utilisation": "steersman.sim",
+    "diff": "steersman.sim",
 }
 
 __all__ = [
+    "Difference",
     "Explanation",
     "FeatureGates",
     "InputError",
+    "NextDecision",
     "Placement",
     "Preemption",
     "Progress",
     "Result",
     "SchedulerConfiguration",
+    "Series",
     "Simulation",
     "SteersmanError",
     "Summary",
     "Utilisation",
+    "diff",
 ]
 
 

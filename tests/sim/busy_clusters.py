@@ -9,7 +9,6 @@ from typing import Any
 from hypothesis import strategies as st
 from tests.sim.clusters import HOSTNAME, ZONE, a_node, a_pod
 
-from steersman.api import codec
 from steersman.errors import InputError
 from steersman.sim import Simulation
 from steersman.testing import (
@@ -82,10 +81,7 @@ def fingerprint(simulation: Simulation) -> dict[str, object]:
     store = simulation.cluster
     result = simulation.result()
     return {
-        "objects": {
-            kind.KIND: [codec.encode(obj) for obj in store.objects(kind).values()]
-            for kind in sorted(store._objects, key=str)
-        },
+        "objects": {kind.KIND: list(store.objects(kind).values()) for kind in sorted(store._objects, key=str)},
         "version": store.version,
         "now": simulation.now,
         "queue": _queued(simulation),

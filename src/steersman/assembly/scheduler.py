@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -29,6 +30,7 @@ from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
 from steersman.cycle.schedule_one import SchedulingCycle
+from steersman.engine.evaluation import Evaluation
 from steersman.framework.events import ASSIGNED_POD_ADD
 from steersman.framework.extender import EXTENDER_PLUGIN, Extender
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
@@ -51,6 +53,7 @@ from steersman.queue import (
 from steersman.rng import Rng
 from steersman.runtime.background import Background
 from steersman.runtime.capabilities import capabilities_of
+from steersman.runtime.faults import CycleAborted
 from steersman.runtime.handle import ProfileHandle, TableNodes
 from steersman.runtime.pods_in_pre_bind import PodsInPreBind
 from steersman.runtime.profile import Profile
@@ -91,6 +94,21 @@ class SchedulerOptions(msgspec.Struct, frozen=True):
     instruments: Instruments | None = None
     #: Use the plain engine: slow, for comparisons.
     scalar: bool = False
+
+
+def _refusal(decision: Decision) -> str:
+    """Why a pod is not even evaluated."""
+    return decision.reason if isinstance(decision, Dropped) else getattr(decision, "message", "")
+
+
+class Preview(NamedTuple):
+    """A pod whose turn it is."""
+
+    pod: PodInfo
+    #: Valid until the state changes; None: nothing can be evaluated.
+    evaluation: Evaluation | None
+    #: Why not.
+    message: str = ""
 
 
 @copied_attributes(pods=shallow)
@@ -161,8 +179,11 @@ class Scheduler:
 
     # -- running -----------------------------------------------------------------------------------------------------
 
-    def schedule_one(self) -> Decision | None:
-        """Takes the next pod and carries its decision as far as possible; None when there is nothing to pop."""
+    def schedule_one(self, placed: tuple[str, str] | None = None) -> Decision | None:
+        """Takes the next pod and carries its decision as far as possible; None when there is nothing to pop.
+
+        `placed` is the uid of the next pod, and the feasible node that it gets whichever is the best.
+        """
         if self.options.extenders:
             raise RuntimeError("extenders have to be waited for: schedule_one_async() does that")
         observers = self._observers
@@ -172,13 +193,28 @@ class Scheduler:
         if queued is None:
             return None
         try:
-            decision = self.cycle.schedule_one(self._infos.take(queued.pod), observers.on_evaluated)
+            node = placed[1] if placed is not None and placed[0] == queued.uid else ""
+            decision = self.cycle.schedule_one(self._infos.take(queued.pod), observers.on_evaluated, node)
             self._carry_out(queued, decision)
         except Exception as cause:
             decision = self._broken(queued, cause)
         if observers.all:
             observers.carried_out(decision)
         return decision
+
+    def preview(self) -> Preview | None:
+        """The next pod against all nodes, before anything is decided; None when there is nothing to pop."""
+        queued = self.queue.peek()
+        if queued is None:
+            return None
+        pod = self._infos.get(queued.pod)
+        profile = self.cycle.admit(pod)
+        if not isinstance(profile, Profile):
+            return Preview(pod, None, _refusal(profile))
+        try:
+            return Preview(pod, self.cycle.preview(profile, pod))
+        except CycleAborted as abort:
+            return Preview(pod, None, abort.status.message)
 
     def schedule_some(self, most: int) -> Sequence[Decision]:
         """The next pods, at most so many: replicas together, which is faster, others one at a time. Decides as

@@ -30,6 +30,10 @@ class Scheduled(msgspec.Struct, frozen=True):
     def node(self) -> str:
         return self.choice.node
 
+    def __reduce__(self) -> tuple[type[Scheduled], tuple[object, ...]]:
+        """Travels without the state, which is whatever plugins have written."""
+        return Scheduled, (self.pod, self.profile, self.choice, self.feasible_nodes, CycleState(), self.waits)
+
 
 class Unschedulable(msgspec.Struct, frozen=True):
     """No node fits, or a later phase rejected the chosen one."""

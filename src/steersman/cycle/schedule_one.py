@@ -57,7 +57,7 @@ class SchedulingCycle:
         self._nominations = nominations
         self.rng = rng
         self._scalar = scalar
-        start = SearchStart()
+        self._search_start = start = SearchStart()
         self._engines = {
             name: ColumnarEngine(
                 make_plan(profile),
@@ -71,12 +71,14 @@ class SchedulingCycle:
             name: ProfileWhatIf(profile, self._engines[name], nominations) for name, profile in profiles.items()
         }
 
-    def schedule_one(self, pod: PodInfo, observer: Observer | None = None) -> Decision:
+    def schedule_one(self, pod: PodInfo, observer: Observer | None = None, node: str = "") -> Decision:
+        """The decision on one pod. `node`, one of the feasible ones, is taken instead of the best; everything else, random
+        numbers included, goes as if it had been the best."""
         profile = self.admit(pod)
         if not isinstance(profile, Profile):
             return profile
         try:
-            if observer is None:
+            if observer is None and not node:
                 simply = self._place_simply(profile, pod)
                 if simply is not None:
                     return simply
@@ -86,6 +88,8 @@ class SchedulingCycle:
             if evaluation.feasible_count == 0:
                 return self._unschedulable(profile, pod, evaluation)
             choice = evaluation.choose(self.rng)
+            if node and node != choice.node:
+                choice = Choice(node, ties=1)
         except CycleAborted as abort:
             return Failed(pod, profile.name, abort.status)
         except CyclePostponed as postponed:
@@ -153,6 +157,14 @@ class SchedulingCycle:
             nodes = {self._table.names[row]: self._table.info(row) for row in self._table.live_rows()}
             return ScalarEvaluation(profile, pod, nodes, self._nominations().by_node)
         return self._engines[profile.name].evaluate(pod, self._nominations())
+
+    def preview(self, profile: Profile, pod: PodInfo) -> Evaluation:
+        """What `evaluate` says, and the next search begins where it would have begun. CycleAborted when a plugin is broken."""
+        index = self._search_start.index
+        try:
+            return self.evaluate(profile, pod)
+        finally:
+            self._search_start.index = index
 
     def _unschedulable(self, profile: Profile, pod: PodInfo, evaluation: Evaluation) -> Unschedulable:
         diagnosis = diagnose(evaluation, self._table.node_count)

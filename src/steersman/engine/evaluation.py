@@ -96,6 +96,10 @@ class NodeStatuses:
             self._by_node = {name: status for status, names in self.groups.items() for name in names}
         return self._by_node.get(node, self.absent)
 
+    def __reduce__(self) -> tuple[type[NodeStatuses], tuple[object, ...]]:
+        """Travels with the names of the nodes, however they were found."""
+        return NodeStatuses, (dict(self.groups), self.absent)
+
     def __len__(self) -> int:
         """Number of examined nodes that failed."""
         return sum(count for _, count in self.counts())

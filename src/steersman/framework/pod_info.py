@@ -195,6 +195,10 @@ class PodInfo:
             setattr(copied, name, getattr(self, name))
         return copied
 
+    def __reduce__(self) -> tuple[Callable[[Pod], PodInfo], tuple[Pod]]:
+        """Travels as the API object: templates belong to one scheduler."""
+        return _parsed_anew, (self.pod,)
+
     @property
     def spec(self) -> PodSpec:
         return self.pod.spec
@@ -290,6 +294,11 @@ class PodShapes:
 
     def __len__(self) -> int:
         return len(self._by_key)
+
+
+def _parsed_anew(pod: Pod) -> PodInfo:
+    """The info of a pod that comes from another process."""
+    return PodShapes().info(pod)
 
 
 def controller_of(pod: Pod) -> tuple[str, str, str] | None:

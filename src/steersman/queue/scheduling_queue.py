@@ -150,6 +150,14 @@ class SchedulingQueue:
                 return queued
         return None
 
+    def peek(self) -> QueuedPodInfo | None:
+        """The pod that `pop_nowait` would take; it stays."""
+        queues = self._queues
+        queued = queues.active.pods.peek()
+        if queued is None and queues.backoff.is_popped_early:
+            queued = queues.backoff.rejected.peek()
+        return queued
+
     def leading(self, most: int) -> Iterator[QueuedPodInfo]:
         """The pods that the next pops would return, at most so many; maybe fewer than there are. They stay; nothing may
         happen to the queue before one has seen enough of them."""

@@ -5,9 +5,11 @@
 binding cycles wait without waiting.
 """
 
+from steersman.sim.difference import Change, Difference, diff
 from steersman.sim.driver import Driver
 from steersman.sim.events import Event
 from steersman.sim.loop import VirtualLoop
+from steersman.sim.next_decision import NextDecision
 from steersman.sim.node_pools import NodePool, NodePools, load_pools
 from steersman.sim.placements import Placement
 from steersman.sim.result import Result, Summary
@@ -18,9 +20,12 @@ from steersman.sim.utilisation import Usage, Utilisation
 from steersman.sim.writer import EmbeddedWriter, Preemption
 
 __all__ = [
+    "Change",
+    "Difference",
     "Driver",
     "EmbeddedWriter",
     "Event",
+    "NextDecision",
     "NodePool",
     "NodePools",
     "Placement",
@@ -34,5 +39,6 @@ __all__ = [
     "Usage",
     "Utilisation",
     "VirtualLoop",
+    "diff",
     "load_pools",
 ]

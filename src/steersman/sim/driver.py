@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from steersman.assembly import Scheduler, SchedulerOptions
+from steersman.assembly.scheduler import Preview
 from steersman.clock import ManualClock
 from steersman.controllers import Cluster
 from steersman.controllers import start as start_controllers
@@ -32,6 +33,7 @@ MOST_ERRORS: Final = 3
 MOST_ATTEMPTS: Final = 1000
 """A pod that is tried more often without a deadline, or at one moment, ends the simulation: pods keep waking each other."""
 STANDS_STILL: Final = "time stands still: pod {} was tried {} times at one moment; does a plugin activate it each time?"
+EXTENDERS_DECIDE: Final = "with extenders, decisions cannot be looked at before they are made: use step()"
 MOST_TOGETHER: Final = 64
 """So many replicas are placed at a time, at most."""
 
@@ -88,10 +90,11 @@ class Driver:
         """Seconds since the start."""
         return self.writer.now()
 
-    def step(self) -> Decision | None:
-        """The next decision, after as much time as it takes; None when the simulation has come to its end."""
+    def step(self, placed: tuple[str, str] | None = None) -> Decision | None:
+        """The next decision, after as much time as it takes; None when the simulation has come to its end. `placed` is the uid
+        of the next pod, and the feasible node that it gets."""
         self.refresh_plugins_once()
-        while (decision := self._decide()) is None:
+        while (decision := self._decide(placed)) is None:
             if self._is_over(None):
                 return None
             self._pass_time(self._next_moment(None))
@@ -101,6 +104,20 @@ class Driver:
         """The scheduler, and the kubelets, draw with other seeds from now on."""
         self._rng.reseed(seed)
         self.kubelets.reseed(kubelets_seed)
+
+    def preview(self) -> Preview | None:
+        """The pod that `step` would decide on, after as much time as it takes, and nothing decided yet; None when the
+        simulation has come to its end. `SimulationError` if extenders have a say, which would have to be asked twice."""
+        if self.scheduler.options.extenders:
+            raise SimulationError(EXTENDERS_DECIDE)
+        self.refresh_plugins_once()
+        while (found := self.scheduler.preview()) is None:
+            if self._tasks:
+                self._tasks.run_ready()
+            if self._is_over(None):
+                return None
+            self._pass_time(self._next_moment(None))
+        return found
 
     def run(
         self, until: float | None = None, on_decision: OnDecision | None = None, *, stops_at_rest: bool = False
@@ -167,8 +184,8 @@ class Driver:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    def _decide(self) -> Decision | None:
-        decision = self._decide_with_extenders() if self._asks_extenders else self.scheduler.schedule_one()
+    def _decide(self, placed: tuple[str, str] | None = None) -> Decision | None:
+        decision = self._decide_with_extenders() if self._asks_extenders else self.scheduler.schedule_one(placed)
         if decision is not None:
             self.decisions += 1
         if self._tasks:

@@ -50,6 +50,7 @@ from steersman.sim.driver import Driver
 from steersman.sim.extenders import real_time_extenders
 from steersman.sim.forking import StateStamp
 from steersman.sim.journal import Journal, Step
+from steersman.sim.next_decision import NextDecision, check_feasible, next_decision
 from steersman.sim.node_costs import price_of
 from steersman.sim.placements import Placement, PlacementReport
 from steersman.sim.recorder import Recorder, explain_pending
@@ -297,6 +298,30 @@ class Simulation:
             decision = self._driver.step()
         if decision is not None:
             self._recorder.decided(decision)
+        return decision
+
+    def next_decision(self) -> NextDecision | None:
+        """The pod that `step` would decide on next, with its feasible nodes, scores and verdicts, before anything is decided;
+        None: nothing changes any more. As much virtual time passes as that takes. Plugins are asked once more than usual."""
+        with self._journal.doing(Step("next_decision")):
+            preview = self._driver.preview()
+        return None if preview is None else next_decision(preview)
+
+    def decide(self, node: str | None = None) -> Decision:
+        """Places the pod of `next_decision` on that node, which has to be feasible; without a node as the scheduler would.
+
+        A pod without a feasible node is decided on by `decide()` or `step()`: they try preemption. Raises `InputError` for a
+        node that is not feasible, and if no pod waits; nothing is decided then.
+        """
+        with self._journal.doing(Step("decide", (node,))):
+            preview = self._driver.preview()
+            if preview is None:
+                raise InputError("no pod waits for a decision", object="decide")
+            if node is not None:
+                check_feasible(preview, node)
+            decision = self._driver.step(None if node is None else (preview.pod.uid, node))
+        assert decision is not None, "there is a pod to decide on"
+        self._recorder.decided(decision)
         return decision
 
     def result(self, stopped: str = "") -> Result:
