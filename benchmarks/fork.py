@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forks of a simulation with 5,000 nodes and 50,000 pods: milliseconds and megabytes.
 
-Of two clusters: one whose pods were given with their nodes, as a dump has them, and one in which Deployments have made them and
-the scheduler has placed them. Time is that of the process, the least of several forks, because other work on the machine is none
-of ours; the time on the wall is printed beside it. Memory is what Python allocated for one fork. `python -m benchmarks fork`.
+Of two clusters: one whose pods were given with their nodes, as a dump has them, and one in which Deployments have made them
+and the scheduler has placed them. Time is that of the process, the least of several forks, because other work on the machine
+is none of ours; the time on the wall is printed beside it. Memory is what Python allocated for one fork.
 """
 
 from __future__ import annotations
