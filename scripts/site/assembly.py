@@ -19,6 +19,7 @@ from scripts.site.api_page import contract_page, harness_page, library_page
 from scripts.site.command_page import command_page
 from scripts.site.configuration_page import configuration_page
 from scripts.site.metrics_page import metrics_page
+from scripts.site.scenario_page import scenario_page
 
 #: Pages of the root, by their places in the site.
 ROOT_PAGES: Final = {
@@ -35,6 +36,7 @@ GENERATED: Final = {
     "reference/plugins.md": contract_page,
     "reference/testing.md": harness_page,
     "reference/annotations.md": annotation_page,
+    "reference/scenarios.md": scenario_page,
 }
 _LINK: Final = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 _FENCE: Final = re.compile(r"^(```|~~~)")

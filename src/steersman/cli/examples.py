@@ -20,6 +20,7 @@ _OF_A_CLONE: Final = Path(__file__).parents[3] / "examples"
 _LEFT_OUT: Final = "__pycache__"
 _MANIFESTS: Final = (".yaml", ".yml", ".json")
 _CONFIGURATION: Final = "config"
+_SCENARIO: Final = "scenario.yaml"
 
 
 def complete_example(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -67,6 +68,12 @@ class ExampleFiles(NamedTuple):
     manifests: list[str]
     plugins: list[str]
     configuration: str | None
+
+
+def scenario_of(name: str) -> str | None:
+    """The scenario of an example, if it has one. InputError for an example that does not exist."""
+    path = example_folder(name) / _SCENARIO
+    return str(path) if path.exists() else None
 
 
 def files_of(name: str) -> ExampleFiles:

@@ -14,6 +14,7 @@ import click
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import Given, parse_gates
 from steersman.cli.progress import working
+from steersman.cli.report_file import command_line, write_report
 from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
 
@@ -74,6 +75,10 @@ def simulate_scenario(given: Given) -> None:
     for note in result.notes:
         say(f"Note: {printable(note)}", err=True)
     _print(result, explanations, given["output"], given["all_nodes"])
+    if given["report_file"] is not None:
+        from steersman.scenario.report import scenario_report
+
+        write_report(scenario_report(result, [command_line()]), given["report_file"])
     _conclude(result, fail_on_pending=given["fail_on_pending"])
 
 

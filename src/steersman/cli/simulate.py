@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from steersman.cli.examples import ExampleFiles, complete_example, files_of
+from steersman.cli.examples import ExampleFiles, complete_example, files_of, scenario_of
 from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import chosen_validation, parse_gates, parse_seconds, plugin_option, validation_options
@@ -135,10 +135,12 @@ def simulate(
     did not come to rest, as when pods keep waking each other: what it got to is printed, and --until sets an end. A scenario
     that expects something which does not come true exits with 1 as well.
     """
-    if scenario is not None:
+    of_example = scenario_of(example) if example is not None and scenario is None else None
+    if scenario is not None or of_example is not None:
         from steersman.cli.scenario import simulate_scenario
 
-        simulate_scenario(click.get_current_context().params)
+        options = click.get_current_context().params
+        simulate_scenario(options if of_example is None else {**options, "scenario": of_example, "example": None})
         return
     if settings:
         raise click.UsageError("--set is for --scenario.")

@@ -24,7 +24,7 @@ MEASURES: Final = {
     "pending": "those that wait for one",
     "preempted": "pods that had to make room for others",
     "completed": "pods that succeeded",
-    "failed": "pods that failed",
+    "failed": "pods that failed, or whose node went",
     "attempts": "attempts to place a pod",
     "seconds": "virtual time",
     "waitP50": "seconds from a pod's arrival to its node, the median; a pod that still waits counts as far as it has",

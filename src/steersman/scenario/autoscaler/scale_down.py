@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -79,8 +79,10 @@ class ScaleDown:
     ) -> list[UnneededNode]:
         """Those that pass all rules but the what-if: empty nodes first, then the least used."""
         ranked: list[tuple[bool, float, str, NodePods]] = []
-        for name, node in self._simulation.cluster.objects(api.Node).items():
-            if name in leaving or not self._is_eligible(node) or name in self._unremovable:
+        nodes = self._simulation.cluster.objects(api.Node)
+        sizes = Counter(pool_of(node) for name, node in nodes.items() if name not in leaving)
+        for name, node in nodes.items():
+            if name in leaving or name in self._unremovable or not self._is_eligible(node, sizes):
                 continue
             pods = pods_by_node[name]
             used = self._utilisation(node, pods)
@@ -93,10 +95,12 @@ class ScaleDown:
         empty = sum(not has_pods for has_pods, *_ in ranked)
         return [UnneededNode(name, to_go.to_move) for _, _, name, to_go in ranked[: empty + MOST_NON_EMPTY]]
 
-    def _is_eligible(self, node: api.Node) -> bool:
-        """Nodes of pools that are ready, and are not to be kept."""
+    def _is_eligible(self, node: api.Node, sizes: Mapping[str, int]) -> bool:
+        """Ready nodes of pools that are larger than they have to be, unless they are to be kept."""
+        pool = pool_of(node)
         return (
-            pool_of(node) in self._pools
+            pool in self._pools
+            and sizes[pool] > self._pools[pool].min
             and node.metadata.annotations.get(SCALE_DOWN_DISABLED) != "true"
             and not any(
                 condition.type == "Ready" and condition.status != "True" for condition in node.status.conditions

@@ -47,6 +47,9 @@ class NodeRemovals:
 
     def remove(self, node: str, pods: Sequence[api.Pod]) -> bool:
         """Whether the pods fit elsewhere without the node, and without preempting others; if so, both stay moved."""
+        if self._fork is None and not pods:
+            self._gone.append((node, pods))
+            return True
         if self._fork is None:
             self._fork = self._simulation.fork()
             for name, its_pods in self._gone:
