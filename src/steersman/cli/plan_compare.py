@@ -90,6 +90,7 @@ def _variants(
             None if file == DEFAULT else file,
             (*common, *(path for owner, path in own_plugins if owner == name)),
             _gates(given["feature_gates"], own_gates.get(name)),
+            given["extenders"],
         )
         for name, file in files.items()
     ]

@@ -61,6 +61,11 @@ _INPUTS: Final = (
     click.option("--context", default="", metavar="NAME", help="Read the cluster of this context of the kubeconfig."),
     plugin_option("A Python file with plugins. May be repeated."),
     click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."),
+    click.option(
+        "--extenders",
+        is_flag=True,
+        help="Ask the extenders of the configuration, over HTTP and in real time. Default: they are left out.",
+    ),
     validation_options,
     click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes."),
     click.option(
@@ -126,6 +131,7 @@ def load_simulation(given: Given, example: ExampleFiles, sources: Sequence[Any])
         stdin=stdin_of(given),
         validate=chosen_validation(given["validate"], given["strict"]),
         kubelets=given["kubelet_policy"],
+        extenders=given["extenders"],
     )
 
 

@@ -50,6 +50,8 @@ class Variant(msgspec.Struct, frozen=True):
     config: Configuration = None
     plugins: tuple[PluginSource, ...] = ()
     gates: Mapping[str, bool] = {}
+    #: Whether the extenders of the configuration are asked, over HTTP and in real time.
+    extenders: bool = False
 
 
 class Interval(Part, frozen=True):
@@ -182,6 +184,7 @@ def _loaded(objects: Sequence[ReadObject], variant: Variant, seed: int, kubelets
         config=variant.config,
         plugins=variant.plugins,
         gates=variant.gates or None,
+        extenders=variant.extenders,
         seed=seed,
         kubelets=kubelets,
         validate="ignore",
