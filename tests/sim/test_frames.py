@@ -46,6 +46,19 @@ def test_utilisation_has_a_row_per_node_and_resource(result: Result) -> None:
     assert cpu == 3000
 
 
+def test_series_have_a_row_per_moment_and_value() -> None:
+    """One pod ends after a minute, and makes room for the other."""
+    long = a_pod("first", "3").annotation("steersman.dev/run-seconds", "60").obj()
+    result = Simulation.load(nodes("a"), long, a_pod("second", "3").obj()).run()
+    rows = rows_of(result.to_csv(table="series"))
+    cpu = [
+        float(row["value"]) for row in rows if (row["measure"], row["pool"], row["of"]) == ("utilisation", "", "cpu")
+    ]
+    assert len(cpu) == len(result.series.times) >= 2
+    assert max(cpu) == 0.75
+    assert {row["measure"] for row in rows} >= {"utilisation", "pending", "lanes", "waiting", "preemptions", "cost"}
+
+
 def test_a_csv_file_holds_what_is_returned(result: Result, tmp_path: Path) -> None:
     text = result.to_csv(tmp_path / "events.csv", "events")
     assert (tmp_path / "events.csv").read_text() == text
@@ -71,7 +84,7 @@ def test_a_table_that_there_is_not_is_named_with_those_that_there_are(result: Re
     with pytest.raises(InputError) as refusal:
         result.to_csv(table="pods")
     assert str(refusal.value) == (
-        'is no table of a result (got "pods"); use one of placements, utilisation, events, preempted'
+        'is no table of a result (got "pods"); use one of placements, utilisation, events, preempted, series'
     )
 
 

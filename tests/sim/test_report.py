@@ -10,7 +10,7 @@ import pytest
 
 from steersman import Simulation
 from steersman.api import Node
-from steersman.report import BarChart, Figures, HeatMap, Report, Section, Table, render_html
+from steersman.report import BarChart, Figures, HeatMap, LineChart, Report, Section, Table, render_html
 from steersman.sim import Result
 from steersman.sim.report import ZONE_LABEL, node_groups, pending_causes, pending_reasons, reasons_of, simulation_report
 from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
@@ -98,6 +98,25 @@ def test_heat_maps_show_nodes_before_and_after_by_zone(crowded: Simulation) -> N
 def test_pools_are_groups_where_a_node_names_one() -> None:
     nodes = [node("a").label("steersman.dev/pool", "general").obj(), node("b").label(ZONE_LABEL, "one").obj()]
     assert node_groups(nodes) == {"a": "general", "b": ""}
+
+
+def test_a_run_that_takes_time_has_charts_over_time() -> None:
+    first = pod("first", "3").annotation("steersman.dev/run-seconds", "60").obj()
+    report = simulation_report(Simulation.load(node("a").obj(), first, pod("second", "3").obj()).run())
+    cpu = section(report, "Utilisation over time", LineChart).series["cpu"]
+    assert (cpu.x[-1] >= 60, max(value or 0 for value in cpu.y)) == (True, 0.75)
+    assert section(report, "Pending pods over time", LineChart).unit == "pods"
+    assert any(section(report, "Waiting for a node", LineChart).series["p99"].y)
+
+
+def test_prices_of_nodes_add_up_to_the_cost() -> None:
+    priced = [node(name).annotation("steersman.dev/price-per-hour", "0.25").obj() for name in "ab"]
+    figures = section(simulation_report(Simulation.load(priced).run()), "At a glance", Figures)
+    assert figures.values["cost per hour"] == 0.5
+
+
+def test_a_run_that_takes_no_time_has_none(crowded: Simulation) -> None:
+    assert not any(isinstance(part, LineChart) for part in simulation_report(crowded.run()).sections)
 
 
 def test_tables_have_a_row_per_pod_and_node(crowded: Simulation) -> None:

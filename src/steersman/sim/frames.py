@@ -135,6 +135,9 @@ _EVENTS: Final[Types] = {
 _PREEMPTED: Final[Types] = {"pod": str, "node": str, "preemptor": str, "at": float}
 
 
+_SERIES: Final[Types] = {"time": float, "measure": str, "pool": str, "of": str, "value": float}
+
+
 def _placements(result: Result) -> FrameTable:
     rows = (
         (
@@ -170,11 +173,33 @@ def _preempted(result: Result) -> FrameTable:
     return FrameTable(_PREEMPTED, ((p.pod, p.node, p.preemptor, p.at) for p in result.preempted))
 
 
+def _series(result: Result) -> FrameTable:
+    """A row per moment and value: the measure, the pool if it is of one, and the resource, reason, lane or percentile."""
+    series = result.series
+    lines: list[tuple[str, str | None, str | None, Sequence[float]]] = [
+        ("preemptions", None, None, series.preemptions),
+        ("cost", None, None, series.cost),
+        ("waiting", None, "p50", series.waiting.p50),
+        ("waiting", None, "p99", series.waiting.p99),
+    ]
+    for measure in ("utilisation", "pending", "lanes", "fragmentation"):
+        lines += ((measure, None, name, values) for name, values in getattr(series, measure).items())
+    for pool, resources in series.by_pool.items():
+        lines += (("utilisation", pool, name, values) for name, values in resources.items())
+    rows = (
+        (moment, measure, pool, of, float(value))
+        for measure, pool, of, values in lines
+        for moment, value in zip(series.times, values, strict=True)
+    )
+    return FrameTable(_SERIES, rows)
+
+
 TABLES: Final[Mapping[str, Callable[[Result], FrameTable]]] = {
     "placements": _placements,
     "utilisation": _utilisation,
     "events": _events,
     "preempted": _preempted,
+    "series": _series,
 }
 """What a result can be written as, by name."""
 

@@ -22,14 +22,13 @@ from steersman.report import (
     Column,
     Figures,
     HeatMap,
-    Line,
-    LineChart,
     Report,
     Section,
     Table,
 )
 from steersman.sim.node_costs import pool_of
 from steersman.sim.result import Result
+from steersman.sim.series_charts import series_charts
 from steersman.sim.tasks import SimulationError
 from steersman.sim.utilisation import PODS, Usage, Utilisation
 
@@ -135,7 +134,7 @@ def _sections(result: Result, before: Result | None, groups: Mapping[str, str]) 
     yield from _causes(result)
     if result.utilisation.nodes:
         yield _requested(result.utilisation, earlier, resources)
-    yield from _over_time(result)
+    yield from series_charts(result.series)
     for resource in resources[:2]:
         yield _heat_map(resource, result.utilisation, earlier, groups)
     yield from _pending(result)
@@ -150,7 +149,9 @@ def _figures(result: Result) -> Figures:
     summary = result.summary
     counts: dict[str, Cell] = {"nodes": summary.nodes, "pods": summary.pods, "scheduled": summary.scheduled}
     counts |= {"pending": summary.pending, "preempted": summary.preempted, "attempts": summary.decisions}
-    return Figures("At a glance", counts | {"seconds of virtual time": round(summary.seconds, 3)})
+    cost = result.series.cost[-1]
+    prices: dict[str, Cell] = {"cost per hour": round(cost, 4)} if cost else {}
+    return Figures("At a glance", counts | {"seconds of virtual time": round(summary.seconds, 3)} | prices)
 
 
 def _resources(utilisation: Utilisation) -> list[str]:
@@ -166,18 +167,6 @@ def _requested(utilisation: Utilisation, before: Utilisation | None, resources: 
         series = {"before": before, **series}
     shares = {name: [_usage(of.cluster, resource).fraction for resource in resources] for name, of in series.items()}
     return BarChart("Requested of what all nodes offer", resources, shares, FRACTION)
-
-
-def _over_time(result: Result) -> Iterator[Section]:
-    """Pods that are bound, as time goes by; nothing if all of it happens in one moment."""
-    times = sorted(placement.at for placement in result.placements.values() if placement.at is not None)
-    if not times or times[0] == times[-1]:
-        return
-    bound: dict[float, int] = {0.0: 0}
-    for count, moment in enumerate(times, 1):
-        bound[moment] = count
-    bound[max(result.summary.seconds, times[-1])] = len(times)
-    yield LineChart("Pods with a node", {"pods": Line([*bound], [*bound.values()])}, "pods")
 
 
 def _causes(result: Result) -> Iterator[Section]:

@@ -137,7 +137,8 @@ class Result:
         return document
 
     def to_frame(self, table: str = "placements", library: str | None = None) -> Any:
-        """A data frame of one of `placements`, `utilisation` (a row per node and resource), `events` and `preempted`.
+        """A data frame of one of `placements`, `utilisation` (a row per node and resource), `events`, `preempted`
+        and `series` (a row per moment and value).
 
         Of pandas or polars, whichever is installed; `library` chooses one, or `pyarrow`. Raises `SteersmanError` without.
         """

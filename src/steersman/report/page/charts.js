@@ -67,7 +67,7 @@ function lines(data) {
     hovertemplate: "%{fullData.name}: %{text}<extra></extra>",
   }));
   const heights = data.series.flatMap((line) => line.y.filter((y) => y !== null));
-  return [traces, layout({ height: 300, showlegend: data.series.length > 1,
+  return [traces, layout({ height: 300, showlegend: true,
     xaxis: axis(data.xUnit, data.series.flatMap((line) => line.x), data.xTitle), yaxis: axis(data.unit, heights) })];
 }
 
