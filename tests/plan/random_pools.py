@@ -97,7 +97,9 @@ def cheapest_by_exhaustion(objects: Sequence[api.Object], pools: NodePools, seed
     """The least cost of new nodes with which a simulation leaves nothing pending, of all numbers within the limits."""
     existing = [obj for obj in objects if isinstance(obj, api.Node)]
     there = {pool.name: sum(pool_of(node) == pool.name for node in existing) for pool in pools}
-    ranges = [range(max(0, pool.min - there[pool.name]), (pool.max or 0) - there[pool.name] + 1) for pool in pools]
+    ranges = [
+        range(max(0, pool.min - there[pool.name]), max(0, (pool.max or 0) - there[pool.name]) + 1) for pool in pools
+    ]
     costs = {numbers: _cost(pools, numbers) for numbers in product(*ranges)}
     for numbers in sorted(costs, key=lambda numbers: (costs[numbers], numbers)):
         new = [
