@@ -78,6 +78,8 @@ def _shown(name: str, found: Estimate | None) -> str:
 def _with_margin(mean: float, margin: float | None, digits: int, unit: str) -> str:
     if not margin:
         return f"{round(mean, digits):g}{unit}" if abs(mean) < 1e6 else f"{mean:,.0f}{unit}"
+    if margin >= 10:
+        digits = 0
     while digits < 4 and margin < 10**-digits:
         digits += 1
     return f"{mean:.{digits}f}{unit} ±{margin:.{digits}f}"

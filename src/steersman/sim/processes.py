@@ -58,6 +58,17 @@ def default_workers() -> int:
     return os.cpu_count() or 1
 
 
+def prepare_workers(*modules: str) -> None:
+    """Has a fork server import what workers need, while this process does something else. Not necessary, but saves time."""
+    if sys.platform == "win32":
+        return
+    from multiprocessing import forkserver
+
+    _CONTEXT.set_forkserver_preload([__name__, *modules])
+    with _no_interrupts():
+        forkserver.ensure_running()
+
+
 def run_in_processes(
     function: Callable[[TaskT], ResultT],
     tasks: Sequence[TaskT],
@@ -114,6 +125,7 @@ class _Worker:
     """The near end of a worker process, and the task that it has."""
 
     def __init__(self) -> None:
+        prepare_workers()
         self.connection, far_end = _CONTEXT.Pipe()
         self._process = _CONTEXT.Process(target=_work, args=(far_end,), daemon=True)
         with _no_interrupts():
@@ -258,7 +270,6 @@ def _no_interrupts() -> Iterator[None]:
     from multiprocessing import resource_tracker
 
     resource_tracker.ensure_running()  # its start would let interrupts through again
-    _CONTEXT.set_forkserver_preload([__name__])
     before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     try:
         yield

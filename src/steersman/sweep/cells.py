@@ -60,6 +60,16 @@ def load_cell(sweep: Sweep, cell: Cell, at: Located, seed: int = 0) -> LoadedCel
     return LoadedCell(cell, scenario, prepared._replace(timeline=timeline), simulation)
 
 
+def load_configuration(sweep: Sweep, cell: Cell, at: Located) -> Simulation:
+    """The scheduler of a cell on an empty cluster. Raises `ConfigError` and `PluginError`."""
+    choice = sweep.configurations[cell.configuration_index]
+    return Simulation.load(
+        config=_configuration(choice, cell.parameters, at),
+        plugins=[at(path) for path in choice.plugins],
+        gates=choice.feature_gates,
+    )
+
+
 def scenario_of(given: InputChoice, at: Located) -> Scenario:
     """The scenario of an input. Raises `InputError`."""
     if given.scenario is not None:

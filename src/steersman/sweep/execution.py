@@ -15,9 +15,9 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
-from steersman.sim.processes import run_in_processes
+from steersman.sim.processes import prepare_workers, run_in_processes
 from steersman.sweep import tables
-from steersman.sweep.cells import check_parameters, load_cell
+from steersman.sweep.cells import check_parameters, load_cell, load_configuration
 from steersman.sweep.document import Sweep
 from steersman.sweep.input_files import InputFiles, read_files
 from steersman.sweep.journal import Journal
@@ -63,6 +63,8 @@ def run(
     """
     sweep = load_sweep(source)
     matrix = Matrix(sweep)
+    if ray is None and workers != 1:
+        prepare_workers(Runs.__module__)
     check_cells(sweep, matrix)
     files = read_files(sweep, matrix)
     runs = Runs(sweep, files)
@@ -87,14 +89,17 @@ def run(
 
 
 def check_cells(sweep: Sweep, matrix: Matrix) -> None:
-    """Loads every configuration, every input and every value of a parameter once, from where they are, so that errors name
-    the files that users know."""
+    """Loads every input, every configuration and every value of a parameter once, from where they are, so that errors name
+    the files that users know. A configuration needs no input for that."""
     seen: set[object] = set()
     for cell in matrix.cells:
-        parts = {("configuration", cell.configuration), ("input", cell.input), *cell.parameters.items()}
-        if not parts <= seen:
-            seen |= parts
+        about_input = {("input", cell.input), *cell.parameters.items()}
+        parts = {("configuration", cell.configuration), *about_input}
+        if not about_input <= seen:
             load_cell(sweep, cell, lambda source: source).simulation.close()
+        elif not parts <= seen:
+            load_configuration(sweep, cell, lambda source: source).close()
+        seen |= parts
     check_parameters(sweep)
 
 
