@@ -120,6 +120,8 @@ class ClusterAutoscaler:
             told += self._shrink(now)
         else:
             self._wakes_at = float("inf")
+        deadlines = [drain.deadline for drain in self._draining.values() if drain.deadline > now]
+        self._wakes_at = min([self._wakes_at, *deadlines])
         self._seen_version = self._simulation.cluster.version
         return told
 

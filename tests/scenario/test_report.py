@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report of a scenario: its answer, its numbers and milestones, and the page that the command writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+from tests.cli.commands import steersman
+from tests.scenario.scenarios import a_deployment, a_scenario
+
+from steersman.report import Table
+from steersman.scenario import run_scenario
+from steersman.scenario.report import scenario_report
+
+STEP = {"at": 60, "apply": a_deployment(replicas=9)}
+
+
+def test_the_report_says_which_expectation_is_not_met() -> None:
+    result = run_scenario(a_scenario(name="small", timeline=[STEP], expect={"pending": 0, "nodes": 2}))
+    report = scenario_report(result, ["steersman simulate"])
+    assert (report.title, report.fits) == ("Scenario small", False)
+    assert report.answer == "Not as expected: pending is 1, expected 0."
+    numbers, milestones = (section for section in report.sections[:2] if isinstance(section, Table))
+    assert ("pending", 1, "0", "NO", "those that wait for one") in numbers.rows
+    assert (60.0, "1m0s", "timeline", "applied Deployment default/web") in milestones.rows
+
+
+def test_the_report_says_that_all_is_well() -> None:
+    report = scenario_report(run_scenario(a_scenario(timeline=[STEP], expect={"pending": 1})))
+    assert report.fits
+    assert report.answer.endswith("All expectations are met.")
+
+
+def test_the_command_writes_a_page(tmp_path: Path) -> None:
+    path, page = tmp_path / "small.yaml", tmp_path / "small.html"
+    path.write_text(yaml.safe_dump(a_scenario(timeline=[STEP])))
+    result = steersman("simulate", "--scenario", path, "--report", page)
+    assert result.exit_code == 0, result.output
+    assert "applied Deployment default/web" in page.read_text(encoding="utf-8")
