@@ -198,7 +198,7 @@ def test_a_drain_that_a_budget_holds_up_is_given_up() -> None:
         {"at": 5, "uncordon": "n0"},
     ]
     policy = {"apiVersion": "steersman.dev/v1", "kind": "KubeletPolicy", "pods": {"readyAfterSeconds": 600}}
-    parts = {"cluster": [*stays, nodes(2)[1]], "timeline": timeline, "kubelets": policy}
+    parts: dict[str, Any] = {"cluster": [*stays, nodes(2)[1]], "timeline": timeline, "kubelets": policy}
     result = run_scenario(autoscaled(a_pool(), stop={"after": "20m"}, **parts))
     assert actions(result) == [
         "node n1 is drained: 2 pods would fit elsewhere",
