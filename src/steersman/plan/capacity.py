@@ -150,8 +150,8 @@ def capacity(
     templates = _named_apart([_template(given) for given in pods])
     if not templates:
         raise InputError("no pods to ask about", hint="give a file with a Pod, a Deployment or the like")
-    with _prepared(simulation, templates) as trial:
-        before = trial.result()
+    with simulation.fork() as trial:
+        before = _prepare(trial, templates)
         taken = frozenset(trial.cluster.objects(api.Pod))
         filled = fill(trial, islice(mixed(templates, taken), most))
         nodes = dict(trial.cluster.objects(api.Node))
@@ -160,7 +160,8 @@ def capacity(
             on_result(_add(trial, [_next_pod(index, planned) for index, planned in enumerate(templates)]).run())
     preempting = None
     if preemption:
-        with _prepared(simulation, templates) as trial:
+        with simulation.fork() as trial:
+            _prepare(trial, templates)
             preempting = _with_preemption(trial, templates, taken, len(filled.placed), most)
     return _answer(filled, templates, nodes, preempting, at_least, most, before, after)
 
@@ -185,10 +186,9 @@ def _named_apart(templates: Sequence[PlannedPods]) -> list[PlannedPods]:
     return apart
 
 
-def _prepared(simulation: Simulation, templates: Sequence[PlannedPods]) -> Simulation:
-    """A fork in which everything that waits has been placed, with what the pods refer to."""
-    trial = simulation.fork()
-    trial.run()
+def _prepare(trial: Simulation, templates: Sequence[PlannedPods]) -> Result:
+    """Has everything placed that waits, and adds what the pods refer to; the result before that."""
+    before = trial.run()
     for planned in templates:
         for other in planned.others:
             if trial.cluster.find(type(other), _key(other)) is None:
@@ -196,7 +196,7 @@ def _prepared(simulation: Simulation, templates: Sequence[PlannedPods]) -> Simul
         owner = planned.owner
         if owner is not None and trial.cluster.find(type(owner), _key(owner)) is None:
             show_owner(trial, owner)
-    return trial
+    return before
 
 
 def _key(obj: api.Object) -> str:
@@ -262,7 +262,7 @@ def _answer(
         at_least=at_least,
         before=fractions(before),
         after=after,
-        notes=(*ended, *_pending_note(before), *before.notes),
+        notes=(*ended, *_pending_note(before), *((before.stopped,) if before.stopped else ()), *before.notes),
     )
 
 

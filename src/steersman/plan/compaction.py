@@ -141,7 +141,7 @@ def compact(
         kept=kept,
         before=fractions(before),
         after=fractions(result),
-        notes=(*_idle_note(search), *before.notes),
+        notes=(*_idle_note(search), *((before.stopped,) if before.stopped else ()), *before.notes),
     )
     search.trial.close()
     return answer
