@@ -82,6 +82,8 @@ _FROZEN_PACKAGES: Final = ("steersman.api.", "steersman.config.", "steersman.cel
 """Frozen structs of these packages hold nothing that changes, though some have dicts in them."""
 _RUNNING: Final = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType, types.FrameType)
 
+_SMALL: Final = 8
+"""Of so few items it is faster to copy each than to look at their classes first."""
 _VIEWS: Final[dict[type, str]] = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
 
 _shared: set[type] = set()
@@ -145,6 +147,11 @@ def two_levels(copies: GraphCopy, value: Any) -> Any:
     inner = [memo[id(item)] if id(item) in memo else item.copy() for item in items]
     memo.update(zip(map(id, items), inner, strict=True))
     return copies.note(value, dict(zip(value, inner, strict=True)) if isinstance(value, dict) else inner)
+
+
+def by_reference(copies: GraphCopy, value: Any) -> Any:
+    """The value is shared, though its class is not: nobody changes it."""
+    return value
 
 
 def emptied(copies: GraphCopy, value: Any) -> Any:
@@ -298,7 +305,7 @@ class GraphCopy:
 
     def copy_tuple(self, original: tuple[Any, ...]) -> tuple[Any, ...]:
         """The same tuple if nothing in it had to be copied."""
-        if self.are_shared(original):
+        if len(original) > _SMALL and self.are_shared(original):
             return original
         items = [self.of(item) for item in original]
         if all(new is old for new, old in zip(items, original, strict=True)):

@@ -19,7 +19,7 @@ from tests.sim.busy_clusters import busy_cluster
 from tests.sim.clusters import a_pod, nodes, pods
 
 from steersman.framework import NodeInfo, PodInfo, ScorePlugin
-from steersman.graph_copy import declared_attributes, is_shared, shallow
+from steersman.graph_copy import by_reference, declared_attributes, is_shared, shallow
 from steersman.sim import Simulation
 
 _IMMUTABLE_CONTAINERS = (tuple, frozenset, types.MappingProxyType, types.MethodType, types.BuiltinMethodType)
@@ -80,6 +80,8 @@ def _declared_items(objects: Iterator[object]) -> set[int]:
     for obj in objects:
         for name, how in declared_attributes(type(obj)).items():
             value: Any = getattr(obj, name, ())
+            if how is by_reference:
+                allowed.add(id(value))
             if how is shallow:
                 allowed.update(map(id, value.values() if isinstance(value, dict) else value))
     return allowed

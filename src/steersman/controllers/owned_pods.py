@@ -15,6 +15,7 @@ from steersman.api.selectors import NOTHING, Selector, from_label_selector
 from steersman.controllers.controller import controller_of
 from steersman.embedded import EventType, Store
 from steersman.errors import InputError
+from steersman.graph_copy import copied_attributes, two_levels
 
 OwnedPodListener: TypeAlias = Callable[[OwnerReference, Pod | None, Pod | None], None]
 """Called with the pod's controller, and the pod before and after; None if it did not, or does not, belong to it."""
@@ -24,6 +25,7 @@ OrphanListener: TypeAlias = Callable[[Pod], None]
 _NONE: Final[Mapping[str, Pod]] = {}
 
 
+@copied_attributes(_owned=two_levels, _orphans=two_levels)
 class OwnedPods:
     """See the module's text; `owned_pods` gives the index of a store."""
 

@@ -30,6 +30,7 @@ from steersman.controllers.pod_owner import PodOwnerController
 from steersman.controllers.pod_states import available_at, is_active, is_ready, is_terminating
 from steersman.controllers.pod_template import PodMaker
 from steersman.embedded import ApiError, NamespaceTerminating, NotFound
+from steersman.graph_copy import copied_attributes, shallow
 
 BURST_REPLICAS: Final = 500
 """So many pods are made at a time; then others get their turn."""
@@ -44,6 +45,7 @@ Replicated: TypeAlias = ReplicaSet | ReplicationController
 _replace = msgspec.structs.replace
 
 
+@copied_attributes(labels=shallow, _pending=shallow)
 class ReplicaCount:
     """How many pods of one owner are active, ready, available and terminating."""
 

@@ -15,7 +15,7 @@ from steersman.api.selectors import Operator, Requirement
 from steersman.bounded_table import RecentTable
 from steersman.framework.nodes_view import PodMatcher
 from steersman.framework.pod_info import PodInfo
-from steersman.graph_copy import copied_attributes, emptied
+from steersman.graph_copy import by_reference, copied_attributes, emptied, shallow
 from steersman.kept import Kept
 from steersman.state.domain_counts import MatchCountsTable
 
@@ -29,7 +29,7 @@ _MOST_ASKED = 1024
 _FEW_CLASSES = 16
 
 
-@copied_attributes(tables=emptied)
+@copied_attributes(tables=emptied, key=by_reference, labels=by_reference, rows=shallow)
 class LabelClass:
     """Pods that every selector treats alike; implements `framework.nodes_view.LabelledPod`."""
 
