@@ -77,7 +77,7 @@ SPARSE_FACTS = Kept(
 def _start_afresh(original: NodeTable, made: NodeTable) -> None:
     """Whoever keeps columns of the original asks the copy for its own."""
     made.generation += 1
-    made._infos = [RowNodeInfo(made, row) for row in range(made.capacity)]
+    made._infos = [None] * made.capacity
     original._shared_rows = set(range(original.capacity))
     made._shared_rows = original._shared_rows.copy()
 
@@ -130,7 +130,7 @@ class NodeTable:
         self.pods_on: list[dict[str, PodInfo]] = []
         #: Rows whose pods are in a dict that a fork of the simulation has too: it is replaced before it changes.
         self._shared_rows: set[int] = set()
-        self._infos: list[RowNodeInfo] = []
+        self._infos: list[RowNodeInfo | None] = []
         self._free: list[int] = []
         self.capacity = 0
         self._allocate(capacity)
@@ -148,7 +148,10 @@ class NodeTable:
         return node
 
     def info(self, row: int) -> RowNodeInfo:
-        return self._infos[row]
+        view = self._infos[row]
+        if view is None:
+            view = self._infos[row] = RowNodeInfo(self, row)
+        return view
 
     def live_rows(self) -> Iterator[int]:
         return (row for row in self.rows.values() if self.nodes[row] is not None)
@@ -178,7 +181,7 @@ class NodeTable:
 
     @property
     def rows_with_ports(self) -> Mapping[int, RowNodeInfo]:
-        return {row: self._infos[row] for row in self.used_ports}
+        return {row: self.info(row) for row in self.used_ports}
 
     def topology(self, key: str) -> TopologyColumn:
         column = self._topologies.get(key)
@@ -425,7 +428,7 @@ class NodeTable:
         self.names += ["" for _ in added]
         self.nodes += [None for _ in added]
         self.pods_on += [{} for _ in added]
-        self._infos += [RowNodeInfo(self, row) for row in added]
+        self._infos += [None for _ in added]
         self._free += reversed(added)
         #: bool[capacity]: the row has a node.
         self.alive: BoolColumn = np.zeros(capacity, np.bool_)
