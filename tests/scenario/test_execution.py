@@ -71,6 +71,13 @@ def test_numbers_count_waiting_pods_and_their_time() -> None:
     assert numbers["nodeHours"] == pytest.approx(210 / 3600, abs=1e-6)
 
 
+def test_utilisation_is_averaged_over_time_and_series_are_kept() -> None:
+    step = {"at": 100, "apply": a_pod("half", cpu="2")}
+    result = run_scenario(a_scenario(cluster=[a_node("n1")], timeline=[step], stop={"after": 400}))
+    assert result.numbers["cpuUtilisation"] == pytest.approx(0.375, abs=0.02)
+    assert result.series.utilisation["cpu"][-1] == 0.5
+
+
 def test_only_the_numbers_that_are_asked_for_are_reported() -> None:
     result = run_scenario(a_scenario(measure=["nodes", "cost"], expect={"pending": 0}))
     assert list(result.numbers) == ["nodes", "cost"]

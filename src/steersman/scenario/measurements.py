@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from steersman import api
@@ -38,6 +39,8 @@ MEASURES: Final = {
     "nodesRemoved": "nodes that it removed",
     "nodeHours": "the sum of the hours that nodes were there",
     "cost": "what they cost, by their prices per hour",
+    "cpuUtilisation": "the share of allocatable CPU that pods request, 0 to 1, averaged over time",
+    "memoryUtilisation": "the same of memory",
 }
 """Every number that can be measured and expected, with its meaning."""
 HOUR: Final = 3600.0
@@ -170,7 +173,20 @@ class Measurements:
             "nodesRemoved": self.nodes_removed,
             "nodeHours": round(hours, 6),
             "cost": round(cost, 6),
+            "cpuUtilisation": _average(result.series.times, result.series.utilisation.get("cpu", ()), now),
+            "memoryUtilisation": _average(result.series.times, result.series.utilisation.get("memory", ()), now),
         }
+
+
+def _average(times: Sequence[float], values: Sequence[float], end: float) -> float:
+    """Over time: each value holds until the next one; that of the last moment if no time has passed."""
+    if not values:
+        return 0.0
+    spans = [after - before for before, after in pairwise((*times, max(end, times[-1])))]
+    total = sum(spans)
+    if not total:
+        return round(values[-1], 6)
+    return round(sum(span * value for span, value in zip(spans, values, strict=True)) / total, 6)
 
 
 def _percentile(ordered: Sequence[float], share: float) -> float:
