@@ -117,6 +117,7 @@ def test_limits_that_leave_no_plan_are_proven_to_do_so() -> None:
     answer = plan.nodes(Simulation.load(*pods(3, cpu="3")), pools_of(pool("general", 1, max=2)))
     assert answer.add == {"general": 2}
     assert len(answer.pending) == 1
+    assert answer.is_infeasible
     assert not answer.is_met
 
 

@@ -52,6 +52,8 @@ class NodePlan(msgspec.Struct, frozen=True):
     removed: list[str]
     run: FullRun
     bound: Bound
+    #: Proven: the limits of the pools leave no plan for all pods.
+    is_infeasible: bool
     #: Of the new nodes, and of those that could have gone and stay.
     cost: float
     #: pod → why it waits; pods that fit nowhere even alone are apart.
@@ -297,6 +299,7 @@ class NodePlanning:
             removed=removed,
             run=run,
             bound=self._bound(self._model_of(run, given_up, self._removable).packing),
+            is_infeasible=any(bound.is_infeasible for _, bound in self._known_bounds),
             cost=round(math.fsum([fit.search.cost(fit.counts), *kept_cost]), 9),
             pending={key: message for key, message in run.pending.items() if key not in unplaceable},
             unplaceable=unplaceable,

@@ -201,7 +201,7 @@ def _answer(simulation: Simulation, pools: NodePools, found: NodePlan) -> Nodes:
         pending=found.pending,
         unplaceable=found.unplaceable,
         lost=found.run.lost,
-        is_infeasible=bound.is_infeasible,
+        is_infeasible=found.is_infeasible,
         search=SearchEffort(found.trials, found.full_runs, found.is_cut, bound.patterns, bound.rounds),
         before=fractions(simulation.result()),
         after=fractions(found.run.result),
@@ -212,7 +212,7 @@ def _answer(simulation: Simulation, pools: NodePools, found: NodePlan) -> Nodes:
 def _notes(found: NodePlan) -> Iterable[str]:
     if found.bound.lower is None:
         yield NO_SOLVER
-    if found.bound.is_infeasible:
+    if found.is_infeasible:
         yield INFEASIBLE
     if found.is_cut:
         yield CUT
