@@ -42,7 +42,7 @@ _ONCE: Final = frozenset({"Scheduled"})
 NORMAL: Final = "Normal"
 WARNING: Final = "Warning"
 QUEUE_LENGTH: Final = 1000
-WORKERS: Final = 16
+WORKERS: Final = 4
 BEHIND_BINDINGS_SECONDS: Final = 0.05
 """So long an event waits at least before it is written: the bindings of a burst go first. Writing an event costs us and the
 server as much as a binding does, and nobody waits for it."""
