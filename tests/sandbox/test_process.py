@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import subprocess
 import sys
@@ -134,6 +135,23 @@ def test_files_are_loaded_with_every_field(tmp_path: Path) -> None:
     with SandboxProcess(tmp_path, "-f", str(tmp_path / "objects.yaml")) as sandbox:
         assert sandbox.request("GET", "/apis/example.com/v1/widgets/w")[1]["spec"] == {"deep": {"er": [1]}}
         assert sandbox.request("GET", "/api/v1/nodes/box")[1]["status"]["capacity"] == {"cpu": "2"}
+
+
+def test_a_folder_may_hold_other_files_and_misspelt_fields_are_told(tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (folder / "values.yaml").write_text("replicas: 3\n")
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": {"containers": [], "tolerationss": []}}
+    (folder / "pod.yaml.gz").write_bytes(gzip.compress(yaml.safe_dump(pod).encode()))
+    with SandboxProcess(tmp_path, "-f", str(folder)) as sandbox:
+        assert sandbox.request("GET", f"{PODS}/a")[0] == 200
+        assert "values.yaml is no manifest and was passed over" in sandbox.output
+        assert 'spec.tolerationss: is not a field of this kind; did you mean "tolerations"?' in sandbox.output
+        assert sandbox.end() == 0
+    command = [sys.executable, "-m", "steersman", "sandbox", "--kubeconfig", str(tmp_path / "out"), "-f", str(folder)]
+    refused = subprocess.run([*command, "--strict"], capture_output=True, text=True, timeout=60)
+    assert refused.returncode == 2
+    assert "spec.tolerationss" in refused.stderr
 
 
 def test_bad_input_ends_in_one_line(tmp_path: Path) -> None:

@@ -69,23 +69,28 @@ def load(
     says what happens to unknown fields. Raises `InputError`."""
     collection = _Collection(custom, FieldCheck(validate))
     passed_over: list[str] = []
-    for file in _contents(paths, stdin):
+    for found in find_all(paths, passed_over, stdin):
         try:
-            _load_file(file, collection)
+            collection.add(found)
+        except RecursionError as error:
+            raise InputError("is nested too deeply", file=found.place.file) from error
+    notes = (*passed_over, *collection.field_check.lines())
+    return Loaded(collection.objects, dict(sorted(collection.skipped.items())), notes)
+
+
+def find_all(paths: Iterable[str], passed_over: list[str], stdin: BinaryIO | None = None) -> Iterator[Found]:
+    """The objects of all paths, not yet decoded. Files of directories that are no manifests are passed over, which is noted in
+    `passed_over`. Raises `InputError`."""
+    for file in _contents(paths, stdin):
+        is_json = file.name.removesuffix(".gz").endswith(".json")
+        try:
+            yield from documents.find_objects(file.name, file.data, is_json=is_json)
         except InputError as error:
             if file.is_named or not _is_no_manifest(file, error):
                 raise error.located(file=file.name) from error
             passed_over.append(f"{file.name} is no manifest and was passed over: {_reason(error)}")
         except RecursionError as error:
             raise InputError("is nested too deeply", file=file.name) from error
-    notes = (*passed_over, *collection.field_check.lines())
-    return Loaded(collection.objects, dict(sorted(collection.skipped.items())), notes)
-
-
-def _load_file(file: _File, collection: _Collection) -> None:
-    is_json = file.name.removesuffix(".gz").endswith(".json")
-    for found in documents.find_objects(file.name, file.data, is_json=is_json):
-        collection.add(found)
 
 
 def _is_no_manifest(file: _File, error: InputError) -> bool:

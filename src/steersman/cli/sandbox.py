@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from steersman.cli.output import say
-from steersman.cli.parameters import config_option, plugin_option
+from steersman.cli.parameters import chosen_validation, config_option, plugin_option, validation_options
 from steersman.cli.platforms import require_unix
+from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.sandbox import Sandbox, SandboxOptions
@@ -74,6 +75,7 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
 @click.option("--speed", default="real", show_default=True, metavar="real|60x|max", help="How fast time passes.")
 @click.option("--data", default="", type=click.Path(file_okay=False), metavar="DIR", help="Keep the cluster here.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
+@validation_options
 def sandbox(**given: Any) -> None:
     """Run a cluster without containers, for kubectl and other clients, until Ctrl-C.
 
@@ -100,6 +102,7 @@ def sandbox(**given: Any) -> None:
         data=Path(given["data"]) if given["data"] else None,
         seed=given["seed"],
         runs_controllers=given["controllers"],
+        validate=chosen_validation(given["validate"], given["strict"]),
     )
     asyncio.run(_serve(options))
 
@@ -122,6 +125,8 @@ async def _serve(options: SandboxOptions) -> None:
 
 
 def _introduce(running: Sandbox) -> None:
+    for note in running.notes:
+        say(f"Note: {printable(note)}", err=True)
     say(f"The sandbox listens on {running.url}. Type in another terminal:")
     say("")
     say(f"  export KUBECONFIG={_absolute(running.kubeconfig)}")

@@ -9,6 +9,7 @@ from typing import Final
 
 import msgspec
 
+from steersman.api.field_check import Validation
 from steersman.host import Speed
 
 LOOPBACK: Final = "127.0.0.1"
@@ -34,3 +35,5 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     data: Path | None = None
     seed: int = 0
     runs_controllers: bool = True
+    #: What happens to unknown fields in `files`.
+    validate: Validation = "warn"

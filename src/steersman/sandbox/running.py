@@ -76,6 +76,8 @@ class Sandbox(msgspec.Struct, frozen=True):
     credentials: SandboxCredentials
     #: Has an exception when the sandbox can no longer go on.
     failure: asyncio.Future[None]
+    #: What the user should know about the files that it began with.
+    notes: tuple[str, ...] = ()
 
 
 @asynccontextmanager
@@ -134,7 +136,7 @@ async def _running(
             await scheduler.background.refresh()
             tasks.create_task(scheduler.background.run(timers.sleep), name="refresh plugins")
         create_nodes(store, options.nodes, template)
-        create_all(store, catalog, options.files)
+        notes = create_all(store, catalog, options.files, options.validate)
         tokens = Tokens(store, credentials.token)
         pages = Pages(catalog, customs, f"{options.bind_address}:{port}", ClockPage(clock))
         service = ApiService(store, catalog, customs, tokens, pages)
@@ -144,7 +146,7 @@ async def _running(
             if options.kubeconfig is not None:
                 write_kubeconfig(options.kubeconfig, kubeconfig_document(url, credentials))
             try:
-                yield Sandbox(url, options.kubeconfig, store, clock, timers, credentials, failure)
+                yield Sandbox(url, options.kubeconfig, store, clock, timers, credentials, failure, tuple(notes))
             finally:
                 timers.close()
         tasks.cancel()
