@@ -15,7 +15,7 @@ from steersman.api.persistent_volumes import WAIT_FOR_FIRST_CONSUMER
 from steersman.embedded import Store
 
 DEFAULT: Final = "assumed-default"
-PROVISIONER: Final = "steersman.dev/assumed"
+PROVISIONER: Final = "simulation.steersman.dev/volumes"
 _DEFAULT_CLASS: Final = {"storageclass.kubernetes.io/is-default-class": "true"}
 _KNOWN: Final = (api.StorageClass, api.PersistentVolume)
 
