@@ -74,7 +74,7 @@ def test_numbers_count_waiting_pods_and_their_time() -> None:
 def test_utilisation_is_averaged_over_time_and_series_are_kept() -> None:
     step = {"at": 100, "apply": a_pod("half", cpu="2")}
     result = run_scenario(a_scenario(cluster=[a_node("n1")], timeline=[step], stop={"after": 400}))
-    assert result.numbers["cpuUtilisation"] == pytest.approx(0.375, abs=0.02)
+    assert result.numbers["cpuShare"] == pytest.approx(0.375, abs=0.02)
     assert result.series.utilisation["cpu"][-1] == 0.5
 
 

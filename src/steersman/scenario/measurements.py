@@ -39,8 +39,8 @@ MEASURES: Final = {
     "nodesRemoved": "nodes that it removed",
     "nodeHours": "the sum of the hours that nodes were there",
     "cost": "what they cost, by their prices per hour",
-    "cpuUtilisation": "the share of allocatable CPU that pods request, 0 to 1, averaged over time",
-    "memoryUtilisation": "the same of memory",
+    "cpuShare": "the share of allocatable CPU that pods request, 0 to 1, averaged over time",
+    "memoryShare": "the same of memory",
 }
 """Every number that can be measured and expected, with its meaning."""
 HOUR: Final = 3600.0
@@ -173,8 +173,8 @@ class Measurements:
             "nodesRemoved": self.nodes_removed,
             "nodeHours": round(hours, 6),
             "cost": round(cost, 6),
-            "cpuUtilisation": _average(result.series.times, result.series.utilisation.get("cpu", ()), now),
-            "memoryUtilisation": _average(result.series.times, result.series.utilisation.get("memory", ()), now),
+            "cpuShare": _average(result.series.times, result.series.utilisation.get("cpu", ()), now),
+            "memoryShare": _average(result.series.times, result.series.utilisation.get("memory", ()), now),
         }
 
 
