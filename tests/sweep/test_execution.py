@@ -14,9 +14,9 @@ from tests.sweep.sweeps import objects, write_scenario, write_sweep
 
 import steersman
 from steersman.errors import InputError
-from steersman.scenario import run_scenario
+from steersman.scenario import MEASURES, run_scenario
 from steersman.sweep import SweepProgress, run
-from steersman.sweep.measures import placements_digest
+from steersman.sweep.measures import COUNTS, placements_digest
 
 FILES = ("manifest.json", "results.parquet")
 
@@ -48,6 +48,7 @@ def test_a_run_is_the_simulation_with_its_seed(tmp_path: Path) -> None:
         assert row["placements"] == placements_digest(alone)
         assert (row["scheduled"], row["pending"]) == (alone.summary.scheduled, alone.summary.pending)
         assert row["utilisation.cpu"] == alone.utilisation.cluster["cpu"].fraction
+        assert row["fragmentation.cpu"] == alone.series.fragmentation["cpu"][-1]
 
 
 def test_a_run_of_a_scenario_is_the_scenario_with_its_seed_and_parameters(tmp_path: Path) -> None:
@@ -238,3 +239,7 @@ def test_a_worker_that_is_killed_changes_no_byte(tmp_path: Path) -> None:
     run(path, output=tmp_path / "out", workers=2, on_progress=kill)
     assert killed
     assert contents(tmp_path / "whole") == contents(tmp_path / "out")
+
+
+def test_whole_numbers_are_among_those_that_scenarios_measure() -> None:
+    assert set(MEASURES) >= COUNTS

@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 
 import msgspec
 
-from steersman.scenario import MEASURES, ScenarioResult
+from steersman.scenario import ScenarioResult
 from steersman.sim import Result
 
 Value: TypeAlias = str | int | float | bool | None
@@ -20,9 +20,27 @@ Row: TypeAlias = dict[str, Value]
 
 UTILISATION: Final = "utilisation."
 """Beginning of columns: the share of what all nodes offer that pods request, by resource."""
-FRACTIONS: Final = frozenset({"seconds", "waitP50", "waitP99", "waitMax", "nodeHours", "cost"})
-"""Those of `MEASURES` that are no whole numbers."""
-COUNTS: Final = tuple(name for name in MEASURES if name not in FRACTIONS)
+FRAGMENTATION: Final = "fragmentation."
+"""Beginning of columns: the share of what nodes offer that is free at the end, but where no waiting pod fits, by resource."""
+COUNTS: Final = frozenset(
+    [
+        "arrived",
+        "pods",
+        "scheduled",
+        "pending",
+        "preempted",
+        "completed",
+        "failed",
+        "attempts",
+        "maxPending",
+        "nodes",
+        "minNodes",
+        "maxNodes",
+        "nodesAdded",
+        "nodesRemoved",
+    ]
+)
+"""Those of `MEASURES` that are whole numbers."""
 TEXTS: Final = ("stopped", "error", "placements")
 """Why a run was stopped before it came to rest, what went wrong with it, and a digest of where all pods are."""
 
@@ -33,6 +51,9 @@ def measures(result: ScenarioResult) -> Row:
     for resource, usage in sorted(result.utilisation.cluster.items()):
         if usage.allocatable:
             row[f"{UTILISATION}{resource}"] = usage.fraction
+    for resource, shares in sorted(result.series.fragmentation.items()):
+        if shares:
+            row[f"{FRAGMENTATION}{resource}"] = shares[-1]
     row["stopped"] = result.stopped or None
     row["placements"] = placements_digest(result)
     return row
@@ -50,4 +71,4 @@ def placements_digest(result: Result) -> str:
 
 
 def _number(name: str, value: float) -> int | float:
-    return float(value) if name in FRACTIONS else int(value)
+    return int(value) if name in COUNTS else float(value)
