@@ -68,6 +68,12 @@ def test_what_the_pod_wants_of_nodes_is_said_once_whatever_they_have_instead() -
     assert found.sentence == "3 nodes would fit but for the pod's node selector or affinity, which wants disk=ssd."
 
 
+def test_nodes_that_the_pod_does_not_want_do_not_hide_that_the_wanted_ones_are_full() -> None:
+    wanted = make_pod("wanted").req(cpu="10", memory="9Gi").node_selector("pool", "large")
+    found = _cause([*(node(f"n{index}") for index in range(3)), node("large").label("pool", "large")], wanted)
+    assert found.sentence.startswith("1 node has too little cpu and too little memory; nearest: large lacks 6 cpu")
+
+
 def test_of_many_reasons_the_rest_is_counted() -> None:
     nodes = [node(f"n{index}").taint(f"key-{index}", "x") for index in range(7)]
     found = _cause(nodes, make_pod("wanted").req(cpu="1"))

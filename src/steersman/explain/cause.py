@@ -65,6 +65,10 @@ _BY_PLUGIN: Final = {
 }
 
 
+_CHOSEN_BY_PODS: Final = frozenset(("NodeAffinity", "NodeName"))
+"""Plugins by which pods say on which nodes they are to run."""
+
+
 class NodeGroup(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Nodes to which the same plugin objects first, for the same reason."""
 
@@ -114,7 +118,7 @@ def _of_nodes(nodes: Sequence[NodeExplanation]) -> Cause:
             by_objection.setdefault(_key(node.verdicts[0]), []).append(node)
     if not by_objection:
         return Cause(CauseCode.PLUGIN, "No node was examined.")
-    ranked = sorted(by_objection.values(), key=lambda group: (min(map(_objections, group)), -len(group)))
+    ranked = sorted(by_objection.values(), key=lambda group: (*_distance(group), -len(group)))
     groups = tuple(map(_group, ranked))
     clauses = [_decisive(groups[0], ranked[0]), *(_other(group) for group in groups[1 : 1 + _CLAUSES])]
     rest = sum(group.count for group in groups[1 + _CLAUSES :])
@@ -136,6 +140,13 @@ def _key(verdict: Verdict) -> tuple[str, ...]:
 
 def _objections(node: NodeExplanation) -> int:
     return sum(max(1, len(verdict.reasons)) for verdict in node.verdicts)
+
+
+def _distance(nodes: Sequence[NodeExplanation]) -> tuple[int, bool]:
+    """How far a group is from taking the pod: by its objections, and nodes that the pod itself does not want come later."""
+    fewest = min(map(_objections, nodes))
+    is_unwanted = nodes[0].verdicts[0].plugin in _CHOSEN_BY_PODS
+    return fewest, is_unwanted and fewest > 1
 
 
 def _group(nodes: Sequence[NodeExplanation]) -> NodeGroup:
