@@ -94,6 +94,16 @@ def test_a_comparison_and_a_sweep_tell_the_same_interval() -> None:
     assert interval([3.0]) == plan.comparison.Interval(3, 3, 3)
 
 
+def test_waiting_and_fragmentation_are_those_of_the_series_of_the_run() -> None:
+    nodes = [make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods=10).obj() for number in range(3)]
+    pods = [make_pod(f"p{number}").req(cpu="3", memory="1Gi").obj() for number in range(5)]
+    (run, _) = plan.compare([*nodes, *pods], [Variant("one"), Variant("two")], seeds=1, workers=1).runs
+    series = Simulation.load(*nodes, *pods, seed=0).run().series
+    assert (run["pending"], run["fragmentationCpu"]) == (2, 0.25)
+    assert run["fragmentationMemory"] == pytest.approx(series.fragmentation["memory"][-1], abs=1e-6)
+    assert (run["waitP50"], run["waitP99"]) == pytest.approx((series.waiting.p50[-1], series.waiting.p99[-1]), abs=1e-6)
+
+
 def test_moved_pods_are_counted_by_their_owners() -> None:
     assert moved_between({("web", "n1"): 2}, {("web", "n1"): 1, ("web", "n2"): 1}) == 1
 

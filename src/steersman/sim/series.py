@@ -105,7 +105,7 @@ class Series:
         known: dict[int, tuple[float, float]] = {0: (0.0, 0.0)}
         for sample in self._samples:
             if sample.placed not in known:
-                known[sample.placed] = tuple(np.percentile(waits[: sample.placed], (50, 99)).tolist())
+                known[sample.placed] = _percentiles(waits[: sample.placed])
         both = [known[sample.placed] for sample in self._samples]
         return Percentiles([p50 for p50, _ in both], [p99 for _, p99 in both])
 
@@ -159,6 +159,12 @@ class Series:
         return isinstance(other, Series) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _percentiles(waits: NDArray[np.float64]) -> tuple[float, float]:
+    """The shortest waits that half of all, and 99 of 100, do not exceed: each is that of a pod, as in `scenario.measurements`."""
+    half, most = np.percentile(waits, (50, 99), method="inverted_cdf").tolist()
+    return half, most
 
 
 def _fraction(part: int, whole: int) -> float:
