@@ -42,7 +42,10 @@ def test_a_body_without_a_type_is_json(cluster: EmbeddedApi, kind: str) -> None:
 @pytest.mark.parametrize(
     ("body", "why"),
     [
-        (rb'{"data": {"a": "\ud800"}}', r"line 1: the escape \ud800 is half of a surrogate pair, which is no character"),
+        (
+            rb'{"data": {"a": "\ud800"}}',
+            r"line 1: the escape \ud800 is half of a surrogate pair, which is no character",
+        ),
         (b'{"data": {"a": "\xff"}}', "the body is not UTF-8 text"),
         (b'{"data": {"a": "', "line 1: the JSON ends in the middle"),
     ],

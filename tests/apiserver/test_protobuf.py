@@ -99,7 +99,10 @@ def test_what_is_no_message_is_refused(cut: bytes) -> None:
         (MAGIC + field(1, 3), OTHER_TYPE),
         (body("v1", "Pod", field(1, field(1, b"\xff"))), "a text in it is not UTF-8"),
         (body("v1", "Pod", field(1, field(8, field(1, 1 << 62)))), OUT_OF_RANGE),
-        (MAGIC + field(4, "application/json") + field(2, b"{"), "the JSON in it cannot be read: Input data was truncated"),
+        (
+            MAGIC + field(4, "application/json") + field(2, b"{"),
+            "the JSON in it cannot be read: Input data was truncated",
+        ),
     ],
 )
 def test_a_sentence_says_what_is_wrong_with_a_message(broken: bytes, why: str) -> None:

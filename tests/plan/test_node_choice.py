@@ -33,7 +33,10 @@ def simulation() -> Simulation:
         (f"{ZONE}>3", f"the values of {ZONE} are: zone-a, zone-b, zone-c"),
         (f"!{ZONE}", f"every node has the label {ZONE}"),
         ("rack=x", "the values of rack are: r0, r1, r10, r11, r2, r3, r4, r5 and 4 more"),
-        ("topology.kubernets.io/zone=zone-a", f"no node has the label topology.kubernets.io/zone; did you mean {ZONE}?"),
+        (
+            "topology.kubernets.io/zone=zone-a",
+            f"no node has the label topology.kubernets.io/zone; did you mean {ZONE}?",
+        ),
         (f"{ZONE}=zone-a,rack=r1", "every condition selects some nodes, and no node meets them all"),
     ],
 )
@@ -48,5 +51,3 @@ def test_a_selector_without_nodes_is_told_the_labels_there_are(
 def test_nodes_without_the_label_are_not_confused_with_others(simulation: Simulation) -> None:
     with pytest.raises(InputError, match="no node has the label gpu; there are: rack, topology"):
         chosen_nodes(simulation, ["gpu=yes"])
-
-

@@ -162,7 +162,7 @@ class Series:
 
 
 def _percentiles(waits: NDArray[np.float64]) -> tuple[float, float]:
-    """The shortest waits that half of all, and 99 of 100, do not exceed: each is that of a pod, as in `scenario.measurements`."""
+    """The shortest waits that half of all, and 99 of 100, do not exceed: each is the wait of some pod."""
     half, most = np.percentile(waits, (50, 99), method="inverted_cdf").tolist()
     return half, most
 
