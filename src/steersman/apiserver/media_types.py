@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client sends and wants to have: JSON or YAML, objects, Tables or metadata alone.
+"""Media types of requests and answers: JSON or YAML, objects, Tables or metadata alone.
 
 Protobuf is read (`protobuf`) and not written: clients that prefer it name JSON as well and get that; those that name
 nothing else get a 406.

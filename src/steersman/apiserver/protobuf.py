@@ -53,7 +53,7 @@ _SENTENCES: Final[Mapping[type[Exception], str]] = {
     AttributeError: OTHER_TYPE,
     TypeError: OTHER_TYPE,
 }
-"""What Python raises when it reads a broken message, and how clients are told; the first that fits."""
+"""Exceptions that reading a broken message raises, and the sentence for clients; the first that fits is taken."""
 _READING_ERRORS: Final = tuple(_SENTENCES)
 
 

@@ -152,7 +152,7 @@ def _closed_gates(pod: Pod) -> Iterable[str]:
 
 
 def is_sidecar(container: Container) -> bool:
-    """Of an init container: whether it runs beside the containers of the pod."""
+    """Whether an init container runs beside the containers of the pod."""
     return container.restart_policy == "Always"
 
 

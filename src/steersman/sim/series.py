@@ -64,7 +64,7 @@ class Sample(NamedTuple):
 
 
 class Series:
-    """What happened over time. All sequences have one value for each of `times`; fractions are between 0 and 1."""
+    """The time series of a run. All sequences have one value for each of `times`; fractions are between 0 and 1."""
 
     def __init__(self, samples: Sequence[Sample], waits: Sequence[float]) -> None:
         """`waits` are the waiting times of the pods that got a node, in the order in which they did."""
@@ -127,12 +127,12 @@ class Series:
 
     @cached_property
     def cost(self) -> list[float]:
-        """What all nodes together cost per hour."""
+        """The price of all nodes together, per hour."""
         return [sample.price for sample in self._samples]
 
     @property
     def total_cost(self) -> float:
-        """What the nodes have cost from the first moment to the last."""
+        """The cost of the nodes from the first moment to the last."""
         spans = zip(self._samples, self._samples[1:], strict=False)
         return sum(before.price * (after.time - before.time) for before, after in spans) / _SECONDS_PER_HOUR
 
@@ -273,7 +273,7 @@ class SeriesSampler:
         return {name: int(np.maximum(left, 0)[~fits_somebody].sum()) for name, left in free.items()}
 
     def _waiting_requests(self) -> list[Mapping[str, int]]:
-        """What the waiting pods request, each combination once."""
+        """The requests of waiting pods, each combination once."""
         shapes = self._scheduler.cache.shapes
         seen: set[int] = set()
         found: dict[int, Mapping[str, int]] = {}
