@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make spdx`: every source file says its licence in its first lines; `--fix` writes the line where it is missing.
 
-Sources are the files that git does not ignore in languages with `#` comments: Python, shell, Makefiles, Dockerfiles.
+Sources are the files that git does not ignore in these languages: Python, shell, Makefiles, Dockerfiles, JavaScript, CSS.
 """
 
 from __future__ import annotations
@@ -14,15 +14,16 @@ from typing import Final
 
 from scripts.lockfile import ROOT
 
-LICENCE_LINE: Final = "# SPDX-License-Identifier: Apache-2.0"
+LICENCE: Final = "SPDX-License-Identifier: Apache-2.0"
 _FIRST_LINES: Final = 3
-_SUFFIXES: Final = (".py", ".sh")
+_COMMENTS: Final = {".py": "# {}", ".sh": "# {}", ".js": "// {}", ".mjs": "// {}", ".css": "/* {} */"}
+"""How the languages of sources write a comment; that of other files, which are known by their names, begins with `#`."""
 _NAMES: Final = ("Makefile", "Dockerfile")
 
 
 def is_source(path: Path) -> bool:
     """By its name, or by a first line that names an interpreter."""
-    if path.suffix in _SUFFIXES or path.name in _NAMES:
+    if path.suffix in _COMMENTS or path.name in _NAMES:
         return True
     if path.suffix or not path.is_file():
         return False
@@ -30,16 +31,21 @@ def is_source(path: Path) -> bool:
         return file.read(2) == b"#!"
 
 
-def has_licence(text: str) -> bool:
-    return LICENCE_LINE in text.splitlines()[:_FIRST_LINES]
+def licence_line(path: Path) -> str:
+    """The line as a comment in the language of the file."""
+    return _COMMENTS.get(path.suffix, "# {}").format(LICENCE)
 
 
-def with_licence(text: str) -> str:
+def has_licence(text: str, line: str) -> bool:
+    return line in text.splitlines()[:_FIRST_LINES]
+
+
+def with_licence(text: str, line: str) -> str:
     """The line comes first, or second after `#!`. An empty file gets nothing else."""
     first, separator, rest = text.partition("\n")
     if first.startswith("#!"):
-        return f"{first}\n{LICENCE_LINE}\n{rest}"
-    return f"{LICENCE_LINE}\n{first}{separator}{rest}"
+        return f"{first}\n{line}\n{rest}"
+    return f"{line}\n{first}{separator}{rest}"
 
 
 def sources(root: Path) -> list[Path]:
@@ -51,7 +57,7 @@ def sources(root: Path) -> list[Path]:
 
 
 def without_licence(paths: Iterable[Path]) -> list[Path]:
-    return [path for path in paths if not has_licence(path.read_text())]
+    return [path for path in paths if not has_licence(path.read_text(), licence_line(path))]
 
 
 def main() -> None:
@@ -60,11 +66,11 @@ def main() -> None:
     missing = without_licence(sources(ROOT))
     if sys.argv[1:]:
         for path in missing:
-            path.write_text(with_licence(path.read_text()))
+            path.write_text(with_licence(path.read_text(), licence_line(path)))
         print(f"spdx: {len(missing)} files changed")
         return
     for path in missing:
-        print(f"{path.relative_to(ROOT)}: {LICENCE_LINE!r} is not in its first {_FIRST_LINES} lines")
+        print(f"{path.relative_to(ROOT)}: {licence_line(path)!r} is not in its first {_FIRST_LINES} lines")
     if missing:
         sys.exit(f"spdx: {len(missing)} files without a licence line; `make spdx SPDX=--fix` writes it")
 

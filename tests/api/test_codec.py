@@ -126,6 +126,23 @@ def test_truncated_json_is_recognised() -> None:
         codec.decode(b'{\n"spec":', Pod)
 
 
+@pytest.mark.parametrize("rest", ["", "x", r"\n", r"\u0041", "and some more text"])
+@pytest.mark.parametrize("half", [r"\ud83d", r"\uDE00"])
+def test_half_of_a_surrogate_pair_is_named_with_its_line(half: str, rest: str) -> None:
+    text = '{\n"metadata": {"name": "' + r"\ud83d\ude00 \\ud800 " + half + rest + '"}}'
+    with pytest.raises(InputError) as caught:
+        codec.decode(text.encode(), Pod)
+    assert str(caught.value) == (
+        f"line 2: the escape {half} is half of a surrogate pair, which is no character; "
+        "write both halves, or the character itself in UTF-8"
+    )
+
+
+def test_a_text_that_ends_after_half_of_a_surrogate_pair_ends_in_the_middle() -> None:
+    with pytest.raises(InputError, match="line 1: the JSON ends in the middle"):
+        codec.decode(rb'{"metadata": {"name": "\ud83d', Pod)
+
+
 def test_text_that_is_not_utf8_is_recognised() -> None:
     with pytest.raises(InputError, match="is not UTF-8 text"):
         codec.decode(b'{"metadata":{"name":"\xff"}}', Pod)

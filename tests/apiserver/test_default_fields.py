@@ -50,6 +50,14 @@ def test_a_pod_has_what_a_template_has() -> None:
     assert made["volumes"] == [{"name": "v", "emptyDir": {}}]
 
 
+def test_a_pod_has_its_qos_class_before_a_kubelet_reports() -> None:
+    limits = {"limits": {"cpu": "1", "memory": "1Gi"}}
+    containers = [{"name": "app", "image": "nginx", "resources": limits}]
+    cluster = EmbeddedApi()
+    assert cluster.create(PODS, pod("a"))["status"] == {"phase": "Pending", "qosClass": "BestEffort"}
+    assert cluster.create(PODS, pod("b", containers=containers))["status"]["qosClass"] == "Guaranteed"
+
+
 def test_string_data_of_a_secret_becomes_data() -> None:
     cluster = EmbeddedApi()
     secret = {"metadata": {"name": "s"}, "data": {"a": "eA==", "b": "eA=="}, "stringData": {"b": "ü"}}

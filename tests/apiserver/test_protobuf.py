@@ -11,7 +11,15 @@ import pytest
 
 from scripts import protobuf_fields
 from steersman.apiserver import protobuf
-from steersman.apiserver.protobuf import MAGIC, NO_TABLE, NOT_PROTOBUF, decoded_object
+from steersman.apiserver.protobuf import (
+    ENDS_IN_A_NUMBER,
+    MAGIC,
+    NO_TABLE,
+    NOT_PROTOBUF,
+    OTHER_TYPE,
+    OUT_OF_RANGE,
+    decoded_object,
+)
 from steersman.apiserver.statuses import RequestRefused
 
 ROOT = Path(__file__).parent.parent.parent
@@ -77,6 +85,30 @@ def test_what_is_no_message_is_refused(cut: bytes) -> None:
         decoded_object(cut)
     assert refused.value.code == 400
     assert refused.value.message.startswith(NOT_PROTOBUF)
+
+
+@pytest.mark.usefixtures("table")
+@pytest.mark.parametrize(
+    ("broken", "why"),
+    [
+        (MAGIC + b"\xff", ENDS_IN_A_NUMBER),
+        (MAGIC + b"\x09\x00", ENDS_IN_A_NUMBER),
+        (body("v1", "Pod", field(1, "x"))[:-1], "a field is longer than the message"),
+        (body("v1", "Pot", b""), 'no kind "Pot" is registered for version "v1"'),
+        (body("v1", "Pod", field(1, 3)), OTHER_TYPE),
+        (MAGIC + field(1, 3), OTHER_TYPE),
+        (body("v1", "Pod", field(1, field(1, b"\xff"))), "a text in it is not UTF-8"),
+        (body("v1", "Pod", field(1, field(8, field(1, 1 << 62)))), OUT_OF_RANGE),
+        (
+            MAGIC + field(4, "application/json") + field(2, b"{"),
+            "the JSON in it cannot be read: Input data was truncated",
+        ),
+    ],
+)
+def test_a_sentence_says_what_is_wrong_with_a_message(broken: bytes, why: str) -> None:
+    with pytest.raises(RequestRefused) as refused:
+        decoded_object(broken)
+    assert (refused.value.code, refused.value.message) == (400, f"{NOT_PROTOBUF}: {why}")
 
 
 @pytest.fixture

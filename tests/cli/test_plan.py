@@ -201,6 +201,15 @@ def test_nodes_says_how_many_to_add_and_writes_them(tmp_path: Path) -> None:
     assert (document["kind"], document["add"], document["gap"]) == ("Nodes", {"general": 2}, 0)
 
 
+def test_files_that_cannot_be_written_are_refused_before_anything_is_read(tmp_path: Path) -> None:
+    command = ("plan", "nodes", "-f", tmp_path / "none.yaml", "--pools", tmp_path / "none.yaml")
+    for option in ("--nodes-file", "--report"):
+        lost = tmp_path / "none" / "new"
+        line = refused(*command, option, lost)
+        assert line == f'Error: {lost}: cannot be written: there is no such directory (got "{lost.parent}")'
+        assert refused(*command, option, tmp_path) == f"Error: {tmp_path}: cannot be written: Is a directory"
+
+
 def test_pools_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     pools = write(tmp_path / "pools.yaml", POOLS.replace("0.5", "-1"))
     line = refused("plan", "nodes", "-f", cluster(tmp_path), "--pools", pools)

@@ -82,6 +82,13 @@ def test_workers_and_ray_exclude_each_other(tmp_path: Path) -> None:
     assert "use one of them" in result.stderr
 
 
+def test_a_report_that_cannot_be_written_is_refused_before_the_sweep(tmp_path: Path) -> None:
+    page = tmp_path / "none" / "out.html"
+    said = refused("sweep", write_sweep(tmp_path), "--output", tmp_path / "out", "--report", page)
+    assert said == f'Error: {page}: cannot be written: there is no such directory (got "{page.parent}")'
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 def test_a_sweep_that_is_ended_goes_on_with_resume(tmp_path: Path, end: signal.Signals) -> None:
     path, out = write_sweep(tmp_path, seeds=15), tmp_path / "out"

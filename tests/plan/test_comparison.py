@@ -13,6 +13,7 @@ from steersman import Simulation, api, plan
 from steersman.errors import InputError
 from steersman.plan.comparison import Variant, interval
 from steersman.plan.measures import moved_between
+from steersman.sim.confidence import estimate
 from steersman.testing import make_node, make_pod
 
 PACKED = {
@@ -78,12 +79,29 @@ def test_a_configuration_that_leaves_more_pods_pending_is_a_no() -> None:
     assert not answer.is_met
 
 
-def test_intervals_hold_the_mean_in_nineteen_of_twenty_samples() -> None:
+def test_intervals_of_five_seeds_hold_the_mean_in_nineteen_of_twenty_cases() -> None:
     random, hits = np.random.default_rng(1), 0
-    for _ in range(200):
-        found = interval(list(random.normal(10, 2, 30)))
+    for _ in range(400):
+        found = interval(list(random.normal(10, 2, 5)))
         hits += found.low <= 10 <= found.high
-    assert 175 <= hits <= 199
+    assert 365 <= hits <= 395
+
+
+def test_a_comparison_and_a_sweep_tell_the_same_interval() -> None:
+    values = [3.0, 5.0, 4.0, 9.0]
+    found, estimated = interval(values), estimate(values)
+    assert (found.mean, found.low, found.high) == pytest.approx((estimated.mean, estimated.low, estimated.high))
+    assert interval([3.0]) == plan.comparison.Interval(3, 3, 3)
+
+
+def test_waiting_and_fragmentation_are_those_of_the_series_of_the_run() -> None:
+    nodes = [make_node(f"n{number}").capacity(cpu="4", memory="8Gi", pods=10).obj() for number in range(3)]
+    pods = [make_pod(f"p{number}").req(cpu="3", memory="1Gi").obj() for number in range(5)]
+    (run, _) = plan.compare([*nodes, *pods], [Variant("one"), Variant("two")], seeds=1, workers=1).runs
+    series = Simulation.load(*nodes, *pods, seed=0).run().series
+    assert (run["pending"], run["fragmentationCpu"]) == (2, 0.25)
+    assert run["fragmentationMemory"] == pytest.approx(series.fragmentation["memory"][-1], abs=1e-6)
+    assert (run["waitP50"], run["waitP99"]) == pytest.approx((series.waiting.p50[-1], series.waiting.p99[-1]), abs=1e-6)
 
 
 def test_moved_pods_are_counted_by_their_owners() -> None:

@@ -230,7 +230,10 @@ def test_an_owner_that_the_input_leaves_out_recreates_nothing() -> None:
     ("wanted", "message"),
     [
         ("a11", 'selects no node (got "a11"); did you mean a1?'),
-        ("zone=x", 'selects no node (got "zone=x"); no node has such labels'),
+        (
+            "zone=x",
+            'selects no node (got "zone=x"); no node has the label zone; did you mean topology.kubernetes.io/zone?',
+        ),
         ("pool/x", 'selects no node (got "pool/x"); pools are: none that a label names'),
     ],
 )

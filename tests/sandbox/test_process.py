@@ -71,6 +71,8 @@ def test_a_deployment_runs_and_the_command_ends_cleanly(tmp_path: Path) -> None:
         _, pods = sandbox.request("GET", f"{PODS}?labelSelector=app%3Dweb")
         assert {pod["spec"]["nodeName"] for pod in pods["items"]} == {"node-0", "node-1", "node-2"}
         assert {pod["status"]["phase"] for pod in pods["items"]} == {"Running"}
+        assert {pod["spec"]["serviceAccountName"] for pod in pods["items"]} == {"default"}
+        assert {pod["spec"]["serviceAccount"] for pod in pods["items"]} == {"default"}
         _, events = sandbox.request("GET", "/api/v1/events?fieldSelector=reason%3DScheduled")
         assert len(events["items"]) == 6
         assert sandbox.end() == 0

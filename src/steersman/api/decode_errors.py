@@ -39,6 +39,10 @@ _WRONG_TYPE: Final = re.compile(r"Expected `([^`]+)`, got `(\w+)`")
 _OUT_OF_RANGE: Final = re.compile(r"Expected `int` (<=|>=) (-?\d+)")
 _PATH: Final = re.compile(r" - at (`key` in )?`\$(.*)`$")
 _STEP: Final = re.compile(r"\.([^.\[]+)|\[(\d+)\]|(\[\.\.\.\])")
+_ESCAPE: Final = re.compile(
+    rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\.", re.DOTALL
+)
+"""An escape in a JSON string: a pair of surrogates, one without its other half (group 1), or any other."""
 _BYTE: Final = re.compile(r" \(byte (\d+)\)$")
 
 
@@ -64,12 +68,26 @@ def malformed(error: msgspec.DecodeError | UnicodeDecodeError, data: bytes) -> I
     if isinstance(error, UnicodeDecodeError):
         return InputError(NOT_UTF8)
     text = str(error)
+    lone = _lone_surrogate(data) if "truncated" in text or "surrogate" in text else None
+    if lone is not None:
+        return InputError(
+            f"the escape {lone[1].decode()} is half of a surrogate pair, which is no character",
+            line=data.count(b"\n", 0, lone.start()) + 1,
+            hint="write both halves, or the character itself in UTF-8",
+        )
     if "truncated" in text:
         return InputError(TRUNCATED, line=data.count(b"\n") + 1)
     byte = _BYTE.search(text)
     if byte is None:
         return InputError(text)
     return InputError(text[: byte.start()], line=data.count(b"\n", 0, int(byte[1])) + 1)
+
+
+def _lone_surrogate(data: bytes) -> re.Match[bytes] | None:
+    """The first escape of half a character that stands without its other half; None also for one at the very end, after
+    which the other half may have been cut off."""
+    escapes = (escape for escape in _ESCAPE.finditer(data) if escape[1] and escape.end() < len(data))
+    return next(escapes, None)
 
 
 def _message(complaint: str) -> str:

@@ -100,6 +100,8 @@ class PodSpec(Struct, frozen=True):
     restart_policy: str = ""
     runtime_class_name: str | None = None
     service_account_name: str = ""
+    #: The old name of the field above. API servers write the same into both.
+    service_account: str = ""
     termination_grace_period_seconds: Int64 | None = None
     active_deadline_seconds: Int64 | None = None
     readiness_gates: tuple[PodReadinessGate, ...] = ()

@@ -35,7 +35,7 @@ UpdateCheck = Callable[[Document, Document], Iterator[FieldProblem]]
 
 
 def problems_of_built_in(document: Document, old: Document | None = None) -> list[FieldProblem]:
-    """What is wrong with an object that is created, or that replaces `old`."""
+    """The problems of an object that is created, or that replaces `old`."""
     kind = str(document.get("kind", ""))
     check = _CHECKS.get(kind)
     problems = [] if check is None else list(check(document))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is served at the moment: the built-in resources, and those of CustomResourceDefinitions that are established.
+"""The resources that are served at the moment: the built-in ones, and those of CustomResourceDefinitions that are established.
 
 `discovery` shows it to clients, `routing` looks up the resource of a path. `custom_resources` adds and removes.
 """

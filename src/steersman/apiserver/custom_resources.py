@@ -31,7 +31,7 @@ _replace = msgspec.structs.replace
 
 
 class CustomVersion(msgspec.Struct, frozen=True):
-    """What a definition says about one version: `schema` is its openAPIV3Schema, {} if it has none."""
+    """One version of a custom resource, as its definition has it: `schema` is its openAPIV3Schema, {} if it has none."""
 
     schema: Document = {}
     printer_columns: tuple[Document, ...] = ()
@@ -52,11 +52,11 @@ class CustomResources:
         store.subscribe(self._on_definition, (Definition,))
 
     def version(self, resource: Resource) -> CustomVersion:
-        """What the definition says about a custom resource; of a built-in one nothing."""
+        """The version of a custom resource, as its definition has it; an empty one for a built-in resource."""
         return self._versions.get((resource.api_version, resource.plural), _NOTHING)
 
     def definitions(self) -> list[Document]:
-        """Those whose resources are served."""
+        """The definitions whose resources are served."""
         documents = self._store.documents(Definition)
         return [documents[name] for name in self._kinds if name in documents]
 
@@ -195,7 +195,7 @@ def custom_version(version: Mapping[str, Any]) -> CustomVersion:
 
 
 def with_definition_defaults(document: Document) -> Document:
-    """What a server fills in in a definition."""
+    """A definition with the fields that a server fills in."""
     spec = dict(document.get("spec") or {})
     names = dict(spec.get("names") or {})
     kind = str(names.get("kind", ""))
@@ -204,7 +204,7 @@ def with_definition_defaults(document: Document) -> Document:
 
 
 def definition_problems(document: Document) -> Iterator[FieldProblem]:
-    """What is wrong with a definition, apart from its schemas."""
+    """The problems of a definition, apart from those of its schemas."""
     spec = document.get("spec") or {}
     names, versions = spec.get("names") or {}, spec.get("versions") or ()
     name, wanted = document["metadata"].get("name", ""), f"{names.get('plural', '')}.{spec.get('group', '')}"

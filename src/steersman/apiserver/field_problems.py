@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is wrong with fields of an object, in the words of a kube-apiserver, and the refusal that they add up to."""
+"""Problems of fields of an object, in the words of a kube-apiserver, and the refusal that they add up to."""
 
 from __future__ import annotations
 

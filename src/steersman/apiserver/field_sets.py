@@ -113,7 +113,7 @@ def _declaration(path: Path, known: dict[Path, tuple[bool, FieldSchema | None]])
 
 
 def below(fields: Iterable[Path], step: str) -> FieldSet:
-    """What the set says of the value behind the step, as paths from there."""
+    """The fields of the value behind the step, as paths from there."""
     return frozenset(path[1:] for path in fields if path[0] == step and len(path) > 1)
 
 

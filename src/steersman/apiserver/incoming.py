@@ -96,7 +96,7 @@ def as_changed(document: Document, old: Document, *, keeps_status: bool) -> Docu
 
 
 def as_changed_status(document: Document, old: Document) -> Document:
-    """What is stored, with the status of the document, and as of the version that the writer has seen."""
+    """An object whose status is updated: all else as it is stored, in the version that the writer has seen."""
     metadata = dict(old["metadata"])
     sent = document["metadata"]
     metadata["resourceVersion"] = sent.get("resourceVersion", "")

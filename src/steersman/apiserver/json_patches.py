@@ -19,7 +19,7 @@ from steersman.embedded.errors import BadRequest, RequestEntityTooLarge, StatusC
 MOST_OPERATIONS: Final = 10_000
 MOST_COPIED_BYTES: Final = 3 * 1024 * 1024
 REJECTED: Final = "the server rejected our request due to an error in our request"
-"""What a kube-apiserver says of every patch that does not apply; the cause says more."""
+"""The message of a kube-apiserver for every patch that does not apply; the cause says more."""
 
 _MISSING: Final = "missing value"
 

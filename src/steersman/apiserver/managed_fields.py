@@ -55,7 +55,7 @@ _IN_EVERY_OBJECT: Final = frozenset(
 
 
 class Manager(NamedTuple):
-    """What tells one entry from another."""
+    """The identity of an entry of `managedFields`: no two entries of an object have the same."""
 
     name: str
     operation: Operation
@@ -232,8 +232,8 @@ def without_managed_fields(document: Document) -> Document:
 
 
 def _managers_before(old: Document | None, new: Document, subresource: str) -> Managers:
-    """Those that the client sent, if it sent any that can be read: otherwise those that are stored. An empty list, or one
-    empty entry, asks for a new beginning."""
+    """The managers that the client sent, if it sent any that can be read; otherwise those that are stored. An empty list, or
+    one empty entry, asks for a new beginning."""
     sent = (new.get("metadata") or {}).get("managedFields")
     if not subresource and sent is not None:
         if sent in ([], [{}]):
@@ -252,7 +252,7 @@ def _readable_managers(document: Document) -> Managers:
 
 
 def _empty(document: Document, schema: FieldSchema | None) -> Document:
-    """What a create is compared with: an object with the parts that every object of a built-in kind has."""
+    """The document that a create is compared with: an object with the parts that every object of a built-in kind has."""
     is_built_in = schema is not None and schema.definition
     return _empty_parts(document) if is_built_in else {}
 

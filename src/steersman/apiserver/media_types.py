@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client sends and wants to have: JSON or YAML, objects, Tables or metadata alone.
+"""Media types of requests and answers: JSON or YAML, objects, Tables or metadata alone.
 
 Protobuf is read (`protobuf`) and not written: clients that prefer it name JSON as well and get that; those that name
 nothing else get a 406.
@@ -7,6 +7,7 @@ nothing else get a 406.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import msgspec
@@ -16,6 +17,7 @@ from steersman.api import codec, yaml_documents
 from steersman.apiserver.protobuf import decoded_object
 from steersman.apiserver.statuses import RequestRefused, bad_request
 from steersman.embedded import Document
+from steersman.embedded.errors import UnsupportedMediaType
 from steersman.errors import InputError
 
 JSON: Final = "application/json"
@@ -26,6 +28,9 @@ PARTIAL: Final = "PartialObjectMetadata"
 PARTIAL_LIST: Final = "PartialObjectMetadataList"
 AGGREGATED_DISCOVERY: Final = "APIGroupDiscoveryList"
 NOT_ACCEPTABLE: Final = "only the following media types are accepted: application/json, application/yaml"
+UNRECOGNIZED: Final = "the object provided is unrecognized"
+BODY_TYPES: Final = (JSON, YAML, PROTOBUF)
+"""The types of bodies that hold an object; those of patches are in `patches`."""
 _FORMS: Final = {"": "", TABLE: TABLE, PARTIAL: PARTIAL, PARTIAL_LIST: PARTIAL}
 _META_GROUP: Final = "meta.k8s.io"
 
@@ -64,27 +69,27 @@ def _media_type(name: str, parameters: dict[str, str]) -> MediaType | None:
 
 
 def decoded(body: bytes, content_type: str) -> Document:
-    """The object in a body; raises 400 or 415."""
-    value = decoded_value(body, content_type)
+    """The object in a body; one without a type is taken for JSON. Raises 400, or 415 for a type that is not read."""
+    value = decoded_value(body, content_type or JSON, BODY_TYPES)
     if not isinstance(value, dict):
         raise bad_request("the body of the request is not an object")
     return value
 
 
-def decoded_value(body: bytes, content_type: str) -> Any:
-    """JSON or YAML → plain values; a body without a type is taken for JSON, which YAML includes."""
+def decoded_value(body: bytes, content_type: str, accepted_types: Sequence[str]) -> Any:
+    """A body in JSON, YAML or protobuf → plain values. Raises 400, or 415 for a type that is not accepted."""
     kind = content_type.partition(";")[0].strip().lower()
+    if kind not in accepted_types:
+        raise UnsupportedMediaType(accepted_types)
     if kind == PROTOBUF:
         return decoded_object(body)
-    if kind == "application/cbor":
-        expected = f"the body of the request was in an unknown format - accepted media types include: {JSON}, {YAML}"
-        raise RequestRefused(415, "UnsupportedMediaType", expected)
     try:
-        if kind in (YAML, "application/x-yaml", "text/yaml", "application/apply-patch+yaml"):
-            return next(yaml_documents.documents(body.decode()), None)
-        return codec.plain(body)
-    except (InputError, UnicodeDecodeError) as error:
-        raise bad_request(f"the object provided is unrecognized: {error}") from error
+        text = body.decode()
+        return next(yaml_documents.documents(text), None) if kind.endswith("yaml") else codec.plain(body)
+    except UnicodeDecodeError as error:
+        raise bad_request(f"{UNRECOGNIZED}: the body is not UTF-8 text") from error
+    except InputError as error:
+        raise bad_request(f"{UNRECOGNIZED}: {error}") from error
 
 
 def encoded(document: Document, media: MediaType) -> bytes:

@@ -44,7 +44,7 @@ _MOST_ANNOTATION_BYTES: Final = 256 * 1024
 
 
 def metadata_problems(resource: Resource, document: Document, old: Document | None) -> Iterator[FieldProblem]:
-    """What is wrong with the metadata of an object that is created, or that replaces `old`."""
+    """The problems of the metadata of an object that is created, or that replaces `old`."""
     metadata = document["metadata"]
     if old is None:
         yield from _object_name_problems(resource, str(metadata.get("name") or ""))
@@ -63,7 +63,7 @@ def _object_name_problems(resource: Resource, name: str) -> Iterator[FieldProble
 
 
 def name_problems(name: str, field: str, *, is_label: bool) -> Iterator[FieldProblem]:
-    """Of names that are DNS labels or subdomains."""
+    """The problems of a name that has to be a DNS label or subdomain."""
     pattern, longest, rule = _SUBDOMAIN, _LONGEST_SUBDOMAIN, SUBDOMAIN_RULE
     if is_label:
         pattern, longest, rule = _LABEL, _LONGEST_LABEL, LABEL_RULE

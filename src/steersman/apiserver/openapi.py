@@ -127,7 +127,7 @@ def group_version_document(
 
 
 def index(group_versions: Mapping[str, Iterable[OpenApiResource]], crds: Iterable[Document] = ()) -> Document:
-    """What `/openapi/v3` answers: where the documents are. A hash changes with the resources and the definitions behind it."""
+    """The answer of `/openapi/v3`: where the documents are. A hash changes with the resources and the definitions behind it."""
     listed = list(crds)
     paths = {}
     for group_version, resources in sorted(group_versions.items()):
@@ -142,7 +142,7 @@ def _path(group_version: str) -> str:
 
 
 def document_hash(group_version: str, resources: Iterable[OpenApiResource], crds: Iterable[Document] = ()) -> str:
-    """Of what the document is made from, so that it need not be made to be hashed."""
+    """The hash of all that the document is made from, so that it need not be made to be hashed."""
     made_from = [KUBE_SCHEDULER_VERSION, group_version, sorted(resources), _custom_schemas(group_version, crds)]
     return sha256(msgspec.json.encode(made_from, order="sorted")).hexdigest().upper()
 

@@ -23,7 +23,7 @@ STRATEGIC_MERGE_PATCH: Final = "application/strategic-merge-patch+json"
 APPLY_PATCH: Final = "application/apply-patch+yaml"
 
 PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_PATCH)
-"""What can be sent to change an object of a built-in kind."""
+"""The media types of patches for objects of built-in kinds."""
 CUSTOM_RESOURCE_PATCH_TYPES: Final = (JSON_PATCH, MERGE_PATCH, APPLY_PATCH)
 """Schemas of custom resources have no merge keys for strategic merge patches."""
 

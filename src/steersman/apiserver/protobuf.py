@@ -26,6 +26,10 @@ from steersman.embedded import Document
 MAGIC: Final = b"k8s\x00"
 DEEPEST: Final = 100
 NOT_PROTOBUF: Final = "the body of the request is not an object in Kubernetes' protobuf encoding"
+ENDS_IN_A_NUMBER: Final = "it ends in the middle of a number"
+TOO_DEEP: Final = "it is nested too deeply"
+OUT_OF_RANGE: Final = "a number in it is out of range"
+OTHER_TYPE: Final = "a field has a value of another type than its kind says"
 TABLE: Final = "protobuf_fields.json"
 NO_TABLE: Final = (
     "this installation of Steersman was built without Go and reads no requests in protobuf; send JSON "
@@ -33,6 +37,24 @@ NO_TABLE: Final = (
 )
 _META: Final = "k8s.io.apimachinery.pkg.apis.meta.v1"
 _EXTENSIONS: Final = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1"
+
+
+class _Malformed(Exception):
+    """Bytes that are no message; the text says why, in a sentence for clients."""
+
+
+_SENTENCES: Final[Mapping[type[Exception], str]] = {
+    UnicodeDecodeError: "a text in it is not UTF-8",
+    struct.error: ENDS_IN_A_NUMBER,
+    RecursionError: TOO_DEEP,
+    ValueError: OUT_OF_RANGE,
+    OverflowError: OUT_OF_RANGE,
+    OSError: OUT_OF_RANGE,  # a time beyond what the platform knows
+    AttributeError: OTHER_TYPE,
+    TypeError: OTHER_TYPE,
+}
+"""Exceptions that reading a broken message raises, and the sentence for clients; the first that fits is taken."""
+_READING_ERRORS: Final = tuple(_SENTENCES)
 
 
 class _FieldType(NamedTuple):
@@ -55,8 +77,13 @@ def decoded_object(body: bytes) -> Document:
         raise bad_request(NOT_PROTOBUF)
     try:
         return _unwrapped(body[len(MAGIC) :])
-    except (IndexError, KeyError, ValueError, struct.error, RecursionError, msgspec.DecodeError) as error:
-        raise bad_request(f"{NOT_PROTOBUF}: {type(error).__name__}: {error}") from error
+    except _Malformed as error:
+        raise bad_request(f"{NOT_PROTOBUF}: {error}") from error
+    except msgspec.DecodeError as error:
+        raise bad_request(f"{NOT_PROTOBUF}: the JSON in it cannot be read: {error}") from error
+    except _READING_ERRORS as error:
+        why = next(sentence for kind, sentence in _SENTENCES.items() if isinstance(error, kind))
+        raise bad_request(f"{NOT_PROTOBUF}: {why}") from error
 
 
 def _unwrapped(body: bytes) -> Document:
@@ -72,6 +99,8 @@ def _unwrapped(body: bytes) -> Document:
     message = f"{package}.{kind}"
     if message not in _tables().messages:
         message = f"{_META}.{kind}"  # DeleteOptions and the like belong to every group
+    if message not in _tables().messages:
+        raise _Malformed(f'no kind "{kind}" is registered for version "{api_version}"')
     return {"apiVersion": api_version, "kind": kind, **_message(raw, message, 0)}
 
 
@@ -101,7 +130,7 @@ def _field_type(text: str) -> _FieldType:
 
 def _message(data: bytes, message: str, depth: int) -> Document:
     if depth > DEEPEST:
-        raise ValueError("it is nested too deeply")
+        raise _Malformed(TOO_DEEP)
     known, document = _field_types(message), dict[str, Any]()
     for number, wire, value in _fields(data):
         field = known.get(number)
@@ -251,7 +280,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
         elif wire == 2:
             length, position = _varint(data, position)
             if length > end - position:
-                raise ValueError("a field is longer than the message")
+                raise _Malformed("a field is longer than the message")
             yield key >> 3, wire, data[position : position + length]
             position += length
         elif wire in (1, 5):
@@ -259,12 +288,14 @@ def _fields(data: bytes) -> Iterator[tuple[int, int, Any]]:
             yield key >> 3, wire, struct.unpack_from("<d" if wire == 1 else "<f", data, position)[0]
             position += size
         else:
-            raise ValueError(f"wire type {wire} is not used by Kubernetes")
+            raise _Malformed(f"wire type {wire} is not used by Kubernetes")
 
 
 def _varint(data: bytes, position: int) -> tuple[int, int]:
     value = shift = 0
     while True:
+        if position >= len(data):
+            raise _Malformed(ENDS_IN_A_NUMBER)
         byte = data[position]
         position += 1
         value |= (byte & 0x7F) << shift
@@ -272,4 +303,4 @@ def _varint(data: bytes, position: int) -> tuple[int, int]:
             return value, position
         shift += 7
         if shift > 63:
-            raise ValueError("a number is too long")
+            raise _Malformed("a number is too long")

@@ -13,7 +13,7 @@ from steersman.apiserver.watches import WatchStream
 
 
 class ApiRequest(msgspec.Struct, frozen=True):
-    """What a client asks for. `headers` by lower-case name."""
+    """A request of a client. `headers` by lower-case name."""
 
     method: str
     path: str

@@ -18,7 +18,7 @@ _OF_NAMESPACE_ITSELF: Final = ("status", "finalize")
 
 
 class Target(msgspec.Struct, frozen=True):
-    """What a request is about. No `name`: the collection. `namespace` is None without one in the path."""
+    """The object that a request is about, or without `name` the collection. `namespace` is None without one in the path."""
 
     resource: Resource
     namespace: str | None = None

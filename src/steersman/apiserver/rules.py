@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is checked and completed in an object before it is stored: unknown fields, defaults, rules of the kind."""
+"""Checks and completes an object before it is stored: unknown fields, defaults, rules of the kind."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NOT_CONVERTED: Final = "this cluster calls no conversion webhooks: versions diff
 NOT_AGGREGATED: Final = "this cluster stores APIServices and forwards no requests to them"
 
 _HEADER: Final = custom_resource_schema({"type": "object"})
-"""What every object of a custom resource has."""
+"""The fields that every object of a custom resource has."""
 _STEPS: Final = re.compile(r"[^.\[\]]+")
 
 
@@ -144,7 +144,7 @@ def _at(document: Document, field: str) -> Any:
 
 
 def _notices(resource: Resource, document: Document) -> Iterable[str]:
-    """What is stored but does not work here."""
+    """Warnings about objects that are stored but do nothing in this cluster."""
     if resource.plural in WEBHOOKS:
         yield NOT_CALLED
     elif resource.plural in POLICIES:

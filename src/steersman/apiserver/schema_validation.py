@@ -27,7 +27,7 @@ from steersman.cel.validation_rules import evaluate_rule, is_transition_rule
 Schema: TypeAlias = Mapping[str, Any]
 
 NOWHERE: Final = "<nil>"
-"""What messages call the object itself."""
+"""The name that messages give to the object itself."""
 
 
 def problems_of_value(value: Any, schema: Schema, path: str) -> Iterator[FieldProblem]:

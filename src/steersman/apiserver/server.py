@@ -41,7 +41,7 @@ SHUTDOWN_SECONDS: Final = 1.0
 _BEARER: Final = "bearer "
 _ANONYMOUS: Final = TokenUser("system:anonymous", ("system:unauthenticated",))
 _REQUESTS_LOG: Final = logging.getLogger(f"{__name__}.requests")
-"""What aiohttp says of requests. One that is no HTTP is answered with 400, and is no fault of ours."""
+"""The log of aiohttp about requests. A request that is no HTTP is answered with 400, and is no fault of ours."""
 _HEADERS: Final = {"Cache-Control": "no-cache, private", "X-Content-Type-Options": "nosniff"}
 
 

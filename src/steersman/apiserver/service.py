@@ -19,6 +19,7 @@ from steersman.apiserver.custom_resources import CustomResources
 from steersman.apiserver.lists import Chunk, ContinueExpired, list_chunk
 from steersman.apiserver.media_types import JSON, MediaType, accepted, decoded, decoded_value, encoded
 from steersman.apiserver.pages import Pages
+from steersman.apiserver.patches import CUSTOM_RESOURCE_PATCH_TYPES, PATCH_TYPES
 from steersman.apiserver.requests import ApiAnswer, ApiRequest, WatchAnswer
 from steersman.apiserver.resources import Resource
 from steersman.apiserver.reviews import Tokens, review
@@ -146,7 +147,9 @@ class ApiService:
     def _patch(self, request: ApiRequest, about: Target) -> Answer:
         warnings = list[str]()
         content_type = request.header("content-type").partition(";")[0].strip()
-        patch = decoded_value(request.body, content_type)
+        is_built_in = self._catalog.is_built_in(about.resource)
+        types = PATCH_TYPES if is_built_in else CUSTOM_RESOURCE_PATCH_TYPES
+        patch = decoded_value(request.body, content_type, types)
         options = write_options(about.resource, request.query, request.header("user-agent"))
         if self._subresources.handles(about):
             written, is_new = self._subresources.patch(about, content_type, patch, options, warnings), False

@@ -36,7 +36,7 @@ class Shapes:
         return self.presented(resource, presented(resource, document), media, include)
 
     def presented(self, resource: Resource, shown: Document, media: MediaType, include: str = "") -> Document:
-        """As `one`, of a document in the version of the client."""
+        """A single object, as `one` shapes it, of a document that is in the version of the client already."""
         if media.form == PARTIAL:
             return _partial(shown, media)
         if media.form == TABLE:

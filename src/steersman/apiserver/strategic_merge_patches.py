@@ -177,7 +177,7 @@ def _merged_elements(original: list[Any], patch: list[Any], merge_key: str, sche
 
 
 def _partition(elements: list[Any], by: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Those that `by` lists as well, and the others."""
+    """The elements that `by` lists as well, and the others."""
     listed = {_key(element, merge_key) for element in by}
     are_listed: list[Any] = []
     others: list[Any] = []
@@ -213,7 +213,7 @@ def _sort_key(positions: dict[Any, int], merge_key: str) -> Callable[[Any], int]
 
 
 def _key(element: Any, merge_key: str) -> Any:
-    """What tells an element from the others: the merge key of an object, or the scalar itself."""
+    """The identity of an element in its list: the merge key of an object, or the scalar itself."""
     if not merge_key:
         if isinstance(element, (dict, list)):
             raise Unprocessable(

@@ -22,7 +22,7 @@ FieldValidation: TypeAlias = Literal["Strict", "Warn", "Ignore"]
 
 QUANTITY: Final = "io.k8s.apimachinery.pkg.api.resource.Quantity"
 _GO_VALUES: Final = {"integer": "number", "boolean": "bool"}
-"""What Go calls the values of JSON."""
+"""Go's names for the types of JSON values, where they differ."""
 
 
 class Decoded(NamedTuple):

@@ -30,7 +30,7 @@ _META_FIELDS: Final = ("apiVersion", "kind", "metadata")
 _TYPES: Final = ("array", "boolean", "integer", "number", "object", "string")
 _LOGICAL: Final = ("allOf", "anyOf", "oneOf", "not")
 _VALUE_VALIDATIONS_ONLY: Final = ("type", "default", "additionalProperties", "nullable", "title", "description")
-"""What the branches of allOf, anyOf, oneOf and not must not have: they validate, the schema around them describes."""
+"""Fields that the branches of allOf, anyOf, oneOf and not must not have: they validate, the schema around them describes."""
 
 
 def version_schema(crd: Document, version: str) -> Document | None:
@@ -160,7 +160,7 @@ def _dropped(before: Any, after: Any, path: str) -> Iterator[str]:
 
 
 def problems_of_definition(crd: Document) -> list[FieldProblem]:
-    """What keeps the schemas of a CustomResourceDefinition from being structural."""
+    """The problems that keep the schemas of a CustomResourceDefinition from being structural."""
     problems: list[FieldProblem] = []
     for index, version in enumerate((crd.get("spec") or {}).get("versions") or ()):
         path = f"spec.versions[{index}].schema.openAPIV3Schema"

@@ -20,7 +20,7 @@ from steersman.embedded.documents import Document
 from steersman.errors import InputError
 
 IncludeObject: TypeAlias = Literal["Metadata", "Object", "None"]
-"""What rows carry besides their cells."""
+"""The part of the object that rows of a Table carry besides their cells."""
 
 PrinterColumn: TypeAlias = Mapping[str, Any]
 """An entry of `additionalPrinterColumns`."""

@@ -29,7 +29,7 @@ class NotAsDeclared(Exception):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """What changed from one document to another."""
+    """The fields that changed from one document to another."""
 
     added: FieldSet
     modified: FieldSet

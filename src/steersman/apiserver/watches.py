@@ -37,7 +37,7 @@ Shape = Callable[[Document, MediaType, bool], Document]
 
 
 class WatchRequest(msgspec.Struct, frozen=True):
-    """What a watch shows. `since` None: the current objects come first."""
+    """A watch as the client asked for it. `since` None: the current objects come first."""
 
     resource: Resource
     selection: Selection
@@ -175,7 +175,7 @@ class WatchStream:
             yield self._bookmark({INITIAL_EVENTS_END: "true"})
 
     def _next_piece(self) -> tuple[bytes, bool]:
-        """What has happened since the last piece, and whether that is not all."""
+        """The lines of events since the last piece, and whether more may follow at once."""
         commits = self._store.commits_since(self._position)
         lines: list[bytes] = []
         for commit in commits:
@@ -188,7 +188,7 @@ class WatchStream:
         return b"".join(lines), False
 
     def _line_of(self, commit: Commit) -> bytes:
-        """What the write looks like through the selection; empty if it is not to be seen."""
+        """The event of a write, seen through the selection; empty if the client is not to see it."""
         request = self._request
         if commit.kind is not request.resource.stored_as:
             return b""

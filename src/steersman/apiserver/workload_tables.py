@@ -70,7 +70,7 @@ def _readiness_gates(pod: Document) -> str:
 
 
 class _PodSummary:
-    """What the statuses of the containers come to: how many are ready, how often they restarted, and the word for it all."""
+    """The statuses of a pod's containers, summed up: how many are ready, how often they restarted, and the word for it all."""
 
     def __init__(self, pod: Document) -> None:
         self._pod = pod

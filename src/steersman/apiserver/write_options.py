@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a client says about a write besides the object: dry run, validation of fields, its name as a manager of fields, and how
+"""The options of a write, besides the object: dry run, validation of fields, its name as a manager of fields, and how
 something is to be deleted."""
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _LONGEST_MANAGER: Final = 128
 
 
 class WriteOptions(msgspec.Struct, frozen=True):
-    """Of creations, updates and patches. `field_validation`: `Ignore`, `Warn` or `Strict`. `is_forced`: an apply takes fields
-    from others."""
+    """The options of a creation, update or patch. `field_validation`: `Ignore`, `Warn` or `Strict`. `is_forced`: an apply takes
+    fields from others."""
 
     is_dry_run: bool = False
     field_validation: str = WARN
@@ -35,7 +35,7 @@ class WriteOptions(msgspec.Struct, frozen=True):
 
 
 class DeleteOptions(msgspec.Struct, frozen=True):
-    """Of deletions and evictions; "" and None are what the object asks for itself."""
+    """The options of a deletion or eviction; "" and None leave it to the object."""
 
     is_dry_run: bool = False
     grace_period_seconds: int | None = None

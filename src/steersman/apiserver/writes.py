@@ -43,7 +43,7 @@ GENERATED_TRIES: Final = 8
 
 
 class ObjectRules(Protocol):
-    """What is checked and completed in a document of a resource before it is stored; raises refusals."""
+    """Rules that check and complete the document of a resource before it is stored; they raise refusals."""
 
     def prepare(
         self,

@@ -12,6 +12,7 @@ from steersman.cli.plan_compare import compare
 from steersman.cli.plan_inputs import example_of, load_simulation, plan_options, planned, sources_of, stdin_of
 from steersman.cli.plan_output import Explainer, conclude, write_manifests
 from steersman.cli.progress import working
+from steersman.cli.report_file import writable_file
 from steersman.errors import InputError
 
 if TYPE_CHECKING:
@@ -214,7 +215,11 @@ def requests(
     help="End the search after so long; the answer then depends on the machine.",
 )
 @click.option(
-    "--nodes-file", type=click.Path(), metavar="FILE", help="Also write the new nodes as manifests, for `simulate -f`."
+    "--nodes-file",
+    type=click.Path(),
+    metavar="FILE",
+    callback=writable_file,
+    help="Also write the new nodes as manifests, for `simulate -f`.",
 )
 @plan_options
 def nodes(

@@ -49,7 +49,7 @@ def compare(
 ) -> None:
     """What other configurations of the scheduler would make of the same workload.
 
-    Each configuration runs with every seed. Means come with 95 % intervals over the seeds (percentile bootstrap), differences
+    Each configuration runs with every seed. Means come with 95 % intervals over the seeds (Student's t), differences
     are of pairs with the same seed. Exits with 1 if a configuration leaves more pods pending than the first one.
     """
     from steersman import plan as questions

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
 from collections.abc import Callable
@@ -32,15 +33,25 @@ def report_option(command: CommandT) -> CommandT:
     return option(command)
 
 
-def _check(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+def _check(context: click.Context, option: click.Parameter, path: str | None) -> str | None:
     """A callback: what would be in the way of a report is said before an hour of simulation."""
     if path is not None:
         from steersman.report.plotly_library import plotly_library
 
         plotly_library()
-        folder = Path(path).parent
-        if not folder.is_dir():
-            raise InputError("cannot be written: there is no such directory", file=path, value=str(folder))
+    return writable_file(context, option, path)
+
+
+def writable_file(_: click.Context, __: click.Parameter, path: str | None) -> str | None:
+    """A callback of options that name a file to be written in the end: refuses at once one that cannot be written."""
+    if path is not None:
+        file = Path(path)
+        if not file.parent.is_dir():
+            raise InputError("cannot be written: there is no such directory", file=path, value=str(file.parent))
+        if file.is_dir():
+            raise InputError("cannot be written: Is a directory", file=path)
+        if not os.access(file if file.exists() else file.parent, os.W_OK):
+            raise InputError("cannot be written: Permission denied", file=path)
     return path
 
 

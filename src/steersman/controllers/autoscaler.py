@@ -84,7 +84,7 @@ class _Change(NamedTuple):
 
 
 class _Memory:
-    """What an autoscaler remembers between two looks."""
+    """The memory of an autoscaler between two looks."""
 
     def __init__(self) -> None:
         self.recommendations: list[_Change] = []
@@ -281,7 +281,7 @@ class _Look:
     # -- how fast ----------------------------------------------------------------------------------------------------
 
     def _normalized(self, current: int, proposed: int, least: int) -> int:
-        """What of the proposal may be done now, by the windows and rates of the behaviour."""
+        """The number of replicas after the proposal went through windows and rates of the behaviour."""
         behavior, most = self._autoscaler.spec.behavior, self._autoscaler.spec.max_replicas
         if behavior is None or behavior.scale_up is None or behavior.scale_down is None:
             stable = self._stabilized_down(proposed)

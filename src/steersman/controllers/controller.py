@@ -83,7 +83,7 @@ class Controller(ABC):
             self.cluster.timers.call_at(self.store.clock.monotonic(), self._reconcile_all)
 
     def enqueue_after(self, key: str, seconds: float, *, is_background: bool = False) -> None:
-        """The same later; see `Timers.call_at` for `is_background`.
+        """Has the key reconciled so many seconds from now; see `Timers.call_at` for `is_background`.
 
         Of several calls the earliest counts, as in client-go's queues: `reconcile` then asks for another look if it needs one.
         """
@@ -156,7 +156,7 @@ def controller_of(obj: Object) -> OwnerReference | None:
 
 
 def controller_reference(owner: Object) -> OwnerReference:
-    """What an object says that `owner` manages."""
+    """The owner reference of an object that `owner` manages."""
     return OwnerReference(
         api_version=owner.API_VERSION,
         kind=owner.KIND,

@@ -79,7 +79,7 @@ def pinned(affinity: Affinity | None, node: str) -> Affinity:
 
 
 def pinned_document(affinity: Any, node: str) -> dict[str, Any]:
-    """The same in JSON."""
+    """The affinity, as JSON, with no required node but this one; preferences stay."""
     known = affinity if isinstance(affinity, dict) else {}
     term = {"matchFields": [{"key": NAME_FIELD, "operator": "In", "values": [node]}]}
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
@@ -135,7 +135,7 @@ class Eligibility:
 
 
 class NodeCount(NamedTuple):
-    """What one node adds to the status of the set, and to its rolling update."""
+    """The share of one node in the status of a DaemonSet, and in its rolling update."""
 
     desired: int = 0
     current: int = 0

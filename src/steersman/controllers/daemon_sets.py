@@ -50,7 +50,7 @@ _replace = msgspec.structs.replace
 
 
 class Work(NamedTuple):
-    """What is to be done: nodes that need a pod, and pods that have to go."""
+    """Nodes that need a pod of the DaemonSet, and pods that have to go."""
 
     nodes: list[str]
     pods: list[Pod]
@@ -192,7 +192,7 @@ class DaemonSetController(PodOwnerController[DaemonSet]):
     def _tidy(
         self, daemon_set: DaemonSet, count: DaemonCount, name: str, fit: Fit, pods: list[Pod], work: Work
     ) -> None:
-        """Of the pods on one node those go that have ended, and those that are one too many."""
+        """Has pods on one node removed that have ended, and those that are one too many; with surge, has a missing one made."""
         running = []
         for pod in pods:
             if pod.status.phase in ("Failed", "Succeeded"):

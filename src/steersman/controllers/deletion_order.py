@@ -90,7 +90,7 @@ def _magnitude(seconds: float) -> int:
 
 
 def deletion_cost(pod: Pod) -> int:
-    """What the pod says about the cost of deleting it; 0 if that is no number of 32 bits as Go would write it."""
+    """The cost of deleting the pod, by its annotation; 0 if that is no number of 32 bits as Go would write it."""
     text = pod.metadata.annotations.get(DELETION_COST, "")
     if not text or len(text) > _LONGEST_COST or not text.lstrip("-").isdecimal() or not text.isascii():
         return 0

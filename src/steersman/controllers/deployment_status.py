@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a Deployment says about its rollout: counters, conditions, and the arithmetic of surge and unavailability."""
+"""The status of a Deployment during its rollout: counters, conditions, and the arithmetic of surge and unavailability."""
 
 from __future__ import annotations
 

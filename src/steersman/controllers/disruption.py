@@ -190,7 +190,7 @@ class DisruptionController(Controller):
         return expected, scaled(spec.min_available, expected)
 
     def _expected_scale(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> int:
-        """What the controllers of the pods want, in all."""
+        """The number of pods that the controllers of these pods want, in all."""
         replicas = dict[str, int]()
         unmanaged = False
         absent = dict[str, int]()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a job's pod failures and successes mean: pod failure policy, success policy, and the delay before another try."""
+"""Failures and successes of a job's pods: pod failure policy, success policy, and the delay before another try."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LONGEST_COUNT: Final = 9
 
 
 class FailureVerdict(NamedTuple):
-    """What the pod failure policy of a job says about a failed pod."""
+    """The verdict of a job's pod failure policy on a failed pod."""
 
     action: str = ""
     #: Why the whole job fails, "" if it does not.
@@ -123,7 +123,7 @@ class Backoff(NamedTuple):
 
 
 def index_backoff(pod: Pod | None) -> Backoff:
-    """The same for one index, as of the last pod that failed there."""
+    """The backoff of one index of a job, as of the last pod that failed there."""
     if pod is None:
         return Backoff()
     failures = _count(pod, INDEX_FAILURES) + _count(pod, INDEX_IGNORED_FAILURES)
@@ -136,12 +136,12 @@ def index_failures(pod: Pod) -> int:
 
 
 def total_index_failures(pod: Pod) -> int:
-    """The same with the failures that the policy ignored."""
+    """How often the index had failed when the pod was made, with the failures that the policy ignored."""
     return _count(pod, INDEX_FAILURES) + _count(pod, INDEX_IGNORED_FAILURES)
 
 
 def index_failure_annotations(job: Job, replaced: Pod | None) -> dict[str, str]:
-    """What the next pod of an index says about the failures before it."""
+    """The annotations in which the next pod of an index carries the number of failures before it."""
     if replaced is None:
         return {INDEX_FAILURES: "0"}
     failures, ignored = _count(replaced, INDEX_FAILURES), _count(replaced, INDEX_IGNORED_FAILURES)

@@ -24,7 +24,7 @@ from steersman.embedded import EventType, Pods, delete
 from steersman.embedded.finalizers import JOB_TRACKING, without_finalizer
 
 BATCH_SECONDS: Final = 1.0
-"""What happens to the pods of a job within this time is looked at once."""
+"""Changes of a job's pods within this time are looked at once."""
 JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
 
 

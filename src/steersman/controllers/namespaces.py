@@ -80,7 +80,8 @@ class NamespaceController(Controller):
             self._finalize(name)
 
     def _delete_content(self, name: str, troubles: list[str]) -> Sequence[Object]:
-        """What is left, as it is now. Other objects than pods stay until all pods are gone."""
+        """Deletes the objects of the namespace, and gives those that are left. Other objects than pods stay until all pods are
+        gone."""
         pods = self._delete_all([Pod], name, troubles)
         if pods:
             return pods

@@ -30,7 +30,8 @@ MONITOR_GRACE_SECONDS: Final = 50.0
 EVICTION_SECONDS: Final = 10.0
 """So long after one node the next one of its zone gets its NoExecute taint."""
 SECONDARY_EVICTION_SECONDS: Final = 100.0
-"""The same where most nodes of a large zone are not well; in a small one nothing happens at all then."""
+"""So long after one node the next one gets its NoExecute taint where most nodes of a large zone are not well; in a small zone
+none gets it then."""
 LARGE_ZONE: Final = 50
 UNHEALTHY_SHARE: Final = 0.55
 NOT_READY: Final = "node.kubernetes.io/not-ready"

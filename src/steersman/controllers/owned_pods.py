@@ -27,7 +27,7 @@ _NONE: Final[Mapping[str, Pod]] = {}
 
 @copied_attributes(_owned=two_levels, _orphans=two_levels)
 class OwnedPods:
-    """See the module's text; `owned_pods` gives the index of a store."""
+    """The index of pods by their controller; `owned_pods` gives that of a store."""
 
     def __init__(self, store: Store) -> None:
         #: By uid of the controller, then by key, in the order in which they came.

@@ -46,7 +46,7 @@ class PodOwnerController(Controller, Generic[T]):
         return self._index
 
     def selector_of(self, owner: T) -> LabelSelector | None:
-        """What the owner selects."""
+        """The selector of the owner's pods."""
         selector: LabelSelector | None = owner.spec.selector  # type: ignore[attr-defined]
         return selector
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What controllers ask about a pod: does it count as a replica, is it ready, since when, and is it available yet?"""
+"""Questions of controllers about a pod: does it count as a replica, is it ready, since when, and is it available yet?"""
 
 from __future__ import annotations
 

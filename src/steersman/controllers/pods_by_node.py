@@ -13,7 +13,7 @@ from steersman.embedded import EventType, Store
 
 
 class PodsByNode:
-    """See the module's text; `pods_by_node` gives the index of a store."""
+    """The index of pods by their node; `pods_by_node` gives that of a store."""
 
     def __init__(self, store: Store) -> None:
         #: By name of the node, then by key, in the order in which they came.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a metric says about the number of replicas: kube-controller-manager's replica calculator on given loads.
+"""The number of replicas that a metric proposes: kube-controller-manager's replica calculator on given loads.
 
 All amounts are thousandths of the metric's unit. Pods that are not ready do no work: where the others have too much of it,
 they count as pods with none, so that those on their way are not made twice.
@@ -70,7 +70,7 @@ class Proposal(NamedTuple):
 
 
 def source_of(metric: MetricSpec) -> MetricSource:
-    """What the metric is of; raises `InputError` if its type does not say."""
+    """The source of a metric: pods, an object, or something outside; raises `InputError` if its type does not say."""
     source: MetricSource | None = getattr(metric, SOURCES.get(metric.type, ""), None)
     if source is None:
         raise InputError(f'invalid metric source type "{metric.type}"')
@@ -134,7 +134,7 @@ def _of_pods(
 def _of_other(
     metric: MetricSpec, source: MetricSource, load: int | None, target: ScaledTarget, tolerances: Tolerances
 ) -> Proposal:
-    """Of an object, or of something outside of the cluster: one number, for all pods or per pod."""
+    """The proposal of a metric of an object, or of something outside of the cluster: one number, for all pods or per pod."""
     name, goal = metric_name(metric), source.target
     if load is None:
         missing = NO_EXTERNAL_METRICS if metric.type == "External" else NO_CUSTOM_METRICS

@@ -302,7 +302,7 @@ class ReplicaSetController(PodOwnerController[Replicated]):
 
 
 class ReplicationManager(ReplicaSetController):
-    """The same for ReplicationControllers."""
+    """The controller of ReplicationControllers, which works as that of ReplicaSets."""
 
     NAME = "replicationcontroller"
     KIND = ReplicationController

@@ -385,7 +385,7 @@ class StatefulStep:
             )
 
     def status(self) -> StatefulSetStatus:
-        """What is to be said of the pods as they are now."""
+        """The status of the StatefulSet by its pods as they are now."""
         count, seconds = self._count, self._set.spec.min_ready_seconds
         current, latest = self._revisions.current.metadata.name, self._revisions.latest.metadata.name
         available = count.ready

@@ -74,6 +74,9 @@ _replace = msgspec.structs.replace
 class ClusterView(Protocol):
     """The view that admission has: the store without its writing half."""
 
+    @property
+    def keeps_documents(self) -> bool: ...
+
     def find(self, kind: type[T], key: str) -> T | None: ...
 
     def objects(self, kind: type[T]) -> Mapping[str, T]: ...

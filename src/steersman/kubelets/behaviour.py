@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to become of one pod: what its annotations say, and else what the policy does.
+"""The behaviour of one pod: as its annotations say, and else as the policy does.
 
 `Kubelets` asks `behaviour(policy, pod)`. Annotations are named as the fields of `PodSettings`: `steersman.dev/run-seconds`.
 Some may name a container: `steersman.dev/run-seconds.sidecar`.
@@ -44,7 +44,7 @@ _replace = msgspec.structs.replace
 
 
 class PodBehaviour:
-    """What is to become of one pod."""
+    """The behaviour of one pod: how long its containers take to start and to run, and how they end."""
 
     def __init__(self, pod: Pod, seed: int, settings: PodSettings, containers: Mapping[str, PodSettings]) -> None:
         self._pod = pod
@@ -140,7 +140,7 @@ def check_annotations(pod: Pod) -> None:
 
 @lru_cache(maxsize=1024)
 def _read_annotations(given: _Annotations) -> tuple[PodSettings, _ByContainer]:
-    """What they say about the pod, and about single containers. Pods of one template have the same."""
+    """Settings that annotations give to the pod, and to single containers. Pods of one template have the same."""
     said: dict[str, dict[str, object]] = {"": {}}
     for name, text in given:
         setting, container = _split(name)

@@ -25,7 +25,7 @@ ERROR: Final = "Error"
 UNKNOWN: Final = "Unknown"
 KILLED_CODE: Final = 137
 REBOOTED_CODE: Final = 255
-"""What container runtimes say of containers that were running when the machine went down."""
+"""The exit code that container runtimes report for containers that were running when the machine went down."""
 FIRST_BACKOFF_SECONDS: Final = 10
 LONGEST_BACKOFF_SECONDS: Final = 300
 FORGIVEN_SECONDS: Final = 2 * LONGEST_BACKOFF_SECONDS
@@ -76,7 +76,7 @@ class ContainerRecord(api.Struct, frozen=True):
 
     @property
     def exit_code(self) -> int | None:
-        """Of a container that has ended; None of others."""
+        """The exit code of a container that has ended; None for others."""
         return None if self.state.terminated is None else self.state.terminated.exit_code
 
     @property

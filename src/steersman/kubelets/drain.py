@@ -22,7 +22,7 @@ _replace = msgspec.structs.replace
 
 
 class DrainRound(NamedTuple):
-    """What became of the pods on the node, by their keys."""
+    """One round of evictions: the fates of the pods on the node, by their keys."""
 
     evicted: tuple[str, ...]
     #: Those that no budget allows to be evicted now, and why.

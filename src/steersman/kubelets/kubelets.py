@@ -288,7 +288,7 @@ class Kubelets:
             self._start(pod, told)
 
     def _behaviour(self, pod: Pod) -> PodBehaviour | None:
-        """What is to become of the pod; None if nobody can tell, and the pod was rejected."""
+        """The behaviour of the pod; None if its settings cannot be read, and the pod was rejected."""
         try:
             return behaviour(self._policy, pod)
         except InputError as error:
@@ -371,7 +371,7 @@ class Kubelets:
             self._after(sync.wake - now, partial(self._wake, sync.wake), pod, is_background=sync.is_background)
 
     def _wake(self, moment: float, pod: Pod) -> None:
-        """Of several timers of a pod the one that was set last counts."""
+        """Syncs the pod when its timer goes off; of several timers of a pod the one that was set last counts."""
         if self._wake_at.get(pod.metadata.uid) == moment:
             del self._wake_at[pod.metadata.uid]
             self._sync(pod)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulated kubelets write about their nodes, and what users tell them by annotations of nodes.
+"""Nodes as simulated kubelets report them, and annotations of nodes by which users tell kubelets what to do.
 
 `crash-at`, `recover-at` and `reboot-at` tell of events, so long after the annotation was written. `devices` and
 `unhealthy-devices` (`example.com/gpu=4`) stand for device plugins, `csi-drivers` (`ebs.csi.aws.com=25`) for drivers and how

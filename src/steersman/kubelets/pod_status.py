@@ -11,7 +11,8 @@ from typing import Final
 
 import msgspec
 
-from steersman.api import Condition, Container, Pod, PodStatus, Quantity, ResourceRequirements, quantity
+from steersman.api import Condition, Container, Pod, PodStatus
+from steersman.embedded.admission.qos import qos_class
 from steersman.embedded.pods import FINISHED_PHASES, POD_SCHEDULED
 from steersman.kubelets.containers import ContainerRecord, PodRecords
 
@@ -31,7 +32,6 @@ READY: Final = "Ready"
 KUBELET_CONDITIONS: Final = (READY_TO_START, INITIALIZED, READY, CONTAINERS_READY, POD_SCHEDULED)
 """In the kubelet's order, after those of others."""
 
-_COUNTED_FOR_QOS: Final = ("cpu", "memory")
 _replace = msgspec.structs.replace
 
 
@@ -152,7 +152,7 @@ def _closed_gates(pod: Pod) -> Iterable[str]:
 
 
 def is_sidecar(container: Container) -> bool:
-    """Of an init container: whether it runs beside the containers of the pod."""
+    """Whether an init container runs beside the containers of the pod."""
     return container.restart_policy == "Always"
 
 
@@ -164,37 +164,6 @@ def sidecar_records(pod: Pod, records: PodRecords) -> Sequence[ContainerRecord]:
 def has_begun(records: PodRecords) -> bool:
     """Whether a container of the pod has been started after the init containers."""
     return any(record.has_run for record in records.main)
-
-
-def qos_class(pod: Pod) -> str:
-    """Guaranteed, Burstable or BestEffort, by requests and limits of cpu and memory."""
-    spec = pod.spec
-    given = [container.resources for container in (*spec.containers, *spec.init_containers)]
-    parts = [spec.resources] if spec.resources is not None and _counts(spec.resources) else given
-    if not any(_counts(part) for part in parts):
-        return "BestEffort"
-    return "Guaranteed" if all(_is_guaranteed(part) for part in parts) else "Burstable"
-
-
-def _counts(part: ResourceRequirements) -> bool:
-    return any(
-        name in _COUNTED_FOR_QOS and _milli(amount) > 0
-        for amounts in (part.requests, part.limits)
-        for name, amount in amounts.items()
-    )
-
-
-def _is_guaranteed(part: ResourceRequirements) -> bool:
-    return all(
-        name in part.limits
-        and _milli(part.limits[name]) > 0
-        and _milli(part.requests.get(name, part.limits[name])) == _milli(part.limits[name])
-        for name in _COUNTED_FOR_QOS
-    )
-
-
-def _milli(amount: Quantity) -> int:
-    return quantity.milli_value(quantity.parse(amount))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the containers of a pod do at a given moment, and when they will do something else.
+"""The states of a pod's containers at a given moment, and the moment of their next change.
 
     waiting ─► running ─► terminated ─► running again: at once the first time, then after a back-off that doubles
                               └► the end: exit code 0, or a container that is not to be restarted
@@ -73,7 +73,7 @@ def killed_records(records: PodRecords, now: str, exit_code: int, reason: str = 
 
 
 def final_phase(records: PodRecords) -> str:
-    """Of a pod whose containers have been ended for good."""
+    """The phase of a pod whose containers have been ended for good."""
     return SUCCEEDED if records.main and all(record.exit_code == 0 for record in records.main) else FAILED
 
 

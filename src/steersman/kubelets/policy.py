@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What simulated kubelets do to pods, as users say it for many pods at once: a `KubeletPolicy`, from a file or made in Python.
+"""Settings of simulated kubelets for many pods at once: a `KubeletPolicy`, from a file or made in Python.
 
 The first rule that matches a pod comes before `pods`, which is for all. `behaviour` adds what annotations say about single
 pods. docs/kubelets.md has the words for users.
@@ -37,7 +37,7 @@ class _Part(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True, for
 
 
 class PodSettings(_Part, frozen=True):
-    """What is said about pods; None is not said. Times are texts or numbers for `parse_duration`."""
+    """Settings for pods; None where nothing is set. Times are texts or numbers for `parse_duration`."""
 
     #: From being bound to the start of the first container.
     start_seconds: str | float | None = None
@@ -74,7 +74,7 @@ class PolicyRule(_Part, frozen=True):
 
 
 class KubeletPolicy(_Part, frozen=True):
-    """See the module's text; the default one has pods run for ever from the moment they are bound."""
+    """Rules for pods, of which the first that matches counts; without any, pods run for ever from the moment they are bound."""
 
     api_version: str = POLICY_VERSION
     kind: str = POLICY_KIND
@@ -91,7 +91,7 @@ class KubeletPolicy(_Part, frozen=True):
     rules: tuple[PolicyRule, ...] = ()
 
     def settings_for(self, pod: Pod) -> PodSettings:
-        """What the policy says about the pod, without its annotations."""
+        """The settings of the policy for the pod; annotations of the pod are not read."""
         for rule in self.rules:
             if rule.matches(pod):
                 return merged(self.pods, rule.pods)
@@ -167,7 +167,7 @@ def _check_settings(settings: PodSettings, path: str) -> None:
 
 
 def checked_exit_codes(codes: tuple[int, ...]) -> tuple[int, ...]:
-    """The same codes; raises `InputError` for what no process can exit with."""
+    """The exit codes as they were given; raises `InputError` for one that no process can exit with."""
     if not codes or not all(0 <= code <= _LARGEST_EXIT_CODE for code in codes):
         raise InputError(NO_EXIT_CODES, value=codes, hint=EXIT_CODES_HINT)
     return codes
@@ -188,7 +188,7 @@ def _check_duration(text: str | float, path: str) -> None:
 
 
 def merged(general: PodSettings, special: PodSettings) -> PodSettings:
-    """What `special` says, and where it says nothing, what `general` does."""
+    """The settings of `special`, and those of `general` where `special` has none."""
     said = {name: value for name in PodSettings.__struct_fields__ if (value := getattr(special, name)) is not None}
     return _replace(general, **said)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What kubelets report of pods whose containers are looked at one by one: statuses, documents, addresses, events.
+"""Reports of kubelets about pods whose containers are looked at one by one: statuses, documents, addresses, events.
 
 `Kubelets` decides when to look and asks `pod_sync` what the containers do; this writes it, if it is new.
 """
@@ -157,7 +157,7 @@ def _assumed_records(pod: Pod) -> PodRecords:
 
 
 def _happenings(pod: Pod, before: PodRecords, sync: PodSync) -> Iterator[_Happening]:
-    """What events tell of the way from one report to the next."""
+    """The events between one report and the next."""
     old = {record.name: record for record in (*before.init, *before.main)}
     for record in (*sync.records.init, *sync.records.main):
         was = old.get(record.name, record)

@@ -24,7 +24,7 @@ class Part(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=Tr
 
 
 class Answer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=True, kw_only=True):
-    """See the module's text."""
+    """An answer to a question of planners: fields of a versioned document, a sentence, rows, and sections of a report."""
 
     KIND: ClassVar[str]
     #: What the reader should know about the input and the answer, one sentence each.
@@ -40,7 +40,7 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
         raise NotImplementedError
 
     def question(self) -> str:
-        """What was asked, as a person would ask it."""
+        """The question, as a person would ask it."""
         raise NotImplementedError
 
     def sections(self) -> list[Section]:

@@ -83,7 +83,7 @@ class Capacity(Answer, frozen=True, kw_only=True):
         return f"{text}; {self.reason()}" if self.reason() else text
 
     def reason(self) -> str:
-        """What limits the number, in a few words: the reason that most nodes give."""
+        """The limit of the number, in a few words: the reason that most nodes give."""
         if not self.limits:
             return ""
         reason, nodes = max(self.limits.items(), key=lambda item: (len(item[1]), item[0]))
@@ -207,7 +207,7 @@ def _key(obj: api.Object) -> str:
 def _with_preemption(
     trial: Simulation, templates: Sequence[PlannedPods], taken: frozenset[str], at_once: int, most: int
 ) -> Preempting:
-    """Those that fit without preemption come at once, then one after the other; each comes to rest before the next."""
+    """Adds the pods that fit without preemption at once, then one after the other; each comes to rest before the next."""
     coming = mixed(templates, taken)
     present = {api.key(pod): pod.spec.node_name for pod in trial.cluster.objects(api.Pod).values()}
     _add(trial, islice(coming, at_once))

@@ -3,9 +3,8 @@
 
     objects × configurations × seeds ─► processes of this machine ─► a row each ─► means, intervals, differences to the first
 
-A seed decides among equally good nodes. Over the seeds, means have 95 % intervals by the percentile bootstrap: 2,000 samples of
-as many seeds, with replacement, from a fixed seed, so that the same runs give the same intervals. Differences are of pairs: of
-a configuration and the first one with the same seed.
+A seed decides among equally good nodes. Over the seeds, means have 95 % intervals by Student's t, as in sweeps
+(`sim.confidence`). Differences are of pairs: of a configuration and the first one with the same seed.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar, Final
 
 import msgspec
-import numpy as np
 
 from steersman import api
 from steersman.api.field_check import Validation
@@ -27,12 +25,11 @@ from steersman.plan.inputs import ReadObject, read_objects
 from steersman.plan.measures import Measures, Places, measure, moved_between, places
 from steersman.report import Distribution, Section, Table
 from steersman.sim import Simulation
+from steersman.sim.confidence import estimate
 from steersman.sim.processes import run_in_processes
 from steersman.sim.simulation import Configuration
 from steersman.sim.sources import Source
 
-SAMPLES: Final = 2000
-LEVEL: Final = 0.95
 MEASURES: Final = tuple(field.encode_name for field in msgspec.structs.fields(Measures))
 MOVED: Final = "moved"
 SHOWN: Final = ("pending", "nodesUsed", "packingCpu", "packingMemory", "fragmentationCpu", "waitP99", "cost", MOVED)
@@ -248,14 +245,10 @@ def _answer(
 
 
 def interval(values: Sequence[float]) -> Interval:
-    """The mean with its percentile bootstrap interval; of one value, that value."""
-    sample = np.asarray(values, dtype=np.float64)
-    mean = float(sample.mean())
-    if len(sample) == 1 or float(sample.min()) == float(sample.max()):
-        return Interval(round(mean, 6), round(mean, 6), round(mean, 6))
-    drawn = np.random.default_rng(0).integers(0, len(sample), (SAMPLES, len(sample)))
-    low, high = np.quantile(sample[drawn].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(round(mean, 6), round(float(low), 6), round(float(high), 6))
+    """The mean with its interval; of one value, that value."""
+    found = estimate(values)
+    margin = found.margin or 0.0
+    return Interval(*(round(float(value), 6) for value in (found.mean, found.mean - margin, found.mean + margin)))
 
 
 def _telling(deltas: Mapping[str, Interval]) -> list[str]:

@@ -171,7 +171,7 @@ class Tainting(Disruption, frozen=True, kw_only=True):
 def drain(
     simulation: Simulation, nodes: Sequence[str], *, one_by_one: bool = False, on_result: OnResult | None = None
 ) -> Drain:
-    """What happens if the nodes are drained as `kubectl drain` does, all of them at once.
+    """The disruption if the nodes are drained as `kubectl drain` does, all of them at once.
 
     `nodes` are names, label selectors and `pool/NAME`. With `one_by_one` it is a rolling replacement: a node is drained, goes,
     and a new one like it comes, before the next; it ends at a node that cannot be emptied. `on_result` gets the result of the
@@ -195,7 +195,7 @@ def drain(
 
 
 def lose(simulation: Simulation, nodes: Sequence[str], *, on_result: OnResult | None = None) -> Loss:
-    """What happens if the nodes are gone, all of them at once. `nodes` and `on_result` as for `drain`."""
+    """The disruption if the nodes are gone, all of them at once. `nodes` and `on_result` as for `drain`."""
     with simulation.fork() as trial:
         trial.run()
         names, before = chosen_nodes(trial, nodes), trial.result()
@@ -208,7 +208,7 @@ def lose(simulation: Simulation, nodes: Sequence[str], *, on_result: OnResult | 
 def taint(
     simulation: Simulation, nodes: Sequence[str], taints: Sequence[str], *, on_result: OnResult | None = None
 ) -> Tainting:
-    """What happens if the nodes get the taints, `key=value:Effect` or `key:Effect`. `nodes` and `on_result` as for `drain`.
+    """The disruption if the nodes get the taints, `key=value:Effect` or `key:Effect`. `nodes` and `on_result` as for `drain`.
 
     Pods that do not tolerate a NoExecute taint are evicted, after as long as they tolerate it; budgets are not asked, as in a
     cluster. Other effects move nobody by themselves.

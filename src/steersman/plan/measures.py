@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A finished simulation in a few numbers, to be compared with others: what was placed, how tightly, how soon, at what price."""
+"""A finished simulation in a few numbers, to be compared with others: what was placed, how tightly, how soon, at what price.
+
+Waiting times and fragmentation are the last values of `result.series`, which has their definitions.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ import msgspec
 
 from steersman import api
 from steersman.controllers.controller import controller_of
-from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.plan.pod_succession import DAEMON_SET
 from steersman.sim import Result, Simulation, Usage
@@ -29,10 +31,10 @@ class Measures(msgspec.Struct, frozen=True, rename="camel"):
     #: What is requested of the nodes in use, from 0 to 1.
     packing_cpu: float
     packing_memory: float
-    #: Of what is free, the share on nodes that have no room for any of the pods that wait, from 0 to 1; 0 if none waits.
+    #: Of what all nodes offer, the share that is free where none of the waiting pods fits, from 0 to 1; 0 if none waits.
     fragmentation_cpu: float
     fragmentation_memory: float
-    #: Virtual seconds from the start until pods were bound: of half of them, and of 99 %.
+    #: How long pods waited for their node, in virtual seconds: half of them no longer, and 99 %.
     wait_p50: float
     wait_p99: float
     #: Of the nodes in use, per hour.
@@ -47,8 +49,7 @@ def measure(simulation: Simulation, result: Result) -> Measures:
     nodes, pods = simulation.cluster.objects(api.Node), _present(simulation)
     used = {pod.spec.node_name for pod in pods if pod.spec.node_name in nodes and not _is_daemon(pod)}
     usages = result.utilisation.nodes
-    waits = sorted(place.at for place in result.placements.values() if place.at is not None)
-    waiting = [pod for pod in pods if not pod.spec.node_name]
+    series = result.series
     return Measures(
         scheduled=sum(pod.spec.node_name in nodes for pod in pods),
         pending=len(result.pending),
@@ -56,10 +57,10 @@ def measure(simulation: Simulation, result: Result) -> Measures:
         nodes_used=len(used),
         packing_cpu=_packing("cpu", (usages[name] for name in used)),
         packing_memory=_packing("memory", (usages[name] for name in used)),
-        fragmentation_cpu=_fragmentation("cpu", usages, waiting),
-        fragmentation_memory=_fragmentation("memory", usages, waiting),
-        wait_p50=percentile(waits, 0.5),
-        wait_p99=percentile(waits, 0.99),
+        fragmentation_cpu=_last(series.fragmentation.get("cpu", ())),
+        fragmentation_memory=_last(series.fragmentation.get("memory", ())),
+        wait_p50=_last(series.waiting.p50),
+        wait_p99=_last(series.waiting.p99),
         cost=round(sum(price_of(nodes[name]) for name in sorted(used)), 6),
     )
 
@@ -78,13 +79,6 @@ def moved_between(one: Places, other: Places) -> int:
     return sum(max(0, count - one.get(place, 0)) for place, count in other.items() if place[1])
 
 
-def percentile(ordered: Sequence[float], share: float) -> float:
-    """The value below which a share of the ordered values lies, by nearest rank; 0 of none."""
-    if not ordered:
-        return 0.0
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 6)
-
-
 def _present(simulation: Simulation) -> list[api.Pod]:
     pods = simulation.cluster.objects(api.Pod).values()
     return [pod for pod in pods if pod.status.phase not in FINISHED_PHASES]
@@ -95,21 +89,12 @@ def _is_daemon(pod: api.Pod) -> bool:
     return owner is not None and owner.kind == DAEMON_SET
 
 
+def _last(values: Sequence[float]) -> float:
+    """The value at the end of the run; 0 where nothing was measured."""
+    return round(values[-1], 6) if values else 0.0
+
+
 def _packing(resource: str, nodes: Iterable[Mapping[str, Usage]]) -> float:
     offered = [usages[resource] for usages in nodes if resource in usages]
     total = sum(usage.allocatable for usage in offered)
     return round(sum(usage.requested for usage in offered) / total, 6) if total else 0.0
-
-
-def _fragmentation(resource: str, nodes: Mapping[str, Mapping[str, Usage]], waiting: Sequence[api.Pod]) -> float:
-    wanted = [dict(amounts) for amounts in {tuple(sorted(pod_requests(pod).items())) for pod in waiting}]
-    if not wanted:
-        return 0.0
-    free = useless = 0
-    for usages in nodes.values():
-        left = {name: usage.allocatable - usage.requested for name, usage in usages.items()}
-        amount = max(0, left.get(resource, 0))
-        free += amount
-        if not any(all(left.get(name, 0) >= asked for name, asked in one.items()) for one in wanted):
-            useless += amount
-    return round(useless / free, 6) if free else 0.0

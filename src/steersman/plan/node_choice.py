@@ -3,18 +3,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from difflib import get_close_matches
+from collections.abc import Collection, Iterable, Sequence
+from difflib import SequenceMatcher, get_close_matches
 from typing import Final
 
 from steersman import api
 from steersman.api.selector_text import label_selector
+from steersman.api.selectors import Operator, Requirement, Selector
 from steersman.errors import InputError
 from steersman.sim import Simulation
 from steersman.sim.node_costs import pool_of
 
 POOL: Final = "pool/"
-_MARKS: Final = ("=", "!", " in ", " notin ", ",")
+MOST_NAMED: Final = 8
+"""A hint names so many values or keys; the rest is counted."""
+_MARKS: Final = ("=", "!", "<", ">", " in ", " notin ", ",")
 
 
 def chosen_nodes(simulation: Simulation, wanted: Iterable[str]) -> list[str]:
@@ -29,7 +32,7 @@ def chosen_nodes(simulation: Simulation, wanted: Iterable[str]) -> list[str]:
     return found
 
 
-def _selected(nodes: Iterable[api.Node], text: str) -> list[str]:
+def _selected(nodes: Collection[api.Node], text: str) -> list[str]:
     names = [node.metadata.name for node in nodes]
     if text.startswith(POOL):
         pool = text.removeprefix(POOL)
@@ -39,7 +42,7 @@ def _selected(nodes: Iterable[api.Node], text: str) -> list[str]:
     elif any(mark in text for mark in _MARKS):
         selector = label_selector(text)
         selected = [node.metadata.name for node in nodes if selector.matches(node.metadata.labels)]
-        hint = "no node has such labels"
+        hint = "" if selected else _labels_there_are(nodes, selector)
     else:
         name = text.removeprefix("node/")
         selected = [name] if name in names else []
@@ -48,3 +51,46 @@ def _selected(nodes: Iterable[api.Node], text: str) -> list[str]:
     if not selected:
         raise InputError("selects no node", value=text, hint=hint)
     return selected
+
+
+def _labels_there_are(nodes: Collection[api.Node], selector: Selector) -> str:
+    """A hint for a selector that selects no node: what nodes have instead, by the first condition that none of them meets."""
+    labels = [node.metadata.labels for node in nodes]
+    for requirement in selector.requirements or ():
+        if not any(map(requirement.matches, labels)):
+            values = sorted({own[requirement.key] for own in labels if requirement.key in own})
+            keys = sorted({key for own in labels for key in own})
+            return _values_there_are(requirement, values) if values else _keys_there_are(requirement.key, keys)
+    return "every condition selects some nodes, and no node meets them all"
+
+
+def _values_there_are(requirement: Requirement, values: Sequence[str]) -> str:
+    if requirement.operator is Operator.DOES_NOT_EXIST:
+        return f"every node has the label {requirement.key}"
+    wanted = requirement.values if requirement.operator is Operator.IN else ()
+    meant = list(dict.fromkeys(filter(None, (_closest(value, values) for value in wanted))))
+    question = f"; did you mean {' or '.join(meant)}?" if meant else ""
+    return f"the values of {requirement.key} are: {_named(values)}{question}"
+
+
+def _keys_there_are(wanted: str, keys: Sequence[str]) -> str:
+    if not keys:
+        return "no node has any label"
+    meant = _closest(wanted, keys)
+    return f"no node has the label {wanted}; " + (f"did you mean {meant}?" if meant else f"there are: {_named(keys)}")
+
+
+def _closest(text: str, known: Sequence[str]) -> str:
+    """The one of `known` that `text` begins or ends, as `a` does `zone-a`, else the one spelled most alike; "" for none and
+    for several that are equally close."""
+    around = [name for name in known if text and (name.endswith(text) or name.startswith(text))]
+    if len(around) == 1:
+        return around[0]
+    close = get_close_matches(text, known, 2)
+    likeness = [SequenceMatcher(a=name, b=text).ratio() for name in close]
+    return close[0] if close and likeness.count(likeness[0]) == 1 else ""
+
+
+def _named(texts: Sequence[str]) -> str:
+    more = len(texts) - MOST_NAMED
+    return ", ".join(texts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")

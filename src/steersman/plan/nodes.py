@@ -46,7 +46,7 @@ class PoolPlan(Part, frozen=True):
 
 
 class SearchEffort(Part, frozen=True):
-    """What was done to find the plan and to prove the bound."""
+    """The effort to find the plan and to prove the bound."""
 
     #: Placements of all pods by the scheduler's cycles, and full simulations.
     trials: int

@@ -68,7 +68,7 @@ class SpotLimit(msgspec.Struct, frozen=True):
 
 
 class Packing(msgspec.Struct, frozen=True):
-    """See the module's text."""
+    """A packing problem: pods by class, nodes by kind, room on nodes that stay, and limits of pools."""
 
     dimensions: tuple[str, ...]
     classes: tuple[PodClass, ...]

@@ -251,7 +251,7 @@ class _Class(msgspec.Struct, frozen=True):
 
 
 class OnePerNode(msgspec.Struct, frozen=True):
-    """What there can be one of on a node: a host port, or a pod that keeps apart from its like."""
+    """A dimension of which there can be one on a node: a host port, or a pod that keeps apart from its like."""
 
     what: Hashable
 
@@ -275,7 +275,7 @@ def _templates(probe: NodeProbe, pods: Iterable[api.Pod]) -> list[_Template]:
 
 
 def template_key(pod: PodInfo) -> TemplateKey:
-    """What pods that are placed alike have in common."""
+    """Equal for pods that are placed alike."""
     return pod.template, pod.namespace, pod.pinned_to
 
 

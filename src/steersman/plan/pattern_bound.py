@@ -35,7 +35,7 @@ SAFETY: Final = 1e-6
 
 
 class Bound(msgspec.Struct, frozen=True):
-    """What is known about the cost of every plan."""
+    """A lower bound of the cost of every plan, with the solution that it comes from."""
 
     #: No plan costs less; None: there is no solver to prove it.
     lower: float | None
@@ -93,8 +93,8 @@ class _ColumnGeneration:
         return len(self._known) > before
 
     def _proven(self, duals: Duals, values: Sequence[float]) -> float:
-        """What the duals prove if no pattern of a kind is worth more than its value: the better of two ways to account for
-        patterns that are worth more than their node costs."""
+        """The bound that the duals prove if no pattern of a kind is worth more than its value: the better of two ways to
+        account for patterns that are worth more than their node costs."""
         return max(self._lagrangian(duals, values, scale) for scale in {1.0, _farley_scale(duals, values)})
 
     def _lagrangian(self, duals: Duals, values: Sequence[float], scale: float) -> float:
@@ -156,7 +156,7 @@ def _most_free(packing: Packing) -> int:
 
 
 def _dearest(packing: Packing) -> float:
-    """What a plan costs at most: all nodes that the limits allow."""
+    """The cost of the dearest plan: all nodes that the limits allow."""
     prices: dict[str, float] = {}
     for kind in packing.kinds:
         prices[kind.pool] = max(prices.get(kind.pool, 0.0), kind.price)

@@ -93,7 +93,7 @@ class Knapsack:
         solver.changeObjectiveSense(highspy.ObjSense.kMaximize)
 
     def best(self, prices: Sequence[float], cost: float) -> tuple[float, Pattern | None]:
-        """What no pattern is worth more than, and the best pattern if it is worth more than the node costs."""
+        """The most that any pattern is worth, and the best pattern if it is worth more than the node costs."""
         if not self._classes:
             return 0.0, None
         count = len(self._classes)
@@ -206,7 +206,7 @@ class Master:
 
 
 def room_part(packing: Packing, duals: Duals, scale: float) -> float:
-    """What fixed room contributes to the bound when pods have `scale` times the prices of the duals."""
+    """The contribution of fixed room to the bound when pods have `scale` times the prices of the duals."""
     total = 0.0
     for room, prices in zip(packing.rooms, duals.rooms, strict=True):
         total += sum(

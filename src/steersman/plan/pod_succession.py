@@ -22,7 +22,7 @@ DAEMON_SET: Final = "DaemonSet"
 
 
 class PodBefore(msgspec.Struct, frozen=True):
-    """What matters of a pod in a picture of the cluster."""
+    """A pod in a picture of the cluster: where it is, and whose it is."""
 
     uid: str
     node: str

@@ -134,7 +134,7 @@ def requests(
     validate: Validation = "warn",
     on_result: Callable[[Result], object] | None = None,
 ) -> Requests:
-    """What changes if the pods of the cluster asked for what they use, and `headroom` percent more.
+    """The changes if the pods of the cluster asked for what they use, and `headroom` percent more.
 
     `load` makes a simulation of objects, with the configuration that is wanted. Pods that are on nodes stay there, unless
     `reschedule` has all pods placed anew, in both clusters. `on_result` gets the result of the second one.
@@ -329,7 +329,7 @@ def _without_pod_level(spec: api.PodSpec) -> api.PodSpec:
 
 
 def _without_resize(status: api.PodStatus) -> api.PodStatus:
-    """What was allocated before would count beside what is asked for now."""
+    """The status without amounts that were allocated before: they would count beside what is asked for now."""
     plain = tuple(_replace(one, allocated_resources={}, resources=None) for one in status.container_statuses)
     return _replace(status, container_statuses=plain, allocated_resources={}, resources=None, resize="")
 
@@ -363,7 +363,7 @@ def _workload_of(simulation: Simulation, pod: api.Pod) -> str:
 def _changed(
     before: Mapping[str, tuple[int, int, int]], after: Mapping[str, tuple[int, int, int]]
 ) -> Iterable[Changed]:
-    """What every workload asks for, before and after."""
+    """The requests of every workload, before and after."""
     for name, (pods, cpu, memory) in before.items():
         _, cpu_after, memory_after = after.get(name, (0, 0, 0))
         yield Changed(name, pods, cpu, cpu_after, memory, memory_after)

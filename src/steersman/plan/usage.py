@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pods use, read from a CSV file: as krr writes it, or as an export of Prometheus has it.
+"""The usage of pods, read from a CSV file: as krr writes it, or as an export of Prometheus has it.
 
     krr (csv)     Namespace, Name, Type, Container, CPU Requests, Memory Requests     a row per container of a workload
     Prometheus    namespace, pod, container, cpu, memory                              a row per container of a pod

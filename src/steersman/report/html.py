@@ -25,7 +25,7 @@ from steersman.report.plotly_library import PlotlyLibrary, plotly_library
 _SCRIPTS: Final = ("elements.js", "formats.js", "tables.js", "charts.js", "heatmap.js", "page.js")
 """In the order in which they build on each other; one script in the file."""
 _CHARTS: Final = (LineChart, BarChart, Distribution)
-"""What Plotly draws. A report without them does not carry it."""
+"""The sections that Plotly draws. A report without them does not carry it."""
 _VERDICTS: Final = {True: ("yes", "✓"), False: ("no", "✗"), None: ("neither", "→")}
 _EMPTY: Final = ""
 """Plotly fills an empty style sheet rule by rule: its policy is the hash of nothing."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a report says: a question, its answer in one sentence, and sections that show why. Plain data, no HTML.
+"""The content of a report: a question, its answer in one sentence, and sections that show why. Plain data, no HTML.
 
 Makers of reports live beside what they report (`sim.report`, `plan`, `sweep`, `perf`) and give a `Report` to
 `steersman.report.html`. Texts may be foreign, such as names and messages of objects: whoever renders escapes them, makers need
@@ -36,7 +36,7 @@ BYTES: Final = "B"
 """The unit of memory, shown as `1.5 GiB`."""
 
 Cell: TypeAlias = str | int | float | None
-"""What a table or a figure shows; None is shown as a dash and is sorted last."""
+"""A value in a table or a figure; None is shown as a dash and is sorted last."""
 
 
 class Text(msgspec.Struct, frozen=True, tag="text"):

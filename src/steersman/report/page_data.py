@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scripts of a page read: the sections of a report as JSON that is safe inside of HTML.
+"""The data that the scripts of a page read: the sections of a report as JSON that is safe inside of HTML.
 
 Foreign text comes out of here without control characters and marks of direction, numbers are finite, long lines are thinned
 to what a screen can show, and heat maps are columns.
@@ -40,7 +40,7 @@ def json_for_html(value: JsonValue) -> str:
 
 
 def section_data(section: Section) -> dict[str, JsonValue] | None:
-    """What the page draws of a section; None for one that is plain HTML."""
+    """The data of a section that the page draws; None for one that is plain HTML."""
     match section:
         case Table():
             return _table(section)

@@ -167,7 +167,7 @@ def _sockets(options: SandboxOptions, data: ClusterData | None) -> Sequence[sock
 def _store(clock: ScaledClock, restored: RestoredCluster | None) -> Store:
     store = Store(
         clock,
-        admission=KubeAdmission(check_annotations),
+        admission=KubeAdmission(check_annotations, assigns_service_accounts=True),
         history=HISTORY_LENGTH,
         keeps_documents=True,
         awaited_finalizers=None,

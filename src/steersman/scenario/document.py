@@ -74,7 +74,7 @@ class Tainting(_Part, frozen=True):
 
 
 class PriceChange(_Part, frozen=True):
-    """What nodes cost from now on; those that a pool makes later, too."""
+    """A new price of nodes, from now on; it holds for those that a pool makes later, too."""
 
     per_hour: Annotated[float, Meta(ge=0, description="The new price.")]
     pool: Annotated[str, Meta(description="All nodes of this pool.")] = ""
@@ -82,7 +82,7 @@ class PriceChange(_Part, frozen=True):
 
 
 class LoadChange(_Part, frozen=True):
-    """What the pods of an autoscaled workload have to do from now on."""
+    """A new load for the pods of an autoscaled workload, from now on."""
 
     target: Annotated[str, Meta(description="A HorizontalPodAutoscaler or its target, `hpa/default/web`.")]
     curve: Annotated[
@@ -250,7 +250,7 @@ class Stop(_Part, frozen=True):
 
 
 class ScenarioDocument(_Part, frozen=True):
-    """What happens to a cluster over time, and what is expected of it."""
+    """A document of kind Scenario: the events of a cluster over time, and what is expected of it."""
 
     api_version: Annotated[str, Meta(description="`steersman.dev/v1alpha1`.")] = SCENARIO_VERSION
     kind: Annotated[str, Meta(description="`Scenario`.")] = SCENARIO_KIND

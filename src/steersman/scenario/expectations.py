@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the numbers of a scenario are expected to be: `pending: 0`, `waitP99: "<= 30s"`, `nodes: "3..10"`."""
+"""Expectations of the numbers of a scenario: `pending: 0`, `waitP99: "<= 30s"`, `nodes: "3..10"`."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class MeasuredRunTimes(NamedTuple):
     samples: tuple[float, ...]
 
     def seconds(self, occasion: str) -> float:
-        """The same for the same occasion."""
+        """One of the run times, chosen by the occasion: always the same for the same one."""
         position = RandomDuration("uniform", (0.0, 1.0)).seconds(occasion)
         return self.samples[min(int(position * len(self.samples)), len(self.samples) - 1)]
 
@@ -83,7 +83,7 @@ class PreparedGenerator(NamedTuple):
 
 
 class GeneratedObjects:
-    """What the generators of a scenario give, in the order of time; of one moment in the order of the generators."""
+    """The objects of a scenario's generators, in the order of time; of one moment in the order of the generators."""
 
     def __init__(self, generators: Sequence[PreparedGenerator], seed: int) -> None:
         self._streams = [generator.objects(seed) for generator in generators]
@@ -103,7 +103,7 @@ class GeneratedObjects:
         return self._next[0][0] if self._next else None
 
     def due(self, now: float) -> list[Made]:
-        """What has arrived by now, and was not given yet."""
+        """The objects that have arrived by now, and were not given yet."""
         found = []
         while self._next and self._next[0][0] <= now:
             _, index, made = heapq.heappop(self._next)

@@ -96,7 +96,8 @@ class Measurements:
     # -- while the scenario runs -------------------------------------------------------------------------------------
 
     def _note_time(self) -> None:
-        """What was so while time passed counts as the most and the least; what came and went at one moment does not."""
+        """Notes the state that lasted while time passed, for the most and the least; one that came and went at one moment
+        counts for neither."""
         now = self._simulation.now
         if now != self._noted:
             self._noted = now

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a scenario gives: the result of its simulation with milestones, numbers and what was expected of them."""
+"""The result of a scenario: that of its simulation with milestones, numbers and what was expected of them."""
 
 from __future__ import annotations
 

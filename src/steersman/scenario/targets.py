@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What steps of a scenario are about: objects such as `deployment/default/web`, and nodes by name, pattern or label."""
+"""Targets of the steps of a scenario: objects such as `deployment/default/web`, and nodes by name, pattern or label."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Target(NamedTuple):
 
     @property
     def reference(self) -> str:
-        """As `Simulation.patch` and `delete` take it."""
+        """The object, written as `Simulation.patch` and `delete` take it."""
         return f"{self.kind.KIND.lower()}/{self.key}"
 
     def __str__(self) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is different between two simulations or results: `diff(before, after)`.
+"""The difference between two simulations or results: `diff(before, after)`.
 
     with sim.fork() as trial:
         trial.delete("node/n1").run()
@@ -66,7 +66,7 @@ class _Pods(NamedTuple):
 
 
 def diff(before: Simulation | Result, after: Simulation | Result) -> Difference:
-    """What is different in `after`; both are of the same kind."""
+    """The difference of `after` to `before`; both are simulations, or both are results."""
     if isinstance(before, Simulation) and isinstance(after, Simulation):
         old, new = _in_cluster(before), _in_cluster(after)
     else:

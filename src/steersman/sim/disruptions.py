@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a simulation knows about disruptions beyond its result: the rounds of drains, and which plugins hold a pod back.
+"""Facts about disruptions that a simulation knows beyond its result: the rounds of drains, and which plugins hold a pod back.
 
 `plan drain`, `plan lose` and `plan taint` ask this of the fork that they have disrupted.
 """

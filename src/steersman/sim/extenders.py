@@ -72,7 +72,7 @@ class RealTimeExtender:
 
 
 def real_time_extenders(configuration: config.SchedulerConfiguration) -> tuple[RealTimeExtender, ...]:
-    """Those of a configuration, in the order in which they are asked. Raises `InputError` for unusable certificates."""
+    """The extenders of a configuration, in the order in which they are asked. Raises `InputError` for unusable certificates."""
     try:
         return tuple(RealTimeExtender(settings) for settings in in_call_order(configuration.extenders))
     except ExtenderError as error:

@@ -112,7 +112,7 @@ def _without_collection() -> Iterator[None]:
 
 
 def pickled(simulation: Simulation) -> tuple[Any, ...]:
-    """What `pickle` writes of a simulation: how it was made, and what was done to it. Raises `SimulationError`."""
+    """The part of a simulation that `pickle` writes: how it was made, and what was done to it. Raises `SimulationError`."""
     if simulation._driver.is_running:
         raise SimulationError(IS_RUNNING)
     if not simulation._journal.has_everything:

@@ -201,7 +201,7 @@ TABLES: Final[Mapping[str, Callable[[Result], FrameTable]]] = {
     "preempted": _preempted,
     "series": _series,
 }
-"""What a result can be written as, by name."""
+"""The tables of a result, by name."""
 
 
 def result_table(result: Result, name: str) -> FrameTable:

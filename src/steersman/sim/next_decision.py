@@ -46,7 +46,7 @@ class NextDecision(msgspec.Struct, frozen=True):
 
 
 def next_decision(preview: Preview) -> NextDecision:
-    """What an evaluation says, in plain values."""
+    """The decision that is next, in plain values, made of an evaluation of its pod."""
     evaluation = preview.evaluation
     if evaluation is None:
         return NextDecision(preview.pod.key, (), {}, {}, {}, preview.message)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a node costs per hour, and the pool that it belongs to: read from its labels and annotations.
+"""The price of a node per hour, and the pool that it belongs to: read from its labels and annotations.
 
 Series, differences and plans group nodes by pool and add their prices up. A node says both itself; a node that says nothing
 costs nothing, and belongs to the pool of its instance type, or to the pool without a name.
@@ -38,7 +38,7 @@ def pool_of(node: api.Node) -> str:
 
 
 def price_of(node: api.Node) -> float:
-    """What the node costs per hour, by its annotation or else its label; 0 if it has neither. Raises `InputError`."""
+    """The price of the node per hour, by its annotation or else its label; 0 if it has neither. Raises `InputError`."""
     meta = node.metadata
     for where, texts in (("annotations", meta.annotations), ("labels", meta.labels)):
         text = texts.get(PRICE_ANNOTATION)

@@ -28,7 +28,7 @@ POOLS_VERSION: Final = "steersman.dev/v1alpha1"
 ZONE_LABEL: Final = "topology.kubernetes.io/zone"
 HOSTNAME_LABEL: Final = "kubernetes.io/hostname"
 KUBELET_LABELS: Final = {"kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux"}
-"""What every kubelet says about its node, unless the template says something else."""
+"""Labels that every kubelet gives to its node, unless the template has others."""
 PODS_PER_NODE: Final = "110"
 """The kubelet's `maxPods`, for templates that say nothing about pods."""
 
@@ -96,14 +96,14 @@ class NodePool(_Part, frozen=True, kw_only=True):
 
 
 class PoolLimits(_Part, frozen=True):
-    """What holds for all pools together."""
+    """Limits for all pools together."""
 
     #: Spot nodes have at most this share of the allocatable CPU of all nodes; None: there is no limit.
     spot_share: float | None = None
 
 
 class NodePools(_Part, frozen=True):
-    """See the module's text; made by `load_pools`."""
+    """A document of kind NodePools: pools by name, and limits for all of them; made by `load_pools`."""
 
     pools: tuple[NodePool, ...]
     limits: PoolLimits = PoolLimits()

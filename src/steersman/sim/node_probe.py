@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler would refuse on an empty node, whatever else is in the cluster: asked of its own filters.
+"""Refusals of the scheduler on an empty node, whatever else is in the cluster: asked of its own filters.
 
 `plan nodes` adds one node of every kind to a fork and lets controllers, but not the scheduler, do what is due at the first
 moment: the fork then has the pods that wait, and the daemon pods that a node of each kind gets. A refusal by one of
@@ -97,8 +97,8 @@ class NodeProbe:
         )
 
     def checked_amounts(self, pod: PodInfo) -> Mapping[str, int]:
-        """What a node must have enough left of for the pod, and what the pod takes of it; pods count as a resource. Empty if
-        the profile does not look at resources."""
+        """The resources that a node must have enough left of, and how much the pod takes of each; pods count as a resource.
+        Empty if the profile does not look at resources."""
         profile = self.profile_of(pod)
         fit = profile.plugins.get(NodeResourcesFit.name) if profile is not None else None
         if profile is None or not isinstance(fit, NodeResourcesFit) or not filters_by(profile, NodeResourcesFit.name):

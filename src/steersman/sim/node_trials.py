@@ -72,7 +72,7 @@ class FullRun:
         return {key: pod for key, pod in found.items() if _is_there(pod)}
 
     def tried_pods(self) -> list[api.Pod]:
-        """Those of `pods` that were scheduled in this run, in the order in which they were first tried."""
+        """The pods at the end that were scheduled in this run, in the order in which they were first tried."""
         there = {pod.metadata.uid: pod for pod in self.pods().values()}
         return [there[uid] for uid in self._tried if uid in there]
 

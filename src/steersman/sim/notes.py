@@ -51,7 +51,7 @@ def notes(
 
 
 def extender_notes(configuration: SchedulerConfiguration, *, are_asked: bool) -> Iterator[str]:
-    """What extenders of the configuration would have had a say in, and have not."""
+    """A note about extenders of the configuration that are not called, or do not bind, in a simulation."""
     left_out = [each for each in configuration.extenders if each.bind_verb or not are_asked]
     if left_out:
         urls = ", ".join(hide_passwords(extender.url_prefix) for extender in left_out)

@@ -254,7 +254,7 @@ class _Pool(Generic[TaskT, ResultT]):
 
 
 class _Answer:
-    """What a worker says: the result of its task, or what went wrong. The first answer is neither."""
+    """A message of a worker: the result of its task, or what went wrong. The first answer is neither."""
 
     def __init__(self, result: Any = None, error: BaseException | None = None) -> None:
         self.result = result

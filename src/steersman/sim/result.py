@@ -50,7 +50,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 class Result:
-    """See the module's text. Pods are named `namespace/name`; the order is that of the input."""
+    """The outcome of a simulation up to now. Pods are named `namespace/name`; the order is that of the input."""
 
     def __init__(
         self,
@@ -145,7 +145,7 @@ class Result:
         return result_table(self, table).to_frame(library)
 
     def to_csv(self, path: str | PathLike[str] | None = None, table: str = "placements") -> str:
-        """The same tables as CSV: the text, which is also written to the path if there is one. Raises `InputError`."""
+        """A table of `to_frame` as CSV: the text, which is also written to the path if there is one. Raises `InputError`."""
         return result_table(self, table).to_csv(path)
 
     def to_parquet(self, path: str | PathLike[str], table: str = "placements") -> None:

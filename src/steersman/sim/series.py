@@ -64,7 +64,7 @@ class Sample(NamedTuple):
 
 
 class Series:
-    """What happened over time. All sequences have one value for each of `times`; fractions are between 0 and 1."""
+    """The time series of a run. All sequences have one value for each of `times`; fractions are between 0 and 1."""
 
     def __init__(self, samples: Sequence[Sample], waits: Sequence[float]) -> None:
         """`waits` are the waiting times of the pods that got a node, in the order in which they did."""
@@ -105,7 +105,7 @@ class Series:
         known: dict[int, tuple[float, float]] = {0: (0.0, 0.0)}
         for sample in self._samples:
             if sample.placed not in known:
-                known[sample.placed] = tuple(np.percentile(waits[: sample.placed], (50, 99)).tolist())
+                known[sample.placed] = _percentiles(waits[: sample.placed])
         both = [known[sample.placed] for sample in self._samples]
         return Percentiles([p50 for p50, _ in both], [p99 for _, p99 in both])
 
@@ -127,12 +127,12 @@ class Series:
 
     @cached_property
     def cost(self) -> list[float]:
-        """What all nodes together cost per hour."""
+        """The price of all nodes together, per hour."""
         return [sample.price for sample in self._samples]
 
     @property
     def total_cost(self) -> float:
-        """What the nodes have cost from the first moment to the last."""
+        """The cost of the nodes from the first moment to the last."""
         spans = zip(self._samples, self._samples[1:], strict=False)
         return sum(before.price * (after.time - before.time) for before, after in spans) / _SECONDS_PER_HOUR
 
@@ -159,6 +159,12 @@ class Series:
         return isinstance(other, Series) and self.to_dict() == other.to_dict()
 
     __hash__ = None  # type: ignore[assignment]
+
+
+def _percentiles(waits: NDArray[np.float64]) -> tuple[float, float]:
+    """The shortest waits that half of all, and 99 of 100, do not exceed: each is the wait of some pod."""
+    half, most = np.percentile(waits, (50, 99), method="inverted_cdf").tolist()
+    return half, most
 
 
 def _fraction(part: int, whole: int) -> float:
@@ -267,7 +273,7 @@ class SeriesSampler:
         return {name: int(np.maximum(left, 0)[~fits_somebody].sum()) for name, left in free.items()}
 
     def _waiting_requests(self) -> list[Mapping[str, int]]:
-        """What the waiting pods request, each combination once."""
+        """The requests of waiting pods, each combination once."""
         shapes = self._scheduler.cache.shapes
         seen: set[int] = set()
         found: dict[int, Mapping[str, int]] = {}

@@ -186,7 +186,7 @@ class Simulation:
         return self
 
     def apply(self, *source: Source, stdin: BinaryIO | None = None, validate: Validation = "warn") -> Self:
-        """As `add`, but an object that exists gets the spec, labels and annotations that are given. Raises `InputError`."""
+        """Adds objects; one that exists gets the spec, labels and annotations that are given. Raises `InputError`."""
         self._add(sources.gather(source, stdin, self._driver.scheduler.known_kinds, validate), replaces=True)
         return self
 
@@ -265,8 +265,8 @@ class Simulation:
         return self._result()
 
     def advance(self, until: float | None = None, *, stops_at_rest: bool = False) -> None:
-        """As `run`, without a result: for those who go on in small steps. With `stops_at_rest` it ends before `until` when
-        nothing would change any more. Raises `SimulationError` where it does not come to rest."""
+        """Runs as `run` does, without a result: for those who go on in small steps. With `stops_at_rest` it ends before `until`
+        when nothing would change any more. Raises `SimulationError` where it does not come to rest."""
         on_decision = self._recorder.decided if self._recorder.is_watching else None
         with self._journal.doing(Step("advance", (until,), {"stops_at_rest": stops_at_rest})):
             self._driver.run(until, on_decision, stops_at_rest=stops_at_rest)
@@ -568,8 +568,8 @@ class Simulation:
         return again
 
     def _repeated_from_origin(self, moment: _Moment, key: str) -> Simulation | None:
-        """The same of a fork whose origin is still what it was: only what was done to the fork is done again. None: that is not
-        so, or the pod was placed before."""
+        """Another simulation, made of the origin of this fork: only what was done to the fork is done again. None if the origin
+        has changed, or the pod was placed before the fork."""
         origin = None if self._origin is None else self._origin()
         if origin is None or self._forked_at is None or forking.stamp(origin) != self._forked_at:
             return None

@@ -27,7 +27,7 @@ class Usage(msgspec.Struct, frozen=True):
 
 
 class Utilisation(msgspec.Struct, frozen=True):
-    """Of every node, by name, and of all nodes together; each by resource."""
+    """The utilisation of every node, by name, and of all nodes together; each by resource."""
 
     cluster: Mapping[str, Usage]
     nodes: Mapping[str, Mapping[str, Usage]]

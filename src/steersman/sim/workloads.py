@@ -130,7 +130,7 @@ def idle_notes(objects: Iterable[api.Object]) -> Iterator[str]:
 
 
 def workload_notes(store: Store, given: Collection[str], stand_ins: int) -> Iterator[str]:
-    """What controllers made and what they could not make; `given` are the uids of pods that came with an owner."""
+    """Notes about pods that controllers made and did not make; `given` are the uids of pods that came with an owner."""
     if stand_ins:
         yield f"{stand_ins} ReplicaSet not in the input: taken to be those of the Deployments that select their pods"
     yield from _made(store, given)

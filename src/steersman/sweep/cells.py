@@ -32,7 +32,7 @@ Located: TypeAlias = Callable[[Any], Any]
 
 
 class LoadedCell(NamedTuple):
-    """What the runs of a cell have in common. It holds everything that its files say."""
+    """A cell of the matrix with all that its runs have in common, its files read."""
 
     cell: Cell
     scenario: Scenario
@@ -101,7 +101,7 @@ def check_parameters(sweep: Sweep) -> None:
 
 
 def declared(scenario: Scenario, parameters: Mapping[str, ParameterValue]) -> dict[str, ParameterValue]:
-    """Those of the sweep's parameters that are also the scenario's; configurations have the others."""
+    """The parameters of the sweep that the scenario declares; the others are for configurations."""
     known = scenario.parameters
     return {name: value for name, value in parameters.items() if name in known}
 

@@ -142,7 +142,7 @@ def _write(result: SweepResult, folder: Path, manifest: dict[str, object]) -> No
 
 
 class _Session:
-    """What is done about a run that is done: noted, counted, told."""
+    """Notes, counts and tells each run that is done."""
 
     def __init__(
         self, result: SweepResult, runs: int, todo: int, journal: Journal | None, on_progress: OnProgress | None

@@ -81,7 +81,7 @@ def _paths(sweep: Sweep) -> Iterator[str]:
 
 
 def _paths_of_scenarios(sweep: Sweep, matrix: Matrix) -> Iterator[str]:
-    """What a scenario reads may depend on its parameters."""
+    """The files that scenarios read, with all values of the parameters: these may decide which files are read."""
     for cell in matrix.cells:
         given = sweep.inputs[cell.input_index]
         if given.scenario is not None and cell.configuration_index == 0:

@@ -26,7 +26,7 @@ MANIFEST_KIND: Final = "SweepManifest"
 
 
 def versions() -> dict[str, str]:
-    """What decides about the numbers besides the input."""
+    """The versions that decide about the numbers besides the input: of Steersman, kube-scheduler, Python and numpy."""
     return {
         "steersman": steersman_version(),
         "kubeScheduler": KUBE_SCHEDULER_VERSION,

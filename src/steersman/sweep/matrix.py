@@ -16,7 +16,7 @@ from steersman.sweep.document import ParameterValue, Sweep
 
 
 class Cell(msgspec.Struct, frozen=True):
-    """What is compared, by names; and where its parts stand in the document."""
+    """A combination of configuration, input and parameters, by names; and where its parts stand in the document."""
 
     number: int
     configuration: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is measured of a run: a result becomes a row of numbers.
+"""The measures of a run: a result becomes a row of numbers.
 
 Nothing in a row depends on the machine, the process or the hour: the same cell and seed give the same row, bit by bit. How
 long a run took is in the journal.
@@ -40,7 +40,7 @@ COUNTS: Final = frozenset(
         "nodesRemoved",
     ]
 )
-"""Those of `MEASURES` that are whole numbers."""
+"""The measures that are whole numbers."""
 TEXTS: Final = ("stopped", "error", "placements")
 """Why a run was stopped before it came to rest, what went wrong with it, and a digest of where all pods are."""
 

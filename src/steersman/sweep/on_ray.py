@@ -33,7 +33,7 @@ _LOOK_AGAIN_SECONDS: Final = 5.0
 
 
 class _Shipment:
-    """What a worker needs: the function, and the versions that its results are to be made with."""
+    """All that a worker needs: the function, and the versions that its results are to be made with."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
@@ -147,7 +147,7 @@ class _Submission:
 
 
 def _reason(error: Any) -> Exception:
-    """What went wrong inside of a task."""
+    """The exception that made a task fail, or one that says which package its worker lacks."""
     cause = error.cause
     if isinstance(cause, ImportError):
         return SteersmanError(NO_STEERSMAN.format(getattr(cause, "name", None) or "steersman"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sweep found: a row per run, and per cell the means with their confidence intervals.
+"""The result of a sweep: a row per run, and per cell the means with their confidence intervals.
 
 The same class serves while the sweep runs: it has the rows so far.
 """
@@ -36,7 +36,7 @@ class CellSummary(msgspec.Struct, frozen=True):
 
 
 class SweepResult:
-    """See the module's text."""
+    """The rows of all runs that are done, in the order of the matrix, and their summary per cell."""
 
     def __init__(self, name: str, matrix: Matrix, output: Path | None = None, description: str = "") -> None:
         self.name = name

@@ -23,7 +23,7 @@ from steersman.sweep.measures import Row, failure, measures
 
 
 class Outcome(msgspec.Struct, frozen=True, rename="camel"):
-    """What came of a run: its row, and where and how long it ran, which is not part of the row."""
+    """The outcome of a run: its row, and where and how long it ran, which is not part of the row."""
 
     run: int
     row: Row

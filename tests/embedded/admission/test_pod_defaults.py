@@ -137,3 +137,26 @@ def test_an_admitted_pod_passes_unchanged() -> None:
     first = _admitted(given)
     again = _admitted(first)
     assert again == first
+
+
+def test_where_documents_are_kept_a_new_pod_has_its_qos_class() -> None:
+    same = {"cpu": "1", "memory": "1Gi"}
+    given = [make_pod("none"), make_pod("some").req(cpu="1"), make_pod("all").container(requests=same, limits=same)]
+    served = Store(ManualClock(START), admission=KubeAdmission(), keeps_documents=True)
+    classes = [served.create(raw(pod)).status.qos_class for pod in given]
+    assert classes == ["BestEffort", "Burstable", "Guaranteed"]
+    assert served.document(api.Pod, "default/some")["status"] == {"phase": "Pending", "qosClass": "Burstable"}
+    assert _admitted(raw(given[0])).status.qos_class == ""
+
+
+def test_a_new_pod_gets_the_service_account_of_its_namespace() -> None:
+    store = Store(ManualClock(START), admission=KubeAdmission(assigns_service_accounts=True), keeps_documents=True)
+    named = with_spec(raw(make_pod("named")), service_account_name="builder")
+    by_its_old_name = with_spec(raw(make_pod("old")), service_account="builder")
+    on_a_node = raw(make_pod("bound").node("n1"))
+    specs = [store.create(pod).spec for pod in (raw(make_pod("bare")), named, by_its_old_name, on_a_node)]
+    accounts = [(spec.service_account_name, spec.service_account) for spec in specs]
+    assert accounts == [("default", "default"), ("builder", "builder"), ("builder", "builder"), ("", "")]
+    shown = store.document(api.Pod, "default/bare")["spec"]
+    assert (shown["serviceAccountName"], shown["serviceAccount"]) == ("default", "default")
+    assert _admitted(raw(make_pod())).spec.service_account_name == ""

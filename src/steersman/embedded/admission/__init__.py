@@ -4,7 +4,8 @@
 `KubeAdmission` is given to a `Store`, which asks it about every object that is created or updated: fields that were left out
 are filled in, and pods get the priority of their class. Objects that a real API server has admitted before pass unchanged.
 
-Not done: service accounts, the taint that keeps pods off new nodes until a controller removes it, validation and webhooks.
+Not done: tokens of service accounts, the taint that keeps pods off new nodes until a controller removes it, validation and
+webhooks.
 """
 
 from steersman.embedded.admission.kube_admission import KubeAdmission, in_creation_order

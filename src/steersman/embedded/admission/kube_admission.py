@@ -60,14 +60,22 @@ class KubeAdmission:
     """Implements `store.Admission` with the rules of a kube-apiserver v1.36 in its default configuration.
 
     `check_pod` has a look at every pod before and raises what is wrong with it, for hosts that read annotations of pods. With
-    `requires_runtime_classes` a pod whose runtime class is not in the cluster is refused.
+    `requires_runtime_classes` a pod whose runtime class is not in the cluster is refused. With `assigns_service_accounts` new
+    pods that name no service account get that of their namespace, as by the admission plugin ServiceAccount; whether it
+    exists is not asked, and no token is mounted.
     """
 
     def __init__(
-        self, check_pod: Callable[[api.Pod], object] | None = None, *, requires_runtime_classes: bool = False
+        self,
+        check_pod: Callable[[api.Pod], object] | None = None,
+        *,
+        requires_runtime_classes: bool = False,
+        assigns_service_accounts: bool = False,
     ) -> None:
         self._check_pod = check_pod
-        pods = PodAdmission(requires_runtime_classes=requires_runtime_classes)
+        pods = PodAdmission(
+            requires_runtime_classes=requires_runtime_classes, assigns_service_accounts=assigns_service_accounts
+        )
         self._rules: dict[type[api.Object], _Rule] = {**_RULES, api.Pod: pods.admit}
 
     def __call__(self, obj: T, old: T | None, view: ClusterView) -> T:

@@ -23,6 +23,7 @@ from steersman.embedded.admission import (
     tolerations,
 )
 from steersman.embedded.admission.containers import ContainerDefaults
+from steersman.embedded.admission.qos import qos_class
 from steersman.embedded.pods import POD_SCHEDULED
 from steersman.embedded.store import ClusterView
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
@@ -30,6 +31,7 @@ from steersman.graph_copy import copied_attributes, shallow
 
 PENDING: Final = "Pending"
 RESTART_ALWAYS: Final = "Always"
+DEFAULT_SERVICE_ACCOUNT: Final = "default"
 GRACE_PERIOD_SECONDS: Final = 30
 SCHEDULING_GATED: Final = "SchedulingGated"
 GATED_MESSAGE: Final = "Scheduling is blocked due to non-empty scheduling gates"
@@ -43,15 +45,16 @@ _replace = msgspec.structs.replace
 class PodAdmission:
     """Completes pods. What several pods share, containers or the whole spec, is shared by the completed pods too."""
 
-    def __init__(self, *, requires_runtime_classes: bool = False) -> None:
+    def __init__(self, *, requires_runtime_classes: bool = False, assigns_service_accounts: bool = False) -> None:
         self._requires_runtime_classes = requires_runtime_classes
+        self._assigns_service_accounts = assigns_service_accounts
         self._containers = ContainerDefaults()
         #: By identity, and by namespace where there are limit ranges: specs that depend on nothing but themselves and the
         #: objects of `_stamp`, completed, with an annotation. They are kept, so that their identity stays theirs.
         self._known: dict[tuple[int, str], tuple[PodSpec, PodSpec, str]] = {}
         #: The versions of the objects that `_known` depends on.
         self._stamp: tuple[str, ...] = ()
-        #: The last status without a phase, and the pending one that it became.
+        #: The last status that was completed, and what it became.
         self._last_status = (PodStatus(), PodStatus(phase=PENDING))
 
     def admit(self, pod: Pod, old: Pod | None, view: ClusterView) -> Pod:
@@ -82,6 +85,8 @@ class PodAdmission:
             spec, note = limit_ranges.with_default_resources(spec, limits)
         spec = priority.resolved(name, spec, old, view)
         spec = tolerations.with_default_tolerations(spec)
+        if is_new and self._assigns_service_accounts:
+            spec = _with_service_account(spec)
         if is_new:
             spec = runtime_classes.with_runtime_class(name, spec, view, is_required=self._requires_runtime_classes)
         if limits:
@@ -91,11 +96,13 @@ class PodAdmission:
         return spec, note
 
     def _with_first_status(self, pod: Pod, view: ClusterView) -> Pod:
-        """Pending, and if the pod is gated, the condition that says so; a status that the pod brings along stays."""
+        """Pending, and if the pod is gated, the condition that says so; a status that the pod brings along stays. Where
+        clients read whole documents the pod has its QoS class too; no decision depends on that."""
         status = pod.status
-        if not status.phase:
-            if status is not self._last_status[0]:
-                self._last_status = (status, _replace(status, phase=PENDING))
+        qos = status.qos_class or (qos_class(pod) if view.keeps_documents else "")
+        if not status.phase or qos != status.qos_class:
+            if status is not self._last_status[0] or qos != self._last_status[1].qos_class:
+                self._last_status = (status, _replace(status, phase=status.phase or PENDING, qos_class=qos))
             status = self._last_status[1]
         if pod.spec.scheduling_gates and not any(c.type == POD_SCHEDULED for c in status.conditions):
             status = _replace(status, conditions=(*status.conditions, _gated(view.timestamp())))
@@ -125,6 +132,14 @@ class PodAdmission:
             restart_policy=spec.restart_policy or RESTART_ALWAYS,
             termination_grace_period_seconds=GRACE_PERIOD_SECONDS if period is None else period,
         )
+
+
+def _with_service_account(spec: PodSpec) -> PodSpec:
+    """The spec with the same account in both fields that name one."""
+    account = spec.service_account_name or spec.service_account or DEFAULT_SERVICE_ACCOUNT
+    if spec.service_account_name == spec.service_account == account:
+        return spec
+    return _replace(spec, service_account_name=account, service_account=account)
 
 
 def comes_new(obj: Object, view: ClusterView) -> bool:

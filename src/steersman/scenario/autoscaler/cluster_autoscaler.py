@@ -100,7 +100,7 @@ class ClusterAutoscaler:
         return told
 
     def act(self) -> list[str]:
-        """What is due at this moment; a line for each thing done."""
+        """Does whatever is due at this moment; gives a line for each thing done."""
         now = self._simulation.now
         told = self._arrive(now)
         if now < self._next_scan:
@@ -180,7 +180,7 @@ class ClusterAutoscaler:
         return self._pools[pool_of(self._simulation.cluster.get(api.Node, name))].scale_down_delay_seconds
 
     def _within_limits(self, unneeded: Sequence[UnneededNode]) -> list[UnneededNode]:
-        """Those that may go without that a pool gets smaller than its least; nodes that are drained count as gone."""
+        """The unneeded nodes that may go without a pool falling below its `min`; nodes that are drained count as gone."""
         sizes = Counter(
             pool_of(node)
             for name, node in self._simulation.cluster.objects(api.Node).items()

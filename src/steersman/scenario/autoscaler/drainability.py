@@ -47,7 +47,7 @@ class Drainability:
         self._budgets = [(budget, _selector(budget)) for budget in store.objects(api.PodDisruptionBudget).values()]
 
     def pods_of(self, pods: Iterable[api.Pod]) -> NodePods:
-        """What becomes of the pods of one node if it goes."""
+        """The pods of one node that would have to move if it goes, or the pod that keeps it."""
         to_move: list[api.Pod] = []
         for pod in pods:
             if self._stays_behind(pod):

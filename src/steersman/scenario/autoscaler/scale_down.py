@@ -77,7 +77,7 @@ class ScaleDown:
     def _candidates(
         self, pods_by_node: Mapping[str, Sequence[api.Pod]], drainability: Drainability, leaving: set[str]
     ) -> list[UnneededNode]:
-        """Those that pass all rules but the what-if: empty nodes first, then the least used."""
+        """The nodes that pass all rules but the what-if: empty nodes first, then the least used."""
         ranked: list[tuple[bool, float, str, NodePods]] = []
         nodes = self._simulation.cluster.objects(api.Node)
         sizes = Counter(pool_of(node) for name, node in nodes.items() if name not in leaving)

@@ -1,174 +1,46 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Copies everything that an object reaches, as `copy.deepcopy` does, but in milliseconds: how a simulation is forked.
+"""The act of copying: `GraphCopy` goes from object to object, with a copier for each class (`_plan`).
 
-What never changes once it is made is not copied but shared: objects of the API, configurations, parsed pods. Classes say so
-with `@shared_by_copies`. Everything else is copied, object by object, and two references to one object lead to one copy. Where
-the copying of an attribute would be slow or pointless, `@copied_attributes` says how it is done instead; most often the copy
-begins with an empty table, because what was in it can be found again.
-
-Callbacks are copied too: bound methods, partial functions and closures are made again over the copies of what they refer to.
-Weak references lead to the copy of their target if something else of the graph refers to it, and are dead otherwise.
-
-What runs (coroutines, threads) and what belongs to the process (locks, files) cannot be copied: `NotCopyable`.
+Copiers note a copy before those of what it refers to are made, so that rings end; what refers to others is filled later.
 """
 
 from __future__ import annotations
 
 import copy
-import datetime
-import decimal
-import enum
 import functools
 import gc
 import itertools
-import operator
 import random
-import re
 import types
 import weakref
 from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import PurePath
 from typing import Any, Final, NamedTuple, TypeAlias, TypeVar, cast
 
 import msgspec
 import numpy as np
 
-T = TypeVar("T")
-ClassT = TypeVar("ClassT", bound=type[Any])
+from steersman.graph_copy.declarations import (
+    Attribute,
+    Copier,
+    Finisher,
+    NotCopyable,
+    declared_attributes,
+    declared_copier,
+    declared_finisher,
+    is_plain,
+    is_shared,
+    slots_of,
+)
 
-Copier: TypeAlias = "Callable[[GraphCopy, Any], Any]"
-"""Makes the copy of an object, and notes it in `GraphCopy.memo` before it asks for the copies of what that refers to."""
-Attribute: TypeAlias = Copier
-"""Makes the copy of one attribute from its value."""
+T = TypeVar("T")
 
 _Filling: TypeAlias = "tuple[Callable[[Any, Any], None], Any, Any]"
 
-_IMMUTABLE: Final[frozenset[type]] = frozenset(
-    {
-        bool,
-        bytes,
-        complex,
-        datetime.date,
-        datetime.datetime,
-        datetime.timedelta,
-        datetime.timezone,
-        decimal.Decimal,
-        float,
-        int,
-        object,
-        property,
-        range,
-        re.Pattern,
-        slice,
-        str,
-        type(None),
-        type(Ellipsis),
-        type(NotImplemented),
-        types.CodeType,
-        types.GenericAlias,
-        types.ModuleType,
-        types.WrapperDescriptorType,
-        types.MethodDescriptorType,
-        functools._lru_cache_wrapper,
-        np.dtype,
-        operator.attrgetter,
-        operator.itemgetter,
-        operator.methodcaller,
-    }
-)
-_IMMUTABLE_BASES: Final = (type, enum.Enum, BaseException, PurePath, np.generic)
-_FROZEN_PACKAGES: Final = ("steersman.api.", "steersman.config.", "steersman.cel.")
-"""Frozen structs of these packages hold nothing that changes, though some have dicts in them."""
 _RUNNING: Final = (types.CoroutineType, types.GeneratorType, types.AsyncGeneratorType, types.FrameType)
-
 _SMALL: Final = 8
 """Of so few items it is faster to copy each than to look at their classes first."""
 _VIEWS: Final[dict[type, str]] = {type({}.keys()): "keys", type({}.values()): "values", type({}.items()): "items"}
-
-_shared: set[type] = set()
-_attributes: dict[type, dict[str, Attribute]] = {}
-_copiers: dict[type, Copier] = {}
-_finishers: dict[type, Callable[[Any, Any], None]] = {}
-
-
-class NotCopyable(Exception):
-    """Something that the graph refers to cannot be copied; the message names it."""
-
-
-# -- what classes declare ----------------------------------------------------------------------------------------------
-
-
-def shared_by_copies(cls: ClassT) -> ClassT:
-    """Declares that original and copies have the same objects of the class: nobody changes one while another has it."""
-    _shared.add(cls)
-    return cls
-
-
-def copied_attributes(**attributes: Attribute) -> Callable[[ClassT], ClassT]:
-    """Declares how the named attributes of a class are copied; `shallow` and the others below are there for that."""
-
-    def declare(cls: ClassT) -> ClassT:
-        _attributes[cls] = attributes
-        return cls
-
-    return declare
-
-
-def copied_by(copier: Copier) -> Callable[[ClassT], ClassT]:
-    """Declares the function that copies objects of a class."""
-
-    def declare(cls: ClassT) -> ClassT:
-        _copiers[cls] = copier
-        return cls
-
-    return declare
-
-
-def finished_by(finisher: Callable[[Any, Any], None]) -> Callable[[ClassT], ClassT]:
-    """Declares a function that is called with original and copy of a class's object when everything is copied."""
-
-    def declare(cls: ClassT) -> ClassT:
-        _finishers[cls] = finisher
-        return cls
-
-    return declare
-
-
-def shallow(copies: GraphCopy, value: Any) -> Any:
-    """The container is copied, and its items are shared."""
-    return copies.note(value, copy.copy(value))
-
-
-def two_levels(copies: GraphCopy, value: Any) -> Any:
-    """A list or dict of containers is copied with these; what is in them is shared."""
-    memo = copies.memo
-    items = value.values() if isinstance(value, dict) else value
-    inner = [memo[id(item)] if id(item) in memo else item.copy() for item in items]
-    memo.update(zip(map(id, items), inner, strict=True))
-    return copies.note(value, dict(zip(value, inner, strict=True)) if isinstance(value, dict) else inner)
-
-
-def by_reference(copies: GraphCopy, value: Any) -> Any:
-    """The value is shared, though its class is not: nobody changes it."""
-    return value
-
-
-def emptied(copies: GraphCopy, value: Any) -> Any:
-    """The container begins empty in the copy."""
-    return copies.note(value, type(value)())
-
-
-def no_value(copies: GraphCopy, value: object) -> None:
-    """The copy begins without the attribute's value."""
-
-
-def fresh_token(copies: GraphCopy, value: object) -> object:
-    """An object that stands for the copy as another one stands for the original."""
-    return object()
-
-
-# -- copying -----------------------------------------------------------------------------------------------------------
 
 
 class GraphCopy:
@@ -508,7 +380,7 @@ class _ClassPlan(NamedTuple):
     copier: Copier | None
     slots: tuple[str, ...]
     declared: dict[str, Attribute]
-    finisher: Callable[[Any, Any], None] | None
+    finisher: Finisher | None
 
 
 _MOST_PLANS: Final = 4096
@@ -520,17 +392,16 @@ def _plan(cls: type) -> _ClassPlan:
     if known is None:
         if len(_plans) >= _MOST_PLANS:  # of classes that come with plugins, again and again
             _plans.clear()
-        finisher = next((_finishers[base] for base in cls.__mro__ if base in _finishers), None)
-        known = _plans[cls] = _ClassPlan(_copier(cls), _slots(cls), declared_attributes(cls), finisher)
+        known = _plans[cls] = _ClassPlan(_copier(cls), slots_of(cls), declared_attributes(cls), declared_finisher(cls))
     return known
 
 
 def _copier(cls: type) -> Copier | None:
     if is_shared(cls):
         return None
-    for base in cls.__mro__:
-        if base in _copiers:
-            return _copiers[base]
+    declared = declared_copier(cls)
+    if declared is not None:
+        return declared
     if cls in _BUILT_IN:
         return _BUILT_IN[cls]
     if issubclass(cls, _RUNNING):
@@ -541,50 +412,8 @@ def _copier(cls: type) -> Copier | None:
         return GraphCopy.copy_tuple
     if issubclass(cls, weakref.ref):
         return GraphCopy.copy_reference
-    return GraphCopy.copy_object if _is_plain(cls) else GraphCopy.copy_foreign
-
-
-def is_shared(cls: type) -> bool:
-    """Whether originals and copies have the same objects of the class."""
-    if cls in _IMMUTABLE or issubclass(cls, _IMMUTABLE_BASES) or not _shared.isdisjoint(cls.__mro__):
-        return True
-    if not issubclass(cls, msgspec.Struct) or not cls.__struct_config__.frozen:
-        return False
-    return cls.__module__.startswith(_FROZEN_PACKAGES)
+    return GraphCopy.copy_object if is_plain(cls) else GraphCopy.copy_foreign
 
 
 def _refused(_: GraphCopy, original: object) -> object:
     raise NotCopyable(f"something that is running: {original!r}")
-
-
-def _is_plain(cls: type) -> bool:
-    """Whether all that objects of the class have are attributes, set by Python code."""
-    try:
-        object.__new__(cls)
-    except TypeError:  # a class that is written in C, or is made of one
-        return False
-    return not any(base.__module__ in ("_thread", "threading") for base in cls.__mro__)
-
-
-def _slots(cls: type) -> tuple[str, ...]:
-    if issubclass(cls, msgspec.Struct):
-        return cls.__struct_fields__
-    names: list[str] = []
-    for base in cls.__mro__:
-        slots = base.__dict__.get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            if name not in ("__dict__", "__weakref__"):
-                names.append(_mangled(base, name))
-    return tuple(names)
-
-
-def _mangled(cls: type, name: str) -> str:
-    return f"_{cls.__name__.lstrip('_')}{name}" if name.startswith("__") and not name.endswith("__") else name
-
-
-def declared_attributes(cls: type) -> dict[str, Attribute]:
-    """How the class, and those that it derives from, want attributes to be copied."""
-    declared: dict[str, Attribute] = {}
-    for base in reversed(cls.__mro__):
-        declared.update(_attributes.get(base, {}))
-    return declared
