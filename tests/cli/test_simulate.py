@@ -56,6 +56,27 @@ def test_json_and_yaml_hold_the_same(tmp_path: Path) -> None:
     assert as_json["explanations"][0]["node"] == "n1"
 
 
+def test_fixes_are_printed_below_the_explanation_and_are_in_the_json(tmp_path: Path) -> None:
+    file = cluster(tmp_path, BIG_POD)
+    lines = steersman("simulate", "-f", file, "--explain", "big", "--fixes").stdout.splitlines()
+    start = lines.index("2 changes, each by itself, make default/big schedule (tried on a copy):")
+    assert lines[start + 1] == "  1. Lower the cpu request of container big from 5 to 4: it goes to n2."
+    assert lines[start + 2].startswith("     kubectl get pod big -o json | ")
+    document = json.loads(
+        steersman("simulate", "-f", file, "-o", "json", "--explain", "big", "--explain", "web", "--fixes").stdout
+    )
+    big, web = document["explanations"]
+    assert [fix["kind"] for fix in big["fixes"]] == ["LowerRequests", "AddNode"]
+    assert big["fixes"][0]["patches"][0]["mergePatch"]["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "4"}
+    assert web["fixes"] == []
+
+
+def test_fixes_need_a_pod_to_explain_and_are_not_for_scenarios(tmp_path: Path) -> None:
+    assert "--fixes is for --explain" in steersman("simulate", "-f", cluster(tmp_path), "--fixes").stderr
+    scenario = steersman("simulate", "--scenario", "any.yaml", "--explain", "web", "--fixes")
+    assert "--fixes is not for scenarios" in scenario.stderr
+
+
 @pytest.mark.parametrize("output", ["table", "json", "yaml"])
 def test_equal_input_and_seed_give_equal_bytes(tmp_path: Path, output: str) -> None:
     arguments = ("simulate", "-f", cluster(tmp_path, BIG_POD), "-o", output, "--seed", "7", "--explain", "big")

@@ -20,6 +20,7 @@ from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.explain import Explanation
+    from steersman.fixes import Fix
     from steersman.sim import Result, Simulation
 
 NO: Final = 1
@@ -98,6 +99,11 @@ STOPPED: Final = 4
     metavar="POD",
     help="Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated.",
 )
+@click.option(
+    "--fixes",
+    is_flag=True,
+    help="With --explain: the smallest changes that make a pending pod schedule, each tried on a copy.",
+)
 @report_option
 @click.option("--all-nodes", is_flag=True, help="With --explain: every node, not only the best and the reasons.")
 @click.option("--fail-on-pending", is_flag=True, help="Exit with 1 if a pod is left pending.")
@@ -119,6 +125,7 @@ def simulate(
     until: float | None,
     output: str,
     explain: tuple[str, ...],
+    fixes: bool,
     report_file: str | None,
     all_nodes: bool,
     fail_on_pending: bool,
@@ -135,8 +142,12 @@ def simulate(
     did not come to rest, as when pods keep waking each other: what it got to is printed, and --until sets an end. A scenario
     that expects something which does not come true exits with 1 as well.
     """
+    if fixes and not explain:
+        raise click.UsageError("--fixes is for --explain.")
     of_example = scenario_of(example) if example is not None and scenario is None else None
     if scenario is not None or of_example is not None:
+        if fixes:
+            raise click.UsageError("--fixes is not for scenarios: there the cluster changes over time.")
         from steersman.cli.scenario import simulate_scenario
 
         options = click.get_current_context().params
@@ -164,12 +175,14 @@ def simulate(
     with loaded as simulation:
         timing.loaded()
         before = None if report_file is None else simulation.result()
+        unrun = simulation.fork() if fixes else None
         result = _run(simulation, until, explain)
         timing.ran(result)
         explanations = [result.explain(pod) for pod in explain]
+        found = None if unrun is None else _fixes(unrun, explain)
     for note in result.notes:
         say(f"Note: {printable(note)}", err=True)
-    _print(result, explanations, output, None if all_nodes else MOST_ROWS)
+    _print(result, explanations, found, output, None if all_nodes else MOST_ROWS)
     if report_file is not None:
         _write_report(simulation, result, before, report_file)
     _conclude(result, fail_on_pending)
@@ -188,13 +201,27 @@ def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) 
         return simulation.run(until, explain, show)
 
 
-def _print(result: Result, explanations: list[Explanation], output: str, most: int | None) -> None:
+def _fixes(unrun: Simulation, pods: tuple[str, ...]) -> list[tuple[Fix, ...]]:
+    """The fixes of each pod."""
+    from steersman.fixes import find_fixes
+
+    with working("looking for fixes"), unrun:
+        return [find_fixes(unrun, pod) for pod in pods]
+
+
+def _print(
+    result: Result,
+    explanations: list[Explanation],
+    fixes: list[tuple[Fix, ...]] | None,
+    output: str,
+    most: int | None,
+) -> None:
     from steersman.cli import simulation_report
 
     if output == "table":
-        say(simulation_report.as_table(result, explanations, most, terminal_width()))
+        say(simulation_report.as_table(result, explanations, most, terminal_width(), fixes))
         return
-    document = simulation_report.as_document(result, explanations)
+    document = simulation_report.as_document(result, explanations, fixes)
     say_json(document) if output == "json" else say_yaml(document)
 
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from steersman.explain.amounts import amount
 from steersman.explain.tables import aligned, wrapped
+from steersman.fixes.text import fixes_text
 from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.explain import Explanation
+    from steersman.fixes import Fix
     from steersman.sim import Placement, Result, Usage
 
 _ALWAYS_SHOWN: Final = ("cpu", "memory", "pods")
@@ -20,21 +22,35 @@ MOST_NODES: Final = 50
 
 
 def as_table(
-    result: Result, explanations: Sequence[Explanation], most: int | None = None, width: int | None = None
+    result: Result,
+    explanations: Sequence[Explanation],
+    most: int | None = None,
+    width: int | None = None,
+    fixes: Sequence[Sequence[Fix]] | None = None,
 ) -> str:
-    """`most` rows per table of an explanation, None: a row per node; `width` in characters, None: no limit."""
-    return "\n".join(_sections(result, explanations, most, width))
+    """`most` rows per table of an explanation, None: a row per node; `width` in characters, None: no limit. `fixes` are those
+    of each explanation, None: they were not looked for."""
+    return "\n".join(_sections(result, explanations, most, width, fixes))
 
 
-def as_document(result: Result, explanations: Sequence[Explanation]) -> dict[str, Any]:
+def as_document(
+    result: Result, explanations: Sequence[Explanation], fixes: Sequence[Sequence[Fix]] | None = None
+) -> dict[str, Any]:
     document = result.to_dict()
     if explanations:
         document["explanations"] = [explanation.to_dict() for explanation in explanations]
+    if fixes is not None:
+        for explained, found in zip(document["explanations"], fixes, strict=True):
+            explained["fixes"] = [fix.to_dict() for fix in found]
     return document
 
 
 def _sections(
-    result: Result, explanations: Sequence[Explanation], most: int | None, width: int | None
+    result: Result,
+    explanations: Sequence[Explanation],
+    most: int | None,
+    width: int | None,
+    fixes: Sequence[Sequence[Fix]] | None,
 ) -> Iterator[str]:
     placed = [placement for placement in result.placements.values() if not placement.is_pending]
     if placed:
@@ -55,9 +71,12 @@ def _sections(
     if result.pending:
         yield from _pending(result.pending.values(), width)
         yield ""
-    for explanation in explanations:
+    for position, explanation in enumerate(explanations):
         yield explanation.table(most, width)
         yield ""
+        if fixes is not None and not explanation.node:
+            yield fixes_text(explanation.pod, fixes[position], width)
+            yield ""
     yield from wrapped(summary_line(result), width)
 
 

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeAlias, cast
+from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeAlias, TypeVar, cast
 from weakref import finalize, ref
 
 import msgspec
@@ -25,6 +25,7 @@ import msgspec
 from steersman import api
 from steersman import config as configuration
 from steersman.api.field_check import Validation
+from steersman.api.manifests import DEFAULT_NAMESPACE
 from steersman.assembly import SchedulerOptions
 from steersman.assembly.registry import PluginSource, kinds_of_scheduler, register, with_enabled
 from steersman.clock import ManualClock
@@ -58,9 +59,12 @@ from steersman.sim.result import Result, pod_key
 from steersman.sim.sources import Gathered, Given, Source
 from steersman.sim.tasks import SimulationError
 from steersman.sim.utilisation import utilisation
+from steersman.sim.writer import Preemption
 
 Configuration: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | SchedulerConfiguration | None"
 """A file with a KubeSchedulerConfiguration, the document as a dict, or one that is already loaded; None: the default one."""
+
+T = TypeVar("T", bound=api.Object)
 
 START: Final = 1_767_225_600.0
 """2026-01-01T00:00:00Z: the time of clusters that do not say when they are."""
@@ -179,6 +183,25 @@ class Simulation:
     def now(self) -> float:
         """Virtual time: seconds since the start."""
         return self._driver.now
+
+    @property
+    def profiles(self) -> tuple[str, ...]:
+        """The scheduler names that there are profiles for."""
+        return tuple(self._driver.scheduler.profiles)
+
+    @property
+    def preempted(self) -> tuple[Preemption, ...]:
+        """The pods that had to make room for others so far."""
+        return tuple(self._driver.writer.preemptions.values())
+
+    def given_object(self, kind: type[T], key: str) -> T | None:
+        """The object as it was given to `load` or `add`, before defaults were filled in; None if it was not."""
+        for step in self._journal.steps:
+            gathered = step.arguments[0] if step.method == "_add" else None
+            for given in gathered.objects if isinstance(gathered, Gathered) else ():
+                if isinstance(given.object, kind) and _key(given.object) == key:
+                    return given.object
+        return None
 
     def add(self, *source: Source, stdin: BinaryIO | None = None, validate: Validation = "warn") -> Self:
         """More objects, as in `load`. Raises `InputError` for one that exists already."""
@@ -607,6 +630,12 @@ class _Moment(NamedTuple):
 
     def is_now(self, simulation: Simulation) -> bool:
         return self.state == forking.stamp(simulation) and self.steps == tuple(simulation._journal.steps)
+
+
+def _key(obj: api.Object) -> str:
+    """`namespace/name` of an object as it was given, which may leave the default namespace out."""
+    name = obj.metadata.name
+    return f"{obj.metadata.namespace or DEFAULT_NAMESPACE}/{name}" if obj.NAMESPACED else name
 
 
 def _json(document: Mapping[str, Any]) -> str:

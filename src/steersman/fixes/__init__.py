@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixes of pending pods: the smallest changes that make a pod schedule, each tried on a fork before it is shown.
+
+    simulation = Simulation.load("cluster.yaml")      # loaded, not yet run
+    for fix in find_fixes(simulation, "default/web-0"):
+        print(fix.summary, *fix.commands, sep="\\n")
+
+Read `search` first. `pod_changes`, `requests`, `node_changes` and `object_changes` propose, `verification` tries, `changes` has
+what a change is and the patches that changes come to, `commands` and `text` print.
+"""
+
+from steersman.fixes.fix import Fix, FixKind, ObjectName, ObjectPatch
+from steersman.fixes.search import find_fixes
+from steersman.fixes.text import fixes_text
+
+__all__ = ["Fix", "FixKind", "ObjectName", "ObjectPatch", "find_fixes", "fixes_text"]

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Changes of objects, the parts that fixes are made of, and the patches that they come to.
+
+A `Change` edits the JSON of an object, or creates one. Several changes of one object are carried out one after the other on one
+copy of it, and the difference is the patch. A `NumberedChange` stands for a row of changes, each a step further from what is
+there now than the one before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from steersman.fixes.fix import FixKind, ObjectName
+
+Document: TypeAlias = dict[str, Any]
+Edit: TypeAlias = Callable[[Document], None]
+"""Changes a document in place."""
+
+_NAMED_LISTS: Final = ("containers", "initContainers")
+"""Lists that a strategic merge patch merges by the names of their entries, and that hold more than scheduling reads."""
+_KEYED_LISTS: Final = ("topologySpreadConstraints", "schedulingGates")
+"""Lists that a strategic merge patch merges too, and that are to be replaced."""
+_REPLACE: Final = {"$patch": "replace"}
+
+
+class Change(NamedTuple):
+    """One part of a fix."""
+
+    kind: FixKind
+    #: An imperative clause: "uncordon node n1".
+    summary: str
+    target: ObjectName | None = None
+    edit: Edit | None = None
+    #: A manifest to create.
+    create: Document | None = None
+    #: An object to delete.
+    delete: ObjectName | None = None
+    #: The command, where there is a better one than a patch.
+    command: str = ""
+
+    @property
+    def key(self) -> str:
+        """Equal for changes that are the same."""
+        return f"{self.kind} {self.summary}"
+
+
+class NumberedChange(NamedTuple):
+    """A change by a number, of which the least step that helps is wanted; every further step helps as well."""
+
+    #: Equal for changes of the same number.
+    key: str
+    kind: FixKind
+    #: The step that probably is the least one that helps.
+    guess: int
+    #: The furthest step.
+    furthest: int
+    #: The change of a step from 1 to `furthest`.
+    make: Callable[[int], Change]
+
+
+AnyChange: TypeAlias = "Change | NumberedChange"
+
+
+class PodPlace(NamedTuple):
+    """Where the spec of the pod is changed: in the pod itself, or in the template of the workload that makes it."""
+
+    target: ObjectName
+    path: tuple[str, ...] = ()
+
+    def change(self, kind: FixKind, summary: str, edit: Edit) -> Change:
+        """A change of the pod's spec."""
+        return Change(kind, summary, self.target, lambda document: edit(self.spec_of(document)))
+
+    def spec_of(self, document: Document) -> Document:
+        """The spec of the pod in the document, to be changed in place."""
+        part: Any = document
+        for name in (*self.path, "spec"):
+            part = part.setdefault(name, {})
+        found: Document = part
+        return found
+
+
+def edited(changes: Iterable[Change], originals: Mapping[ObjectName, Document]) -> dict[ObjectName, Document]:
+    """The documents after the changes, of the objects that they edit."""
+    documents: dict[ObjectName, Document] = {}
+    for change in changes:
+        if change.target is not None and change.edit is not None:
+            if change.target not in documents:
+                documents[change.target] = deepcopy(originals[change.target])
+            change.edit(documents[change.target])
+    return documents
+
+
+def merge_patch(before: Document, after: Document) -> Document:
+    """The JSON merge patch that makes one document of the other."""
+    patch: Document = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        old = before.get(name)
+        if isinstance(old, dict) and isinstance(value, dict):
+            inner = merge_patch(old, value)
+            if inner:
+                patch[name] = inner
+        elif old != value:
+            patch[name] = value
+    return patch
+
+
+def strategic_patch(before: Document, after: Document) -> Document | None:
+    """The strategic merge patch that does the same and leaves alone what it does not name, also in containers; None where a
+    merge patch does that as well."""
+    found = merge_patch(before, after)
+    return _strategic(before, after) if any(_touches(found, name) for name in _NAMED_LISTS) else None
+
+
+def _strategic(before: Document, after: Document) -> Document:
+    patch: Document = {name: None for name in before if name not in after}
+    for name, value in after.items():
+        old = before.get(name)
+        if old == value:
+            continue
+        if isinstance(old, dict) and isinstance(value, dict):
+            patch[name] = _strategic(old, value)
+        elif name in _NAMED_LISTS and isinstance(old, list):
+            pairs = zip(old, value, strict=True)
+            patch[name] = [{"name": new["name"], **_strategic(was, new)} for was, new in pairs if was != new]
+        else:
+            patch[name] = [*value, _REPLACE] if name in _KEYED_LISTS else value
+    return patch
+
+
+def _touches(patch: Any, name: str) -> bool:
+    return isinstance(patch, dict) and (name in patch or any(_touches(value, name) for value in patch.values()))

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A fix as data: what to change so that a pending pod is scheduled, as a sentence, as commands and as patches.
+
+Made by `search`, printed by `text`. All names are Kubernetes'; `to_dict` gives them in camelCase.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Any
+
+import msgspec
+
+
+class FixKind(StrEnum):
+    """What a fix changes, for programs. Of fixes that change as much, the earlier kind comes first."""
+
+    SCHEDULING_GATES = "RemoveSchedulingGates"
+    SCHEDULER_NAME = "SetSchedulerName"
+    UNCORDON = "UncordonNode"
+    TOLERATION = "AddToleration"
+    REQUESTS = "LowerRequests"
+    NODE_SELECTOR = "DropNodeSelector"
+    NODE_AFFINITY = "DropNodeAffinity"
+    MAX_SKEW = "RaiseMaxSkew"
+    SCHEDULE_ANYWAY = "ScheduleAnyway"
+    POD_AFFINITY = "DropPodAffinity"
+    POD_ANTI_AFFINITY = "DropPodAntiAffinity"
+    NODE_LABEL = "LabelNode"
+    NODE_TAINT = "RemoveTaint"
+    CLAIM = "CreateClaim"
+    VOLUME = "CreateVolume"
+    PRIORITY = "RaisePriority"
+    ADD_NODE = "AddNode"
+    RECREATE = "RecreatePod"
+    """Goes with others: the pod is deleted, so that its workload makes it again from the changed template."""
+    SEVERAL = "Several"
+
+
+class ObjectName(msgspec.Struct, frozen=True, rename="camel"):
+    """Which object; the namespace of a cluster-scoped one is ""."""
+
+    kind: str
+    namespace: str
+    name: str
+
+
+class ObjectPatch(msgspec.Struct, frozen=True, rename="camel"):
+    """A JSON merge patch (RFC 7396) of one object: lists are given whole."""
+
+    kind: str
+    namespace: str
+    name: str
+    merge_patch: dict[str, Any]
+
+
+class Fix(msgspec.Struct, frozen=True, rename="camel"):
+    """Changes that were tried together on a copy of the cluster, from the beginning, and made the pod schedule."""
+
+    kind: FixKind
+    #: A sentence: what to change, and where the pod goes then.
+    summary: str
+    #: To be run in this order.
+    commands: tuple[str, ...]
+    patches: tuple[ObjectPatch, ...] = ()
+    #: Manifests of objects to create.
+    create: tuple[dict[str, Any], ...] = ()
+    #: Objects to remove.
+    delete: tuple[ObjectName, ...] = ()
+    #: Where the pod went when the fix was tried.
+    node: str = ""
+    #: Pods that were preempted for it.
+    evicts: tuple[str, ...] = ()
+    #: The kinds of the parts; more than one if no single change helps.
+    parts: tuple[FixKind, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs: plain lists, dicts and values, named as in Kubernetes' JSON."""
+        plain: dict[str, Any] = msgspec.to_builtins(self)
+        return plain

@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tries changes out, as a user would: on a fork of the simulation that has not run yet, which then runs to rest.
+
+`Verifier` runs the simulation once without changes, to know what was pending and preempted anyway. A set of changes passes if
+the pod has a node in the end and nobody else is worse off: no pod is pending that was not, and none is preempted, unless that
+is what the change is about. The number of trials is bounded, and so is the number of decisions in all of them.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from steersman import api
+from steersman.api import codec
+from steersman.controllers.controller import controller_of
+from steersman.embedded import ApiError
+from steersman.embedded.admission.pods import PodAdmission
+from steersman.errors import InputError
+from steersman.explain import Explanation
+from steersman.fixes.changes import Change, Document, PodPlace, edited, merge_patch
+from steersman.fixes.fix import FixKind, ObjectName
+from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
+from steersman.ingest.handlers import FINISHED_PHASES
+from steersman.sim import Simulation
+from steersman.sim.changes import merged
+from steersman.sim.placements import Placement
+from steersman.sim.tasks import SimulationError
+
+MOST_TRIALS: Final = 200
+MOST_WORK: Final = 40_000
+"""The bound of all trials together: a trial costs as much as its decisions, and its share of copying the cluster."""
+OBJECTS_PER_DECISION: Final = 20
+"""Copying so many nodes and pods, and looking at them anew, takes about as long as a decision."""
+LARGE: Final = 1000
+"""In a cluster of so many nodes and pods a trial is made without preemption first."""
+LEAST_TRIALS: Final = 10
+"""So many trials are made, however much one costs."""
+NOT_FRESH: Final = "fixes are looked for before a simulation has run: load it again"
+_EVICTING: Final = frozenset({FixKind.PRIORITY})
+
+_TEMPLATES: Final = {
+    "Deployment": ("spec", "template"),
+    "ReplicaSet": ("spec", "template"),
+    "ReplicationController": ("spec", "template"),
+    "StatefulSet": ("spec", "template"),
+    "DaemonSet": ("spec", "template"),
+    "Job": ("spec", "template"),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+}
+"""Where workloads keep the template of their pods."""
+_KEEP_PODS: Final = ("ReplicaSet", "ReplicationController", "StatefulSet", "Job")
+"""Workloads that do not replace a pending pod when their template changes."""
+
+_replace = msgspec.structs.replace
+
+
+class TrialsExhausted(Exception):
+    """No more trials are to be made."""
+
+
+class Scheduled(NamedTuple):
+    """How a trial ended that passed."""
+
+    node: str
+    evicts: tuple[str, ...]
+
+
+class Situation(NamedTuple):
+    """What a pod that is still pending faces after some changes."""
+
+    pod: api.Pod
+    placement: Placement
+    explanation: Explanation
+
+
+class Verifier:
+    """See the module's text. `simulation` has not run yet, and stays so. Raises `InputError` for a pod that there never is."""
+
+    def __init__(self, simulation: Simulation, pod: str) -> None:
+        self.simulation = simulation
+        self._pod = pod
+        self._known: dict[str, Scheduled | None] = {}
+        self._originals: dict[ObjectName, Document] = {}
+        self._trials = 0
+        self._share = 1.0
+        if simulation.result().summary.decisions:
+            raise SimulationError(NOT_FRESH)
+        base = simulation.fork()
+        result = base.run()
+        self._objects = len(base.cluster.objects(api.Pod)) + len(base.cluster.objects(api.Node))
+        self._cost = result.summary.decisions + self._objects // OBJECTS_PER_DECISION
+        self.placement = result.placements.get(pod)
+        found = base.cluster.find(api.Pod, pod)
+        if found is None:
+            raise InputError("does not exist", object=f"Pod {pod}")
+        #: The workload that makes the pod, and with it others; None: the pod is alone.
+        self.workload = _root(base, found)
+        self.is_given = simulation.cluster.find(api.Pod, pod) is not None
+        self._pending = self._pending_pods(base)
+        self._preempted = [each.pod for each in result.preempted]
+        self.base = base
+        self.pod = found
+        self.place = self._place()
+
+    # -- documents ---------------------------------------------------------------------------------------------------
+
+    def original(self, target: ObjectName) -> Document:
+        """The object as it was given, not to be changed. `KeyError` for one that was not."""
+        if target not in self._originals:
+            kind: Any = api.KINDS[target.kind]
+            key = f"{target.namespace}/{target.name}" if target.namespace else target.name
+            found: api.Object | None = self.simulation.given_object(kind, key)
+            if found is None:
+                raise KeyError(target)
+            self._originals[target] = codec.to_dict(found)
+        return self._originals[target]
+
+    def _is_given(self, target: ObjectName) -> bool:
+        try:
+            self.original(target)
+        except KeyError:
+            return False
+        return True
+
+    def _place(self) -> PodPlace | None:
+        """Where the pod's spec is to be changed; None: nowhere, as the object that says it was not given."""
+        metadata, owner = self.pod.metadata, controller_of(self.pod)
+        if self.workload is None or owner is None:
+            place = PodPlace(ObjectName("Pod", metadata.namespace, metadata.name))
+            return place if self._is_given(place.target) else None
+        if self.is_given and not self._is_given(ObjectName(owner.kind, metadata.namespace, owner.name)):
+            return None  # something stands in for the owner, with a template that is only assumed
+        place = PodPlace(self.workload, _TEMPLATES.get(self.workload.kind, ()))
+        return place if place.path and self._is_given(place.target) else None
+
+    def patches(self, changes: Sequence[Change]) -> dict[ObjectName, tuple[Document, Document]]:
+        """Of every object that the changes edit: the document as given, and after them."""
+        originals = {change.target: self.original(change.target) for change in changes if change.target is not None}
+        return {target: (originals[target], document) for target, document in edited(changes, originals).items()}
+
+    def recreation(self) -> tuple[Change, ...]:
+        """Has the pod made again, where its workload would keep it as it is when the template changes."""
+        if not self.is_given or self.place is None or self.place.target.kind not in _KEEP_PODS:
+            return ()
+        name = ObjectName("Pod", self.pod.metadata.namespace, self.pod.metadata.name)
+        summary = f"delete pod {name.name}, which is made again"
+        namespace = "" if name.namespace == "default" else f" -n {shlex.quote(name.namespace)}"
+        command = f"kubectl delete pod {shlex.quote(name.name)}{namespace} --ignore-not-found"
+        return (Change(FixKind.RECREATE, summary, delete=name, command=command),)
+
+    # -- trials ------------------------------------------------------------------------------------------------------
+
+    def allow(self, share: float) -> None:
+        """From now on, trials may be made until this share of all that may be made is used up."""
+        self._share = share
+
+    def _count_trial(self) -> None:
+        most = min(MOST_TRIALS, max(LEAST_TRIALS, MOST_WORK // max(1, self._cost)))
+        if self._trials >= most * self._share:
+            raise TrialsExhausted
+        self._trials += 1
+
+    def passes(self, changes: Sequence[Change]) -> Scheduled | None:
+        """Where the pod goes with these changes; None: it stays pending, or somebody else is worse off. Raises
+        `TrialsExhausted`."""
+        if not changes:
+            return None
+        key = "\n".join(sorted(change.key for change in changes))
+        if key not in self._known:
+            self._known[key] = self._tried(changes)
+        return self._known[key]
+
+    def _tried(self, changes: Sequence[Change]) -> Scheduled | None:
+        self._count_trial()
+        without_preemption = self._without_preemption(changes)
+        if without_preemption and self._outcome((*changes, *without_preemption)) is None:
+            return None
+        return self._outcome(changes)
+
+    def _without_preemption(self, changes: Sequence[Change]) -> tuple[Change, ...]:
+        """Has the pod preempt nobody: what does not pass so does not pass at all, and in a large cluster fails much faster."""
+        may_evict = any(change.kind in _EVICTING for change in changes)
+        if self._objects < LARGE or self.place is None or may_evict:
+            return ()
+        return (self.place.change(FixKind.SEVERAL, "", lambda spec: spec.update(preemptionPolicy="Never")),)
+
+    def _outcome(self, changes: Sequence[Change]) -> Scheduled | None:
+        trial = self._run(changes)
+        if trial is None:
+            return None
+        with trial:
+            return self._judged(trial, changes)
+
+    def _run(self, changes: Sequence[Change]) -> Simulation | None:
+        """A fork with these changes, at rest; None: it does not come to rest, or refuses one of them."""
+        trial = self.simulation.fork()
+        try:
+            self._apply(trial, changes)
+            trial.advance()
+        except (
+            InputError,
+            ApiError,
+            SimulationError,
+            LookupError,
+        ):  # the last: the template does not have what the pod has
+            trial.close()
+            return None
+        return trial
+
+    def _apply(self, trial: Simulation, changes: Sequence[Change]) -> None:
+        for change in changes:
+            if change.create is not None:
+                trial.add(change.create)
+        for target, (before, after) in self.patches(changes).items():
+            patch = merge_patch(before, after)
+            if target.kind == "Pod":
+                _replace_pod(trial, codec.convert(merged(before, patch), api.Pod))
+            else:
+                trial.patch(_reference(target), patch)
+        trial.delete(*(_reference(change.delete) for change in changes if change.delete is not None))
+
+    def _judged(self, trial: Simulation, changes: Sequence[Change]) -> Scheduled | None:
+        node = self._node_in(trial)
+        if not node:
+            return None
+        evicted = tuple(each.pod for each in trial.preempted if each.pod not in self._preempted)
+        may_evict = any(change.kind in _EVICTING for change in changes)
+        newly_pending = (self._pending_pods(trial) - self._pending).total()
+        if newly_pending > len(evicted) or (evicted and not may_evict):
+            return None  # an evicted pod may wait in its turn
+        return Scheduled(node, evicted)
+
+    def _node_in(self, trial: Simulation) -> str:
+        """The node of the pod, or of the one that its workload has made instead; "" if there is none."""
+        found = trial.cluster.find(api.Pod, self._pod)
+        if self.workload is None:
+            return "" if found is None else found.spec.node_name
+        nodes, before = self._nodes_of_workload(trial), self._nodes_of_workload(self.base)
+        if nodes.total() < before.total():
+            return ""
+        if found is not None and self.is_given:  # others of the workload may wait as before
+            return found.spec.node_name if nodes[""] < before[""] else ""
+        return "" if nodes[""] else next(iter(nodes - before or nodes))
+
+    def _nodes_of_workload(self, trial: Simulation) -> Counter[str]:
+        """How many pods the workload has on each node; "" are those without one."""
+        pods = trial.cluster.objects(api.Pod).values()
+        return Counter(pod.spec.node_name for pod in pods if self._is_mine(trial, pod))
+
+    def _is_mine(self, trial: Simulation, pod: api.Pod) -> bool:
+        return pod.status.phase not in FINISHED_PHASES and _root(trial, pod) == self.workload
+
+    def _pending_pods(self, trial: Simulation) -> Counter[str]:
+        """The other pods without a node: by name those that were given, by owner those that were made, whose names differ
+        from run to run."""
+        given = self.simulation.cluster.objects(api.Pod)
+        pending: Counter[str] = Counter()
+        for key, pod in trial.cluster.objects(api.Pod).items():
+            if pod.spec.node_name or pod.status.phase in FINISHED_PHASES or key == self._pod:
+                continue
+            if self.workload is not None and _root(trial, pod) == self.workload:
+                continue
+            owner = controller_of(pod)
+            pending[key if owner is None or key in given else f"{owner.kind} {owner.name}"] += 1
+        return pending
+
+    def situation(self, changes: Sequence[Change]) -> Situation | None:
+        """What the pod, or another one of its workload, still faces with these changes; None: nothing, or nobody knows."""
+        if not changes:
+            trial: Simulation | None = self.base
+        else:
+            self._count_trial()
+            trial = self._run(changes)
+        if trial is None:
+            return None
+        result = trial.result()
+        keys = [self._pod, *(key for key in result.pending if self._is_mine(trial, trial.cluster.get(api.Pod, key)))]
+        for key in keys:
+            placement = result.pending.get(key)
+            if placement is not None:
+                return Situation(trial.cluster.get(api.Pod, key), placement, result.explain(key))
+        return None
+
+
+def _reference(name: ObjectName) -> str:
+    """As `Simulation.patch` and `Simulation.delete` take it."""
+    return f"{name.kind}/{name.namespace}/{name.name}" if name.namespace else f"{name.kind}/{name.name}"
+
+
+def _replace_pod(trial: Simulation, given: api.Pod) -> None:
+    """Gives a pod that waits another spec, as if it had come with it: its place in the queue stays."""
+    store = trial.cluster
+    key = f"{given.metadata.namespace or 'default'}/{given.metadata.name}"
+    old = store.get(api.Pod, key)
+    if (given.spec.scheduler_name or DEFAULT_SCHEDULER_NAME) != old.spec.scheduler_name:
+        store.delete(
+            api.Pod, key
+        )  # a scheduler does not hear of pods that become its own, as no API server allows that
+        store.create(given)
+        return
+    admitted = PodAdmission().admit(_replace(old, spec=given.spec, status=given.status), None, store)
+    store.rewrite(old, admitted)
+
+
+def _root(simulation: Simulation, obj: api.Object) -> ObjectName | None:
+    """The object that has this one made, through however many others, if it is in the cluster."""
+    owner = controller_of(obj)
+    kind: Any = None if owner is None else api.KINDS.get(owner.kind)
+    if owner is None or kind is None:
+        return None
+    found: api.Object | None = simulation.cluster.find(kind, f"{obj.metadata.namespace}/{owner.name}")
+    if found is None or found.metadata.uid != owner.uid:
+        return None
+    return _root(simulation, found) or ObjectName(found.KIND, found.metadata.namespace, found.metadata.name)
