@@ -14,6 +14,7 @@ from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import chosen_validation, parse_gates, parse_seconds, plugin_option, validation_options
 from steersman.cli.progress import progress_bar, working
+from steersman.cli.record import recording
 from steersman.cli.report_file import command_line, report_option, write_report
 from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
@@ -99,6 +100,13 @@ STOPPED: Final = 4
     help="Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated.",
 )
 @report_option
+@click.option(
+    "--record",
+    "record_directory",
+    type=click.Path(),
+    metavar="DIR",
+    help="Write everything that is given and decided to this new directory: `steersman replay` and `history` read it.",
+)
 @click.option("--all-nodes", is_flag=True, help="With --explain: every node, not only the best and the reasons.")
 @click.option("--fail-on-pending", is_flag=True, help="Exit with 1 if a pod is left pending.")
 @click.option("-v", "--verbose", is_flag=True, help="Print how long loading and scheduling took.")
@@ -120,6 +128,7 @@ def simulate(
     output: str,
     explain: tuple[str, ...],
     report_file: str | None,
+    record_directory: str | None,
     all_nodes: bool,
     fail_on_pending: bool,
     verbose: bool,
@@ -164,7 +173,8 @@ def simulate(
     with loaded as simulation:
         timing.loaded()
         before = None if report_file is None else simulation.result()
-        result = _run(simulation, until, explain)
+        with recording(simulation, record_directory):
+            result = _run(simulation, until, explain)
         timing.ran(result)
         explanations = [result.explain(pod) for pod in explain]
     for note in result.notes:
