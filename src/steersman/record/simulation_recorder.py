@@ -136,7 +136,7 @@ class SimulationRecorder:
         simulation.observe(DecisionObserver(self._now, self._note))
 
     def _now(self) -> float:
-        return self._simulation.setup.start + self._simulation.now
+        return self._setup.start + self._simulation.now
 
     def _snapshot(self) -> Sequence[Frame]:
         """How the simulation was made and what was done to it: to do the same again leads to where it is."""
