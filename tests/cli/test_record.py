@@ -62,6 +62,10 @@ def test_the_history_of_a_pod_has_every_attempt(record: Path, monkeypatch: pytes
     assert max(map(len, lines)) <= 80
     document = json.loads(steersman("history", record, "pod/default/report", "-o", "json").stdout)
     assert [entry["event"] for entry in document["entries"]] == ["added", "unschedulable", "scheduled", "bound"]
+    document = json.loads(steersman("history", record, "report", "--since", "10s", "-o", "json").stdout)
+    assert [entry["at"] for entry in document["entries"]] == [30.0, 30.0]
+    document = json.loads(steersman("history", record, "report", "--until", "10s", "-o", "json").stdout)
+    assert [entry["at"] for entry in document["entries"]] == [0.0, 0.0]
 
 
 def test_the_history_of_a_node_has_its_pods(record: Path) -> None:

@@ -173,8 +173,9 @@ def test_a_record_that_lost_its_beginning_is_replayed_from_where_it_is_complete(
     assert found.notes == (
         f"the first {200 - found.recorded} decisions are not in the record any more, and are not compared",
     )
-    first = f"p{200 - found.recorded}"
-    assert found.since == found.start + history(tmp_path, first).since > found.start
+    first = history(tmp_path, f"p{200 - found.recorded}")
+    assert found.since == found.start + first.since > found.start
+    assert history(tmp_path, "p5").entries[0].at == 4.0, "when it was added, not when the segment began"
 
 
 def test_a_record_that_was_torn_is_replayed_as_far_as_it_goes(tmp_path: Path) -> None:

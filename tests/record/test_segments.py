@@ -145,6 +145,17 @@ def snapshot(number: int) -> list[Frame]:
     ]
 
 
+def test_frames_are_found_by_time_without_unpacking_other_blocks(tmp_path: Path) -> None:
+    written(tmp_path, [[a_frame(3 * block + index) for index in range(3)] for block in range(4)])
+    (path,) = segment_files(tmp_path)
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    reader = RecordReader(tmp_path)
+    assert decisions(list(reader.frames(since=1002, until=1004))) == [2, 3, 4]
+    assert not reader.problems, "the last block was not looked into"
+
+
 class Appending:
     """Appends frames to a log, and knows how many."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from steersman.cli.output import say, say_json
-from steersman.cli.parameters import plugin_option
+from steersman.cli.parameters import parse_seconds, plugin_option
 from steersman.cli.progress import working
 from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
@@ -82,8 +82,10 @@ def replay(directory: str, config_file: str | None, plugins: tuple[str, ...], ou
 @click.command()
 @click.argument("directory", type=click.Path(), metavar="DIR")
 @click.argument("name", metavar="POD|NODE")
+@click.option("--since", callback=parse_seconds, metavar="DURATION", help="From this virtual time on, for example 10m.")
+@click.option("--until", callback=parse_seconds, metavar="DURATION", help="Up to this virtual time.")
 @output_option
-def history(directory: str, name: str, output: str) -> None:
+def history(directory: str, name: str, since: float | None, until: float | None, output: str) -> None:
     """Show what happened to a pod or on a node, from a record.
 
     Every attempt with its time, outcome and reason, bindings and preemptions. Times are virtual, since the start of the
@@ -91,7 +93,7 @@ def history(directory: str, name: str, output: str) -> None:
     """
     from steersman.record import history as history_of
 
-    found = history_of(directory, name)
+    found = history_of(directory, name, since=since, until=until)
     for problem in found.problems:
         say(f"Note: {printable(str(problem))}", err=True)
     if output == "json":

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from typing import Any, Final
@@ -46,15 +47,20 @@ class History(msgspec.Struct, frozen=True, rename="camel"):
         return {"apiVersion": API_VERSION, "kind": "History", **document}
 
 
-def history(directory: str | os.PathLike[str], name: str) -> History:
+def history(
+    directory: str | os.PathLike[str], name: str, *, since: float | None = None, until: float | None = None
+) -> History:
     """The history of a pod (`default/web-0`, `web-0`, `pod/default/web-0`) or of a node (`n1`, `node/n1`). Raises
-    `InputError`, also if the record knows nothing of it."""
+    `InputError`, also if the record knows nothing of it. `since` and `until` are seconds after the start."""
     reader = RecordReader(directory)
-    start, since = _start(reader)
+    start, complete_since = _start(reader)
+    first = -math.inf if since is None else start + since
+    last = math.inf if until is None else start + until
     for subject in _subjects(name):
-        entries = tuple(entry for frame in reader.frames(subject) for entry in _entries(frame, subject, reader, start))
+        found = reader.frames(subject, first, last)
+        entries = tuple(entry for frame in found for entry in _entries(frame, subject, reader, start))
         if entries:
-            return History(subject, round(since - start, 6), entries, tuple(reader.problems))
+            return History(subject, round(complete_since - start, 6), entries, tuple(reader.problems))
     raise InputError("the record knows nothing of it", file=str(directory), object=name, hint=_HINT)
 
 

@@ -6,11 +6,12 @@ What cannot be read is passed over and told (`Problem`); a frame that is given i
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
@@ -41,6 +42,23 @@ class Problem(msgspec.Struct, frozen=True, rename="camel"):
         return f"{self.file}, byte {self.offset}: {self.message}"
 
 
+class _Wanted(NamedTuple):
+    """Which frames are wanted."""
+
+    #: None: about any object.
+    subject: str | None
+    since: float
+    until: float
+
+    def may_be_in(self, head: BlockHead) -> bool:
+        """Whether a frame of the block may be wanted, by its index."""
+        is_in_time = head.last_time >= self.since and head.first_time <= self.until
+        return is_in_time and (self.subject is None or head.may_name(self.subject))
+
+    def is_met_by(self, frame: Frame) -> bool:
+        return self.since <= frame.time <= self.until and (self.subject is None or self.subject in frame.subjects)
+
+
 class RecordReader:
     """The record in a directory. Raises `InputError` if there is none."""
 
@@ -57,22 +75,23 @@ class RecordReader:
         #: What was found to be missing, of the frames that were read last.
         self.problems: list[Problem] = []
 
-    def frames(self, subject: str | None = None) -> Iterator[Frame]:
-        """All frames in order, or those about one object; the frames of snapshots only where the record begins, because they
-        repeat what came before. `problems` is known when the last one was given. Raises `InputError`."""
+    def frames(self, subject: str | None = None, since: float = -math.inf, until: float = math.inf) -> Iterator[Frame]:
+        """All frames in order, or those about one object, or of a time (both ends included); the frames of snapshots only
+        where the record begins, because they repeat what came before. `problems` is known when the last one was given.
+        Raises `InputError`."""
         repeated = 0
         is_first = True
-        for frame in self._blocks(subject):
+        for frame in self._wanted(_Wanted(subject, since, until)):
             if is_first and frame.kind == FrameKind.SNAPSHOT:
                 snapshot_of(frame, self.directory)
             elif frame.kind == FrameKind.SNAPSHOT:
                 repeated = frame.number + snapshot_of(frame, self.directory).frames
             is_first = False
-            if frame.number > repeated or not repeated:
+            if (frame.number > repeated or not repeated) and since <= frame.time <= until:
                 yield frame
 
-    def _blocks(self, subject: str | None) -> Iterator[Frame]:
-        """Frames that match the subject, and all snapshots."""
+    def _wanted(self, wanted: _Wanted) -> Iterator[Frame]:
+        """The frames that are wanted, and all snapshots."""
         self.problems = []
         following: int | None = None
         for path in self.files:
@@ -81,7 +100,7 @@ class RecordReader:
                 if following is not None and head.first_number != following:
                     self._miss(path, head, following)
                 following = head.first_number + head.frames
-                yield from self._frames(path, file, head, subject, is_last)
+                yield from self._frames(path, file, head, wanted, is_last)
 
     def _heads(self, path: Path, is_last: bool) -> Iterator[tuple[BinaryIO, BlockHead]]:
         try:
@@ -96,10 +115,8 @@ class RecordReader:
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", file=str(path)) from error
 
-    def _frames(
-        self, path: Path, file: BinaryIO, head: BlockHead, subject: str | None, is_last: bool
-    ) -> Iterator[Frame]:
-        if subject is not None and not head.may_name(subject) and not head.may_name(SNAPSHOT_SUBJECT):
+    def _frames(self, path: Path, file: BinaryIO, head: BlockHead, wanted: _Wanted, is_last: bool) -> Iterator[Frame]:
+        if not wanted.may_be_in(head) and not head.may_name(SNAPSHOT_SUBJECT):
             return
         try:
             frames = read_frames(file, head)
@@ -108,7 +125,7 @@ class RecordReader:
             self._note(path, damage, is_tail=is_tail)
             return
         for frame in frames:
-            if subject is None or frame.kind == FrameKind.SNAPSHOT or subject in frame.subjects:
+            if wanted.is_met_by(frame) or frame.kind == FrameKind.SNAPSHOT:
                 yield frame
 
     def _note(self, path: Path, damage: Damage, *, is_tail: bool) -> None:

@@ -129,8 +129,9 @@ class SimulationRecorder:
         self._simulation = simulation
         self._setup = simulation.setup
         self._run = encoded(FrameKind.RUN, self._setup.start, run_body(self._setup))
-        #: How many steps, and decisions, are in the record or led to its beginning.
-        self._steps = len(simulation.journal.steps)
+        #: When each step was taken that is in the record, or led to its beginning; of the latter, when the recording began.
+        self._step_times = [self._now()] * len(simulation.journal.steps)
+        #: How many decisions are in the record or led to its beginning.
         self._decisions = simulation.decisions
         self._log = RecordLog(directory, self._snapshot, limits)
         simulation.observe(DecisionObserver(self._now, self._note))
@@ -140,10 +141,10 @@ class SimulationRecorder:
 
     def _snapshot(self) -> Sequence[Frame]:
         """How the simulation was made and what was done to it: to do the same again leads to where it is."""
-        now = self._now()
-        steps = [frame for step in self._simulation.journal.steps[: self._steps] for frame in frames_of(step, now)]
+        taken = zip(self._simulation.journal.steps, self._step_times, strict=False)
+        steps = [frame for step, time in taken for frame in frames_of(step, time)]
         head = SnapshotBody(1 + len(steps), self._decisions)
-        return [encoded(FrameKind.SNAPSHOT, now, head, [SNAPSHOT_SUBJECT]), self._run, *steps]
+        return [encoded(FrameKind.SNAPSHOT, self._now(), head, [SNAPSHOT_SUBJECT]), self._run, *steps]
 
     def _note(self, frame: Frame) -> None:
         self._note_steps()
@@ -152,10 +153,9 @@ class SimulationRecorder:
             self._decisions += 1
 
     def _note_steps(self) -> None:
-        steps = self._simulation.journal.steps
-        while self._steps < len(steps):
-            self._log.append(frames_of(steps[self._steps], self._now()))
-            self._steps += 1
+        for step in self._simulation.journal.steps[len(self._step_times) :]:
+            self._log.append(frames_of(step, self._now()))
+            self._step_times.append(self._now())
 
     def close(self) -> None:
         """Ends the record. Raises `InputError` if it could not be written."""

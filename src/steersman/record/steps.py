@@ -68,8 +68,10 @@ def step_of(frame: Frame, objects: Sequence[Frame], kinds: Collection[type[api.O
                 raise InputError("is not a kind that can be read", value=name)
             return Step(_DELETE, (kind, key))
         if body.method == _ADD:
-            given = [Given(codec.convert_object(codec.plain(item.body), custom)) for item in objects[-body.objects :]]
-            gathered = Gathered(given if body.objects else [], Counter(body.skipped), body.notes)
+            if len(objects) != body.objects:
+                raise InputError(f"gives {body.objects} objects, and {len(objects)} are there")
+            given = [Given(codec.convert_object(codec.plain(item.body), custom)) for item in objects]
+            gathered = Gathered(given, Counter(body.skipped), body.notes)
             return Step(_ADD, (gathered, bool(body.arguments[0])))
     except (ValueError, IndexError) as error:
         raise InputError(f"cannot be read: {error}", object=f"step {body.method} of the record") from error
