@@ -300,6 +300,15 @@ def test_a_directory_that_holds_a_record_is_not_written_to(tmp_path: Path) -> No
         recorded(tmp_path, Simulation.load(nodes("n1"), pods(1)), run)
 
 
+def test_a_simulation_that_asks_extenders_is_not_recorded(tmp_path: Path) -> None:
+    config = {**PACKED, "extenders": [{"urlPrefix": "http://127.0.0.1:9", "filterVerb": "filter"}]}
+    asking = Simulation.load(nodes("n1"), pods(1), config=config, extenders=True)
+    with pytest.raises(InputError, match="what extenders answer is not recorded yet"):
+        recorded(tmp_path / "asking", asking, run)
+    recorded(tmp_path / "record", Simulation.load(nodes("n1"), pods(1), config=config), run)
+    assert is_the_same(replay(tmp_path / "record"))
+
+
 def test_the_history_of_what_is_not_there_is_refused(tmp_path: Path) -> None:
     recorded(tmp_path, Simulation.load(nodes("n1"), pods(1)), run)
     assert history(tmp_path, "n1").subject == "node/n1"
