@@ -21,6 +21,7 @@ from steersman.cli.explain import explain
 from steersman.cli.output import say_error
 from steersman.cli.plan import plan
 from steersman.cli.progress import timed
+from steersman.cli.record import history, replay
 from steersman.cli.run import run
 from steersman.cli.sandbox import sandbox
 from steersman.cli.simulate import simulate
@@ -94,6 +95,8 @@ def main(debug: bool) -> None:
 for command in (
     run,
     simulate,
+    replay,
+    history,
     plan,
     sweep,
     sandbox,

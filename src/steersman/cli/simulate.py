@@ -14,6 +14,7 @@ from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import chosen_validation, parse_gates, parse_seconds, plugin_option, validation_options
 from steersman.cli.progress import progress_bar, working
+from steersman.cli.record import recording
 from steersman.cli.report_file import command_line, report_option, write_report
 from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
@@ -105,6 +106,13 @@ STOPPED: Final = 4
     help="With --explain: the smallest changes that make a pending pod schedule, each tried on a copy.",
 )
 @report_option
+@click.option(
+    "--record",
+    "record_directory",
+    type=click.Path(),
+    metavar="DIR",
+    help="Write everything that is given and decided to this new directory: `steersman replay` and `history` read it.",
+)
 @click.option("--all-nodes", is_flag=True, help="With --explain: every node, not only the best and the reasons.")
 @click.option("--fail-on-pending", is_flag=True, help="Exit with 1 if a pod is left pending.")
 @click.option("-v", "--verbose", is_flag=True, help="Print how long loading and scheduling took.")
@@ -127,6 +135,7 @@ def simulate(
     explain: tuple[str, ...],
     fixes: bool,
     report_file: str | None,
+    record_directory: str | None,
     all_nodes: bool,
     fail_on_pending: bool,
     verbose: bool,
@@ -176,7 +185,8 @@ def simulate(
         timing.loaded()
         before = None if report_file is None else simulation.result()
         unrun = simulation.fork() if fixes else None
-        result = _run(simulation, until, explain)
+        with recording(simulation, record_directory):
+            result = _run(simulation, until, explain)
         timing.ran(result)
         explanations = [result.explain(pod) for pod in explain]
         found = None if unrun is None else _fixes(unrun, explain)

@@ -63,7 +63,7 @@ def _sections(
         yield from aligned(
             [
                 ("PREEMPTED", "NODE", "BY", "TIME"),
-                *((p.pod, p.node, p.preemptor, _time(p.at)) for p in result.preempted),
+                *((p.pod, p.node, p.preemptor, time_text(p.at)) for p in result.preempted),
             ],
             width=width,
         )
@@ -87,13 +87,13 @@ def summary_line(result: Result) -> str:
     stopped = "; stopped before it came to rest" if result.stopped else ""
     return (
         f"{summary.scheduled} of {summary.pods} pods scheduled on {_plural(summary.nodes, 'node')}{pending}{preempted}; "
-        f"{_plural(summary.decisions, 'attempt')} in {_time(summary.seconds)} of virtual time{stopped}"
+        f"{_plural(summary.decisions, 'attempt')} in {time_text(summary.seconds)} of virtual time{stopped}"
     )
 
 
 def _placed(placements: Iterable[Placement], width: int | None) -> list[str]:
     rows = [("POD", "NODE", "TIME", "ATTEMPTS")]
-    rows += ((p.pod, p.node, _time(p.at or 0.0), str(p.attempts)) for p in placements)
+    rows += ((p.pod, p.node, time_text(p.at or 0.0), str(p.attempts)) for p in placements)
     return aligned(rows, 2, width)
 
 
@@ -101,7 +101,7 @@ def _pending(placements: Iterable[Placement], width: int | None) -> Iterator[str
     """Messages are long: each on a line of its own."""
     yield "PENDING"
     for placement in placements:
-        tried = f"{_plural(placement.attempts, 'attempt')} since {_time(placement.since or 0.0)}"
+        tried = f"{_plural(placement.attempts, 'attempt')} since {time_text(placement.since or 0.0)}"
         where = f", to be bound to {placement.node}" if placement.node else ""
         yield f"{placement.pod} ({placement.reason}, {tried}{where})"
         yield from wrapped(f"  {printable(placement.message)}", width)
@@ -144,7 +144,7 @@ def _usage(resource: str, usage: Usage | None) -> str:
     return f"{used}/{offered} {usage.fraction:4.0%}"
 
 
-def _time(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     """`30s`, `5m0.5s`, `2h0m1s`."""
     minutes, rest = divmod(seconds, 60)
     text = f"{round(rest, 6):g}s"

@@ -20,6 +20,7 @@ from steersman.engine.evaluation import (
     Answer,
     Choice,
     Evaluation,
+    FeasibleTotals,
     NodeStatuses,
     PreFilterOutcome,
     ScoreTable,
@@ -382,6 +383,15 @@ class ColumnarEvaluation(Evaluation):
                 self._engine.plan, self._entry, self._table, self.state, self.pod, self._feasible
             )
         return self._scores
+
+    def totals(self) -> FeasibleTotals | None:
+        """Read off the signature, without a table of single scores, where kernels alone score."""
+        if self.feasible_count < 2 or self._scores is not None or self._entry.live_scores:
+            return super().totals()
+        self._require_scores()
+        rows = self._feasible.rows
+        totals = self._entry.signature.totals(self._feasible)[rows]
+        return FeasibleTotals(self._engine.names(), rows, totals.astype(np.int64))
 
     def score_skipped(self) -> frozenset[str]:
         """Of the kernels, without their scores; those of plugins that are asked in every cycle are needed anyway."""

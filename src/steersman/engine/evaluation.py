@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Container, Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from steersman.framework.cycle_state import CycleState, DeferredState
 from steersman.framework.plugin import PreFilterResult
@@ -62,6 +65,17 @@ class ScoreTable(msgspec.Struct, frozen=True):
         """The best nodes with their totals, best first; among equals the chosen one, then by name."""
         ranked = sorted(zip(self.nodes, self.total, strict=True), key=lambda e: (-e[1], e[0] != chosen, e[0]))
         return ranked[:count]
+
+
+class FeasibleTotals(NamedTuple):
+    """The weighted totals of the feasible nodes. Not to be kept: the next evaluation may write into it."""
+
+    #: The nodes' names by row.
+    names: Sequence[str]
+    #: Of the feasible nodes.
+    rows: NDArray[np.intp]
+    #: Aligned with the rows.
+    totals: NDArray[np.int64]
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -138,6 +152,14 @@ class Evaluation(ABC):
     @abstractmethod
     def scores(self) -> ScoreTable | None:
         """Every score of every feasible node; None with fewer than two of them, where nothing is scored."""
+
+    def totals(self) -> FeasibleTotals | None:
+        """The total of every feasible node, for those who have no use for single scores; None with fewer than two of them,
+        where nothing is scored. CycleAborted when a plugin is broken."""
+        table = self.scores()
+        if table is None:
+            return None
+        return FeasibleTotals(table.nodes, np.arange(len(table.nodes)), np.asarray(table.total, np.int64))
 
     def score_skipped(self) -> frozenset[str]:
         """Plugins that have nothing to score; nothing is said with fewer than two feasible nodes, where nothing is scored."""

@@ -14,7 +14,7 @@ from steersman.sim.node_pools import NodePool, NodePools, load_pools
 from steersman.sim.placements import Placement
 from steersman.sim.result import Result, Summary
 from steersman.sim.series import Series
-from steersman.sim.simulation import Progress, Simulation
+from steersman.sim.simulation import Progress, Simulation, SimulationSetup
 from steersman.sim.tasks import SimulationError
 from steersman.sim.utilisation import Usage, Utilisation
 from steersman.sim.writer import EmbeddedWriter, Preemption
@@ -35,6 +35,7 @@ __all__ = [
     "Series",
     "Simulation",
     "SimulationError",
+    "SimulationSetup",
     "Summary",
     "Usage",
     "Utilisation",

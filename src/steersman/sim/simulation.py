@@ -26,7 +26,7 @@ from steersman import api
 from steersman import config as configuration
 from steersman.api.field_check import Validation
 from steersman.api.manifests import DEFAULT_NAMESPACE
-from steersman.assembly import SchedulerOptions
+from steersman.assembly import AttemptObserver, SchedulerOptions
 from steersman.assembly.registry import PluginSource, kinds_of_scheduler, register, with_enabled
 from steersman.clock import ManualClock
 from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
@@ -69,6 +69,21 @@ T = TypeVar("T", bound=api.Object)
 START: Final = 1_767_225_600.0
 """2026-01-01T00:00:00Z: the time of clusters that do not say when they are."""
 _PROGRESS_EVERY: Final = 250
+
+
+class SimulationSetup(NamedTuple):
+    """How a simulation was made: everything but what was done to it afterwards, which is in its journal."""
+
+    options: SchedulerOptions
+    seed: int
+    #: What the cluster's clock shows at the start, as Unix time.
+    start: float
+    kubelets: KubeletPolicy
+    controllers: bool
+
+    def made(self) -> Simulation:
+        """Another simulation, to which nothing was done yet."""
+        return Simulation(self.options, self.seed, self.start, self.kubelets, controllers=self.controllers)
 
 
 class Progress(NamedTuple):
@@ -202,6 +217,26 @@ class Simulation:
                 if isinstance(given.object, kind) and _key(given.object) == key:
                     return given.object
         return None
+
+    @property
+    def decisions(self) -> int:
+        """How many decisions were made so far."""
+        return self._driver.decisions
+
+    @property
+    def setup(self) -> SimulationSetup:
+        """How the simulation was made."""
+        return SimulationSetup(self._options, self._seed, self._start, self._kubelets, self._controllers)
+
+    @property
+    def journal(self) -> Journal:
+        """What was done to the simulation."""
+        return self._journal
+
+    def observe(self, observer: AttemptObserver) -> None:
+        """Has the observer told what happens to every pod from now on; a fork tells its own copy of it. Decisions stay the
+        same, but replicas are not placed together any more, which takes longer."""
+        self._driver.scheduler.observe(observer)
 
     def add(self, *source: Source, stdin: BinaryIO | None = None, validate: Validation = "warn") -> Self:
         """More objects, as in `load`. Raises `InputError` for one that exists already."""

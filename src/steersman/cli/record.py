@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records on the command line: `steersman replay` decides a recorded simulation again, `steersman history` shows what
+happened to a pod or a node, and `simulate --record` writes a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from steersman.cli.output import say, say_json
+from steersman.cli.parameters import parse_seconds, plugin_option
+from steersman.cli.progress import working
+from steersman.cli.terminal import terminal_width
+from steersman.printable import printable
+
+if TYPE_CHECKING:
+    from steersman.record import DecisionDifference, History, Replay
+    from steersman.record.frames import DecisionBody
+    from steersman.sim import Simulation
+
+DIFFERS: Final = 1
+"""Exit code of a replay that decided something else."""
+MOST_DIFFERENCES: Final = 50
+"""So many are printed in a table; JSON has all."""
+
+output_option = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Format of the answer.",
+)
+
+
+def recording(simulation: Simulation, directory: str | None) -> AbstractContextManager[object]:
+    """Records the simulation while the context lasts, if there is a directory."""
+    if directory is None:
+        return nullcontext()
+    from steersman.record import record_simulation
+
+    return record_simulation(simulation, directory)
+
+
+@click.command()
+@click.argument("directory", type=click.Path(), metavar="DIR")
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(),
+    metavar="FILE",
+    help="Decide with this KubeSchedulerConfiguration (v1) instead of the recorded one.",
+)
+@plugin_option("A Python file with plugins that take part beside those of the record. May be repeated.")
+@output_option
+def replay(directory: str, config_file: str | None, plugins: tuple[str, ...], output: str) -> None:
+    """Decide a recorded simulation again, and compare every decision.
+
+    `steersman simulate --record DIR` writes the record. Without options everything is to be the same, to the last score; with
+    --config or --plugin the table shows what would have been decided instead. Plugins are read from the files that they were in
+    when the record was made.
+
+    Exits with 0 if all decisions are the same, with 1 if not.
+    """
+    from steersman.record import replay as replay_record
+
+    with working("replaying"):
+        found = replay_record(directory, configuration=config_file, plugins=plugins)
+    for note in found.notes:
+        say(f"Note: {printable(note)}", err=True)
+    if output == "json":
+        say_json(found.to_dict())
+    else:
+        say("\n".join(_replay_lines(found, terminal_width())))
+    if not found.is_same:
+        click.get_current_context().exit(DIFFERS)
+
+
+@click.command()
+@click.argument("directory", type=click.Path(), metavar="DIR")
+@click.argument("name", metavar="POD|NODE")
+@click.option("--since", callback=parse_seconds, metavar="DURATION", help="From this virtual time on, for example 10m.")
+@click.option("--until", callback=parse_seconds, metavar="DURATION", help="Up to this virtual time.")
+@output_option
+def history(directory: str, name: str, since: float | None, until: float | None, output: str) -> None:
+    """Show what happened to a pod or on a node, from a record.
+
+    Every attempt with its time, outcome and reason, bindings and preemptions. Times are virtual, since the start of the
+    simulation. A pod is written NAMESPACE/NAME, or NAME in default; pod/… and node/… say which is meant.
+    """
+    from steersman.record import history as history_of
+
+    found = history_of(directory, name, since=since, until=until)
+    for problem in found.problems:
+        say(f"Note: {printable(str(problem))}", err=True)
+    if output == "json":
+        say_json(found.to_dict())
+    else:
+        say("\n".join(_history_lines(found, terminal_width())))
+
+
+def _replay_lines(found: Replay, width: int | None) -> Iterator[str]:
+    from steersman.explain.tables import aligned, wrapped
+
+    if found.differences:
+        shown = found.differences[:MOST_DIFFERENCES]
+        header = ("TIME", "POD", "DIFFERS", "RECORDED", "NOW")
+        yield from aligned([header, *(_difference_row(one, found.start) for one in shown)], width=width)
+        if len(shown) < len(found.differences):
+            yield f"({len(found.differences) - len(shown)} more; -o json has all)"
+        yield ""
+    others = sum(1 for one in found.differences if one.recorded is None)
+    more = f", {others} more were made" if others else ""
+    yield from wrapped(f"{found.same} of {found.recorded} decisions are the same{more}", width)
+
+
+def _difference_row(difference: DecisionDifference, start: float) -> tuple[str, ...]:
+    from steersman.cli.simulation_report import time_text
+
+    some = difference.recorded or difference.decided
+    at = "" if some is None else time_text(round(some.at - start, 6))
+    attempt = f" (attempt {difference.attempt})" if difference.attempt > 1 else ""
+    was, now = (_decision_text(each, difference.differs) for each in (difference.recorded, difference.decided))
+    return at, f"{difference.pod}{attempt}", difference.differs, was, now
+
+
+def _decision_text(decision: DecisionBody | None, differs: str) -> str:
+    """What is to be seen of a decision that differs."""
+    if decision is None:
+        return "-"
+    shown = {
+        "scores": f"total {decision.total}, {decision.digest[:8]}",
+        "time": f"{decision.at:.6f}",
+        "order": decision.pod,
+        "pod": f"{decision.uid}, attempt {decision.attempt}",
+        "message": decision.message.partition(". ")[0],
+        "preemption": f"{decision.nominated_node} without {', '.join(decision.victims)}"
+        if decision.victims
+        else "none",
+    }
+    return shown.get(differs) or decision.node or decision.outcome
+
+
+def _history_lines(found: History, width: int | None) -> Iterator[str]:
+    from steersman.cli.simulation_report import time_text
+    from steersman.explain.tables import aligned
+
+    is_node = found.subject.startswith("node/")
+    other = "POD" if is_node else "NODE"
+    yield found.subject
+    rows = [("TIME", "EVENT", other, "WHY")]
+    for entry in found.entries:
+        event = f"{entry.event} (attempt {entry.attempt})" if entry.attempt > 1 else entry.event
+        rows.append((time_text(entry.at), event, (entry.pod if is_node else entry.node) or "-", entry.message))
+    yield from aligned(rows, width=width)
+    if found.since:
+        yield f"(the record begins at {time_text(found.since)})"

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records: everything that a scheduler was told and did, on disk, to be looked at and decided again.
+
+    simulation ─► simulation_recorder ─► log ─► segments            frames, in blocks, in files
+    segments ─► reader ─► recorded_run ─► replay, history
+
+`frames` has what a record is made of, `score_digest` how scores are compared, `steps` what is done to a simulation as frames.
+docs/record.md describes the format.
+"""
+
+from steersman.record.history import History, HistoryEntry, history
+from steersman.record.reader import Problem, ProblemKind, RecordReader
+from steersman.record.replay import DecisionDifference, Differs, Replay, replay
+from steersman.record.segments import Limits
+from steersman.record.simulation_recorder import record_simulation
+
+__all__ = [
+    "DecisionDifference",
+    "Differs",
+    "History",
+    "HistoryEntry",
+    "Limits",
+    "Problem",
+    "ProblemKind",
+    "RecordReader",
+    "Replay",
+    "history",
+    "record_simulation",
+    "replay",
+]

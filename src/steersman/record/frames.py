@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The frames of a record: one thing that the scheduler was told, or that it did, each.
+
+`segments` packs frames into blocks on disk; `simulation_recorder` makes those of a simulation. A frame has a kind, a time, the
+names of the objects it is about (`pod/default/web-0`, `node/n1`), by which it is found again, and a body in JSON. The kinds
+from `WATCH_EVENT` on are what a scheduler of a live cluster is told; docs/record.md says how these are replayed.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from steersman.observe.decisions import DecisionRecord
+
+FORMAT: Final = 1
+"""Grows when a frame or a block is read differently."""
+LONGEST_BODY: Final = 64 << 20
+MOST_SUBJECTS: Final = 255
+
+_HEAD: Final = struct.Struct("<IBBd")
+_NAME: Final = struct.Struct("<H")
+_LONGEST_NAME: Final = 0xFFFF
+
+
+class FrameKind(IntEnum):
+    """What a frame tells."""
+
+    SNAPSHOT = 1
+    """Every segment begins with one: the frames after it, as many as it says, lead to where the record goes on."""
+    RUN = 2
+    """How the scheduler was made: versions, seed, configuration, plugins."""
+    OBJECT = 3
+    """An API object that the next step gives to a simulation."""
+    STEP = 4
+    """Something that was done to a simulation, in terms of its methods."""
+    DECISION = 5
+    """The end of a scheduling cycle."""
+    BINDING = 6
+    """The end of a binding cycle: the pod is bound, or that failed."""
+    END = 7
+    """The record was closed in good order."""
+
+    WATCH_EVENT = 16
+    """A line of a watch or an item of a list, as the API server sent it."""
+    FLUSH_TICK = 17
+    """The host had the queue flush what is due."""
+    WRITE_ANSWER = 18
+    """What the API server answered to a write: a binding, a status, a deletion, an event."""
+    EXTENDER_ANSWER = 19
+    """What an extender answered."""
+
+
+class Frame(NamedTuple):
+    """One frame, as it was or will be written."""
+
+    kind: int
+    #: Unix time by the scheduler's clock, which is virtual in a simulation.
+    time: float
+    #: The objects that the frame is about, `kind/key` each.
+    subjects: tuple[str, ...]
+    body: bytes
+    #: Counts all frames of a record from 0; given by the writer.
+    number: int = -1
+
+
+class FrameError(ValueError):
+    """Bytes that are no frames, or a frame that cannot be written."""
+
+
+def packed(frame: Frame) -> bytes:
+    """The bytes of a frame. Raises `FrameError` for one that is too large."""
+    if len(frame.body) > LONGEST_BODY:
+        raise FrameError(f"a frame of {len(frame.body)} bytes is too large for a record")
+    names = [name.encode(errors="replace")[:_LONGEST_NAME] for name in frame.subjects[:MOST_SUBJECTS]]
+    content = b"".join([*(_NAME.pack(len(name)) + name for name in names), frame.body])
+    return _HEAD.pack(len(content), frame.kind, len(names), frame.time) + content
+
+
+def unpacked(data: bytes, first_number: int) -> Iterator[Frame]:
+    """The frames of a block. Raises `FrameError`."""
+    position, number = 0, first_number
+    while position < len(data):
+        if position + _HEAD.size > len(data):
+            raise FrameError("ends within the head of a frame")
+        length, kind, count, time = _HEAD.unpack_from(data, position)
+        begin = position + _HEAD.size
+        position = begin + length
+        if position > len(data):
+            raise FrameError("ends within a frame")
+        yield _frame(data[begin:position], kind, time, count, number)
+        number += 1
+
+
+def _frame(content: bytes, kind: int, time: float, count: int, number: int) -> Frame:
+    names, at = [], 0
+    try:
+        for _ in range(count):
+            (length,) = _NAME.unpack_from(content, at)
+            at += _NAME.size + length
+            names.append(content[at - length : at].decode())
+    except (struct.error, UnicodeDecodeError) as error:
+        raise FrameError("the names of a frame cannot be read") from error
+    if at > len(content):
+        raise FrameError("ends within the names of a frame")
+    return Frame(kind, time, tuple(names), content[at:], number)
+
+
+# -- bodies ------------------------------------------------------------------------------------------------------------
+
+
+class _Body(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Base of the bodies: names as in Kubernetes' JSON, fields that say nothing left out, unknown ones passed over."""
+
+
+class SnapshotBody(_Body, frozen=True):
+    #: So many frames follow that belong to the snapshot.
+    frames: int
+    #: So many decisions were made before; what leads here makes them again.
+    decisions: int = 0
+    format: int = FORMAT
+
+
+class PluginFile(_Body, frozen=True):
+    """A Python file with plugins. Its content is not in the record: nothing of a record is ever executed."""
+
+    file: str
+    #: BLAKE2b of its content.
+    digest: str
+
+
+class RunBody(_Body, frozen=True):
+    """How a scheduler was made."""
+
+    #: The command that records: `simulate`, later also `run` and `sandbox`.
+    host: str
+    version: str
+    kube_scheduler_version: str
+    seed: int
+    start: float
+    #: A KubeSchedulerConfiguration, with all defaults, without extenders.
+    configuration: dict[str, Any]
+    #: Feature gates that differ from their defaults.
+    gates: dict[str, bool] = {}
+    plugin_files: tuple[PluginFile, ...] = ()
+    #: The plugins that run, by profile.
+    plugins: dict[str, tuple[str, ...]] = {}
+    #: A KubeletPolicy.
+    kubelets: dict[str, Any] = {}
+    controllers: bool = True
+
+
+class StepBody(_Body, frozen=True):
+    """One call of a method of `Simulation`."""
+
+    method: str
+    arguments: tuple[Any, ...] = ()
+    keywords: dict[str, Any] = {}
+    #: So many `OBJECT` frames stand before it: the objects that are given.
+    objects: int = 0
+    #: Of `_add`: objects of unknown kinds by kind, and notes about the input.
+    skipped: dict[str, int] = {}
+    notes: tuple[str, ...] = ()
+
+
+class DecisionBody(DecisionRecord, frozen=True):
+    """The end of a scheduling cycle: what `/debug/decisions` shows, and what it takes to compare it with another one."""
+
+    #: How often the pod has been tried, this time included.
+    attempt: int = 0
+    #: The weighted total of the chosen node; None: fewer than two nodes fitted, and nothing was scored.
+    total: int | None = None
+    #: Of the names and totals of all nodes that fitted (`score_digest`); "" where nothing was scored.
+    digest: str = ""
+    #: The node on which room is made for the pod, and the pods that have to go for it.
+    nominated_node: str = ""
+    victims: tuple[str, ...] = ()
+
+
+class BindingBody(_Body, frozen=True):
+    pod: str
+    uid: str
+    node: str = ""
+    #: Why the pod is not bound, if it is not.
+    message: str = ""
+
+
+class EndBody(_Body, frozen=True):
+    decisions: int
+    #: False: something was done to the simulation that is not in the record, so that it cannot be replayed.
+    is_complete: bool = True
+
+
+class WatchEventBody(_Body, frozen=True):
+    """A watch event, or an item of a list (`type` is LIST then)."""
+
+    type: str
+    resource: str
+    object: msgspec.Raw
+
+
+class FlushTickBody(_Body, frozen=True):
+    #: Which of the queue's parts: `backoff`, `unschedulable`.
+    queue: str
+
+
+class WriteAnswerBody(_Body, frozen=True):
+    """The answer to the write with this number; writes are counted in the order in which the scheduler asked for them."""
+
+    write: int
+    #: HTTP status; 0: nobody answered.
+    code: int
+    body: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class ExtenderAnswerBody(_Body, frozen=True):
+    extender: str
+    #: `filter`, `prioritize`, `preempt` or `bind`.
+    verb: str
+    code: int
+    body: msgspec.Raw = msgspec.Raw(b"null")
+
+
+def encoded(kind: FrameKind, time: float, body: msgspec.Struct, subjects: Iterable[str] = ()) -> Frame:
+    """A frame with this body."""
+    return Frame(kind, time, tuple(subjects), msgspec.json.encode(body))

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The history of a pod or a node: everything that a record has about it, in the order of time."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from steersman.errors import InputError
+from steersman.explain import Outcome
+from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameKind, RunBody
+from steersman.record.reader import Problem, RecordReader
+from steersman.record.recorded_run import body_of
+
+API_VERSION: Final = "steersman.dev/history/v1"
+
+
+class HistoryEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
+    """Something that happened to a pod or on a node."""
+
+    #: Seconds since the start of the simulation.
+    at: float
+    #: The pod that it is about.
+    pod: str
+    #: One or a few words: scheduled, unschedulable, error, bound, not bound, preempted, room made, added.
+    event: str
+    node: str = ""
+    #: Which attempt it was; 0 where it was none.
+    attempt: int = 0
+    message: str = ""
+
+
+class History(msgspec.Struct, frozen=True, rename="camel"):
+    #: `pod/default/web-0` or `node/n1`.
+    subject: str
+    #: Seconds since the start from which on the record is complete.
+    since: float
+    entries: tuple[HistoryEntry, ...]
+    problems: tuple[Problem, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        document: dict[str, Any] = msgspec.to_builtins(self)
+        return {"apiVersion": API_VERSION, "kind": "History", **document}
+
+
+def history(
+    directory: str | os.PathLike[str], name: str, *, since: float | None = None, until: float | None = None
+) -> History:
+    """The history of a pod (`default/web-0`, `web-0`, `pod/default/web-0`) or of a node (`n1`, `node/n1`). Raises
+    `InputError`, also if the record knows nothing of it. `since` and `until` are seconds after the start."""
+    reader = RecordReader(directory)
+    start, complete_since = _start(reader)
+    first = -math.inf if since is None else start + since
+    last = math.inf if until is None else start + until
+    for subject in _subjects(name):
+        found = reader.frames(subject, first, last)
+        entries = tuple(entry for frame in found for entry in _entries(frame, subject, reader, start))
+        if entries:
+            return History(subject, round(complete_since - start, 6), entries, tuple(reader.problems))
+    raise InputError("the record knows nothing of it", file=str(directory), object=name, hint=_HINT)
+
+
+_HINT: Final = 'write "pod/default/web-0" or "node/n1"'
+
+
+def _subjects(name: str) -> list[str]:
+    """The objects that may be meant."""
+    kind, _, rest = name.partition("/")
+    if kind in ("pod", "pods", "po") and rest:
+        return [f"pod/{rest if '/' in rest else f'default/{rest}'}"]
+    if kind in ("node", "nodes", "no") and rest:
+        return [f"node/{rest}"]
+    return [f"pod/{name}"] if "/" in name else [f"pod/default/{name}", f"node/{name}"]
+
+
+def _start(reader: RecordReader) -> tuple[float, float]:
+    """When the simulation began, and when the record does."""
+    since = 0.0
+    for frame in reader.frames():
+        if frame.kind == FrameKind.SNAPSHOT:
+            since = frame.time
+        elif frame.kind == FrameKind.RUN:
+            return body_of(frame, RunBody, reader.directory).start, since
+    raise InputError("does not say how it began", file=str(reader.directory))
+
+
+def _entries(frame: Frame, subject: str, reader: RecordReader, start: float) -> Iterator[HistoryEntry]:
+    at = round(frame.time - start, 6)
+    if frame.kind == FrameKind.OBJECT:
+        yield HistoryEntry(at, _pod(subject), "added", node=_node(subject))
+    elif frame.kind == FrameKind.BINDING:
+        binding = body_of(frame, BindingBody, reader.directory)
+        event = "not bound" if binding.message else "bound"
+        yield HistoryEntry(at, binding.pod, event, node=binding.node, message=binding.message)
+    elif frame.kind == FrameKind.DECISION:
+        yield from _of_decision(body_of(frame, DecisionBody, reader.directory), subject, at)
+
+
+def _of_decision(decision: DecisionBody, subject: str, at: float) -> Iterator[HistoryEntry]:
+    if subject in (f"pod/{decision.pod}", f"node/{decision.node}"):
+        message = decision.message or _reason(decision)
+        yield HistoryEntry(at, decision.pod, decision.outcome, decision.node, decision.attempt, message)
+    if subject in (f"pod/{decision.pod}", f"node/{decision.nominated_node}") and decision.nominated_node:
+        victims = f"in place of {', '.join(decision.victims)}" if decision.victims else ""
+        yield HistoryEntry(at, decision.pod, "nominated", decision.nominated_node, message=victims)
+    for victim in decision.victims:
+        if subject in (f"pod/{victim}", f"node/{decision.nominated_node}"):
+            yield HistoryEntry(at, victim, "preempted", decision.nominated_node, message=f"for {decision.pod}")
+
+
+def _reason(decision: DecisionBody) -> str:
+    """Why a pod got its node."""
+    if decision.outcome is not Outcome.SCHEDULED:
+        return ""
+    if decision.total is None:
+        return "the only node that fits"
+    among = f", as {decision.ties - 1} more have" if decision.ties > 1 else ""
+    return f"best of {decision.feasible_nodes} nodes with {decision.total}{among}"
+
+
+def _pod(subject: str) -> str:
+    return subject.removeprefix("pod/") if subject.startswith("pod/") else ""
+
+
+def _node(subject: str) -> str:
+    return subject.removeprefix("node/") if subject.startswith("node/") else ""

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is done to a simulation, as frames, and back: a frame for every object that is given, and one for the step."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import msgspec
+
+from steersman import api
+from steersman.api import codec
+from steersman.errors import InputError
+from steersman.framework.watching import is_custom
+from steersman.record.frames import Frame, FrameKind, StepBody, encoded
+from steersman.sim.journal import Step
+from steersman.sim.sources import Gathered, Given
+
+_ADD = "_add"
+_DELETE = "_delete"
+METHODS = frozenset(
+    {
+        *("_add", "_delete", "patch", "evict", "crash", "recover", "reboot", "drain", "cordon", "uncordon"),
+        *("run", "advance", "settle", "schedule_now", "step", "next_decision", "decide"),
+    }
+)
+"""The methods that a record may have called: it is a file, and may say anything."""
+
+
+def frames_of(step: Step, time: float) -> list[Frame]:
+    """The frames of a step."""
+    if step.method == _DELETE:
+        kind, key = step.arguments
+        assert isinstance(kind, type)
+        assert issubclass(kind, api.Object)
+        return [encoded(FrameKind.STEP, time, StepBody(_DELETE, (kind.API_VERSION, kind.KIND, key)))]
+    if step.method != _ADD:
+        return [encoded(FrameKind.STEP, time, StepBody(step.method, step.arguments, dict(step.keywords)))]
+    gathered, replaces = step.arguments
+    assert isinstance(gathered, Gathered)
+    objects = [_object_frame(given.object, time) for given in gathered.objects]
+    body = StepBody(_ADD, (replaces,), {}, len(objects), dict(gathered.skipped), gathered.notes)
+    return [*objects, encoded(FrameKind.STEP, time, body)]
+
+
+def subject_of(obj: api.Object) -> str:
+    """The name by which an object is found in a record."""
+    meta = obj.metadata
+    key = f"{meta.namespace or 'default'}/{meta.name}" if obj.NAMESPACED else meta.name
+    return f"{obj.KIND.lower()}/{key}"
+
+
+def _object_frame(obj: api.Object, time: float) -> Frame:
+    return Frame(FrameKind.OBJECT, time, (subject_of(obj),), codec.encode(obj))
+
+
+def step_of(frame: Frame, objects: Sequence[Frame], kinds: Collection[type[api.Object]]) -> Step:
+    """The step that a frame tells, with the frames of the objects before it. `kinds` are those that the simulation knows.
+    Raises `InputError`."""
+    body = _body(frame)
+    custom = [kind for kind in kinds if is_custom(kind)]
+    try:
+        if body.method == _DELETE:
+            version, name, key = body.arguments
+            kind = codec.class_for(codec.Header(version, name), custom)
+            if kind is None:
+                raise InputError("is not a kind that can be read", value=name)
+            return Step(_DELETE, (kind, key))
+        if body.method == _ADD:
+            if len(objects) != body.objects:
+                raise InputError(f"gives {body.objects} objects, and {len(objects)} are there")
+            given = [Given(codec.convert_object(codec.plain(item.body), custom)) for item in objects]
+            gathered = Gathered(given, Counter(body.skipped), body.notes)
+            return Step(_ADD, (gathered, bool(body.arguments[0])))
+    except (ValueError, IndexError) as error:
+        raise InputError(f"cannot be read: {error}", object=f"step {body.method} of the record") from error
+    return Step(body.method, body.arguments, body.keywords)
+
+
+def _body(frame: Frame) -> StepBody:
+    try:
+        body: StepBody = msgspec.json.decode(frame.body, type=StepBody)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", object="a step of the record") from error
+    if body.method not in METHODS:
+        known: Any = ", ".join(sorted(METHODS))
+        raise InputError("is no step of a simulation", object="record", value=body.method, hint=f"known are {known}")
+    return body

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulation is recorded, and decides the same when it is replayed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.sim.busy_clusters import Action, busy_cluster, histories
+from tests.sim.clusters import a_node, a_pod, nodes, pods
+from tests.sim.test_binding_that_waits import TakesTime
+
+from steersman import api
+from steersman.engine.evaluation import Evaluation
+from steersman.errors import InputError, SteersmanError
+from steersman.explain import Outcome
+from steersman.framework import NodeInfo, PodInfo, ScorePlugin
+from steersman.record import Differs, Limits, RecordReader, Replay, history, record_simulation, replay
+from steersman.record.frames import FrameKind
+from steersman.record.recorded_run import read_run
+from steersman.record.segments import segment_files
+from steersman.record.steps import METHODS
+from steersman.sim import Simulation
+from steersman.sim import simulation as simulation_module
+
+PACKED = {
+    "apiVersion": "kubescheduler.config.k8s.io/v1",
+    "kind": "KubeSchedulerConfiguration",
+    "profiles": [{"plugins": {"score": {"disabled": [{"name": "*"}]}}}],
+}
+PLUGIN = """
+from steersman.framework import ScorePlugin
+
+class PrefersLast(ScorePlugin):
+    name = "PrefersLast"
+
+    def score(self, pod, node):
+        return 100 if node.name == "n3" else 0
+"""
+
+
+def recorded(directory: Path, simulation: Simulation, *acts: Action, limits: Limits | None = None) -> Any:
+    """The outcome of the last act."""
+    outcome = None
+    with record_simulation(simulation, directory, limits):
+        for act in acts:
+            outcome = act(simulation)
+    return outcome
+
+
+def run(simulation: Simulation) -> Any:
+    return simulation.run().to_dict()
+
+
+def is_the_same(found: Replay) -> bool:
+    return found.is_same and found.same == found.recorded > 0 and not found.notes
+
+
+@settings(max_examples=12)
+@given(histories)
+def test_a_busy_simulation_is_replayed_to_the_last_score(history_of: list[Action]) -> None:
+    with TemporaryDirectory() as name:
+        simulation = busy_cluster(3)
+        recorded(Path(name), simulation, *history_of, lambda sim: sim.run(until=sim.now + 30))
+        found = replay(name)
+        assert is_the_same(found), found
+        assert found.recorded == simulation.decisions
+
+
+def test_recording_changes_no_decision(tmp_path: Path) -> None:
+    watched = recorded(tmp_path, busy_cluster(5), lambda sim: sim.run(until=100).to_dict())
+    assert watched == busy_cluster(5).run(until=100).to_dict()
+
+
+class _Compares(ScorePlugin):
+    """A plugin without a vector form: asked node by node."""
+
+    name = "Compares"
+
+    def score(self, pod: PodInfo, node: NodeInfo) -> int:
+        return len(node.pods) * 7 % 101
+
+
+@pytest.mark.parametrize("plugins", [[], [_Compares]])
+def test_totals_are_those_of_the_table_of_scores(plugins: list[type[ScorePlugin]]) -> None:
+    from steersman.assembly import EvaluationObserver
+
+    compared = 0
+
+    def see(_: PodInfo, evaluation: Evaluation) -> None:
+        nonlocal compared
+        found = evaluation.totals()
+        names, totals = ([], []) if found is None else ([found.names[row] for row in found.rows], found.totals.tolist())
+        table = evaluation.scores()
+        assert (table is None) == (found is None)
+        if table is not None:
+            compared += 1
+            assert (names, totals) == (list(table.nodes), list(table.total))
+
+    simulation = busy_cluster(1, plugins=plugins)
+    simulation.observe(EvaluationObserver(see))
+    simulation.run(until=60)
+    assert compared > 5
+
+
+def test_a_decision_takes_less_than_a_kilobyte(tmp_path: Path) -> None:
+    cluster = [a_node(f"n{index}").obj() for index in range(20)]
+    recorded(tmp_path, Simulation.load(cluster, pods(150, cpu="100m")), run)
+    reader = RecordReader(tmp_path)
+    found = [frame for frame in reader.frames() if frame.kind in (FrameKind.DECISION, FrameKind.BINDING)]
+    assert sum(len(frame.body) for frame in found) / 150 < 1000
+    assert sum(path.stat().st_size for path in segment_files(tmp_path)) / 150 < 200, "compressed, objects included"
+
+
+def test_preemption_is_in_the_record_with_its_victims(tmp_path: Path) -> None:
+    simulation = Simulation.load(nodes("n1"), a_pod("modest", cpu="3").obj())
+    recorded(tmp_path, simulation, run, lambda sim: sim.add(a_pod("mighty", cpu="3").priority(100).obj()), run)
+    assert [entry.event for entry in history(tmp_path, "mighty").entries] == [
+        *("added", "unschedulable", "nominated", "scheduled", "bound")
+    ]
+    last = history(tmp_path, "modest").entries[-1]
+    assert (last.event, last.node, last.message) == ("preempted", "n1", "for default/mighty")
+    assert is_the_same(replay(tmp_path))
+
+
+def test_waiting_pods_and_failed_bindings_are_recorded(tmp_path: Path) -> None:
+    simulation = Simulation.load(nodes("n1"), pods(2), plugins=[TakesTime])
+    recorded(tmp_path, simulation, run)
+    bound = [entry for entry in history(tmp_path, "node/n1").entries if entry.event == "bound"]
+    assert [entry.at for entry in bound] == [placement.at for placement in simulation.result().placements.values()]
+    with pytest.raises(SteersmanError, match="TakesTime"):
+        replay(tmp_path)
+    assert "n1" in {entry.node for entry in history(tmp_path, "pod-0").entries}
+
+
+def test_what_others_decide_on_a_fork_is_not_recorded(tmp_path: Path) -> None:
+    simulation = Simulation.load(nodes("n1", "n2"), pods(3))
+    with record_simulation(simulation, tmp_path):
+        simulation.run()
+        fork = simulation.fork()
+        fork.add(a_pod("more").obj()).run()
+    assert len(read_run(tmp_path).decisions) == 3
+    assert is_the_same(replay(tmp_path))
+
+
+def test_a_simulation_may_have_run_before_it_is_recorded(tmp_path: Path) -> None:
+    simulation = Simulation.load(nodes("n1", "n2"), pods(3))
+    simulation.run()
+    recorded(tmp_path, simulation, lambda sim: sim.add(a_pod("more").obj()), run)
+    found = replay(tmp_path)
+    assert (found.is_same, found.recorded) == (True, 1)
+    assert found.notes == ("the first 3 decisions are not in the record any more, and are not compared",)
+
+
+def test_a_record_that_lost_its_beginning_is_replayed_from_where_it_is_complete(tmp_path: Path) -> None:
+    cluster = [a_node(f"n{index}").obj() for index in range(30)]
+    simulation = Simulation.load(cluster)
+    with record_simulation(simulation, tmp_path, Limits(segment_bytes=2_000, total_bytes=12_000)) as recorder:
+        for number in range(200):
+            simulation.add(a_pod(f"p{number}", cpu="100m").obj()).run(until=number)
+            recorder._log.flush()
+    found = replay(tmp_path)
+    assert found.is_same
+    assert 0 < found.recorded < 200
+    assert found.notes == (
+        f"the first {200 - found.recorded} decisions are not in the record any more, and are not compared",
+    )
+    first = history(tmp_path, f"p{200 - found.recorded}")
+    assert found.since == found.start + first.since > found.start
+    assert history(tmp_path, "p5").entries[0].at == 4.0, "when it was added, not when the segment began"
+
+
+def test_a_record_that_was_torn_is_replayed_as_far_as_it_goes(tmp_path: Path) -> None:
+    simulation = Simulation.load(nodes("n1", "n2", "n3"), pods(6))
+    with record_simulation(simulation, tmp_path) as recorder:
+        for _ in range(6):
+            simulation.step()
+            recorder._log.flush()
+    (path,) = segment_files(tmp_path)
+    os.truncate(path, path.stat().st_size - 200)
+    found = replay(tmp_path)
+    assert found.is_same
+    assert 0 < found.recorded < 6
+    assert found.notes[0] == "the record ends early: it was not closed"
+    assert "the last second is missing at most" in found.notes[1]
+
+
+@pytest.fixture(scope="module")
+def some_record() -> Iterator[bytes]:
+    with TemporaryDirectory() as name:
+        simulation = busy_cluster(3)
+        with record_simulation(simulation, name) as recorder:
+            for _ in range(8):
+                simulation.step()
+                recorder._log.flush()
+        (path,) = segment_files(Path(name))
+        yield path.read_bytes()
+
+
+@settings(max_examples=15)
+@given(st.data())
+def test_a_damaged_record_is_refused_or_replayed_as_far_as_it_goes(some_record: bytes, data: st.DataObject) -> None:
+    content = bytearray(some_record)
+    content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
+    with TemporaryDirectory() as name:
+        (Path(name) / "00000001.segment").write_bytes(content)
+        try:
+            found = replay(name)
+        except InputError:
+            return
+        assert found.is_same
+        assert found.notes
+
+
+def test_another_configuration_shows_what_it_would_have_decided(tmp_path: Path) -> None:
+    recorded(tmp_path / "record", Simulation.load(nodes("n1", "n2", "n3"), pods(6), seed=1), run)
+    (tmp_path / "config.yaml").write_text(json.dumps(PACKED))
+    found = replay(tmp_path / "record", configuration=str(tmp_path / "config.yaml"))
+    assert {difference.differs for difference in found.differences} == {Differs.NODE}
+    assert found.same == 6 - len(found.differences)
+    expected = Simulation.load(nodes("n1", "n2", "n3"), pods(6), seed=1, config=PACKED).run().placements
+    for difference in found.differences:
+        assert difference.decided is not None
+        assert difference.decided.node == expected[difference.pod].node
+    document = found.to_dict()
+    assert (document["kind"], document["isSame"]) == ("Replay", False)
+
+
+def test_another_plugin_shows_what_it_would_have_decided(tmp_path: Path) -> None:
+    recorded(tmp_path / "record", Simulation.load(nodes("n1", "n2", "n3"), pods(3)), run)
+    file = tmp_path / "plugin.py"
+    file.write_text(PLUGIN)
+    found = replay(tmp_path / "record", plugins=[file])
+    assert found.differences
+    assert {difference.decided.node for difference in found.differences if difference.decided} == {"n3"}
+
+
+def test_plugins_are_read_from_their_files_which_may_have_changed_or_gone(tmp_path: Path) -> None:
+    file = tmp_path / "plugin.py"
+    file.write_text(PLUGIN)
+    recorded(tmp_path / "record", Simulation.load(nodes("n1", "n3"), pods(3), plugins=[file]), run)
+    assert is_the_same(replay(tmp_path / "record"))
+    file.write_text(PLUGIN.replace("n3", "n1"))
+    found = replay(tmp_path / "record")
+    assert found.notes == (f"{file} is not what it was when the record was made",)
+    assert found.differences[0].differs is Differs.NODE
+    file.unlink()
+    with pytest.raises(InputError, match="is not there any more, and the record needs its plugins"):
+        replay(tmp_path / "record")
+
+
+def test_an_attempt_that_fails_differs_in_its_outcome(tmp_path: Path) -> None:
+    recorded(tmp_path / "record", Simulation.load(nodes("n1"), a_pod("small").obj()), run)
+    nowhere = PLUGIN.replace("ScorePlugin", "FilterPlugin").replace("def score", "def filter")
+    (tmp_path / "plugin.py").write_text(nowhere.replace('100 if node.name == "n3" else 0', '"nobody is welcome"'))
+    difference = replay(tmp_path / "record", plugins=[tmp_path / "plugin.py"]).differences[0]
+    assert difference.differs is Differs.OUTCOME
+    assert difference.decided is not None
+    assert difference.decided.outcome is Outcome.UNSCHEDULABLE
+
+
+def test_changes_that_no_record_can_know_of_are_told(tmp_path: Path) -> None:
+    simulation = Simulation.load(nodes("n1"), pods(1))
+    recorded(tmp_path, simulation, lambda sim: sim.cluster.create(a_node("n2").obj()), run)
+    assert "something was done to the simulation that is not in the record" in replay(tmp_path).notes
+
+
+def test_changes_of_objects_are_replayed(tmp_path: Path) -> None:
+    simulation = Simulation.load(nodes("n1"), pods(5))
+    recorded(
+        tmp_path,
+        simulation,
+        run,
+        lambda sim: sim.patch("node/n1", {"status": {"allocatable": {"cpu": "8"}}}),
+        lambda sim: sim.delete("pod/default/pod-0"),
+        lambda sim: sim.apply(api.codec.to_dict(a_node("n2").obj())),
+        run,
+    )
+    assert simulation.result().summary.pending == 0
+    assert is_the_same(replay(tmp_path))
+
+
+def test_every_step_of_a_journal_can_be_recorded() -> None:
+    text = Path(simulation_module.__file__).read_text(encoding="utf-8")
+    noted = set(re.findall(r'Step\("(\w+)"', text)) | set(re.findall(r'_do_to_node\(node, "(\w+)"', text))
+    assert noted == METHODS
+
+
+def test_a_directory_that_holds_a_record_is_not_written_to(tmp_path: Path) -> None:
+    recorded(tmp_path, Simulation.load(nodes("n1"), pods(1)), run)
+    with pytest.raises(InputError, match="holds a record already"):
+        recorded(tmp_path, Simulation.load(nodes("n1"), pods(1)), run)
+
+
+def test_a_simulation_that_asks_extenders_is_not_recorded(tmp_path: Path) -> None:
+    config = {**PACKED, "extenders": [{"urlPrefix": "http://127.0.0.1:9", "filterVerb": "filter"}]}
+    asking = Simulation.load(nodes("n1"), pods(1), config=config, extenders=True)
+    with pytest.raises(InputError, match="what extenders answer is not recorded yet"):
+        recorded(tmp_path / "asking", asking, run)
+    recorded(tmp_path / "record", Simulation.load(nodes("n1"), pods(1), config=config), run)
+    assert is_the_same(replay(tmp_path / "record"))
+
+
+def test_the_history_of_what_is_not_there_is_refused(tmp_path: Path) -> None:
+    recorded(tmp_path, Simulation.load(nodes("n1"), pods(1)), run)
+    assert history(tmp_path, "n1").subject == "node/n1"
+    for name in ("nobody", "pod/n1", "node/pod-0", "other/pod-0"):
+        with pytest.raises(InputError, match="knows nothing of it"):
+            history(tmp_path, name)
