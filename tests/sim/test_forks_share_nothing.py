@@ -152,3 +152,25 @@ def test_an_object_that_is_shared_by_mistake_is_found() -> None:
     fork = origin.fork()
     fork._refusals = origin._refusals
     assert shared_and_changeable(origin, fork) == ["list in Simulation"]
+
+
+def test_nothing_that_a_record_of_the_cache_refers_to_leads_back_to_it() -> None:
+    """Else neither would ever be freed, because the garbage collector does not look at records."""
+    cache = _in_the_middle()._driver.scheduler.cache
+    records = list(cache._records.values())
+    assert records
+    assert not any(gc.is_tracked(record) for record in records)
+    reached = _reached_through([record.info for record in records])
+    assert reached.isdisjoint({id(cache), id(cache._records), *map(id, records)})
+
+
+def _reached_through(roots: list[PodInfo]) -> set[int]:
+    """The ids of everything that can be reached, also through what forks share."""
+    reached: set[int] = set()
+    waiting: list[object] = list(roots)
+    while waiting:
+        obj = waiting.pop()
+        if id(obj) not in reached:
+            reached.add(id(obj))
+            waiting.extend(_referents(obj))
+    return reached

@@ -27,6 +27,7 @@ from steersman.controllers.deployment_status import wanted, wanted_in_all
 from steersman.controllers.owned_pods import SelectorIndex, compiled_selector, owned_pods
 from steersman.controllers.pod_states import TERMINAL_PHASES
 from steersman.embedded import AlreadyExists, ApiError, EventType, NotFound
+from steersman.graph_copy import copied_attributes, two_levels
 
 SCALING_REPLICA_SET: Final = "ScalingReplicaSet"
 SELECTING_ALL: Final = "SelectingAll"
@@ -36,6 +37,7 @@ RECREATE: Final = "Recreate"
 _replace = msgspec.structs.replace
 
 
+@copied_attributes(_sets=two_levels, _orphans=two_levels)
 class DeploymentController(Controller):
     NAME = "deployment"
 

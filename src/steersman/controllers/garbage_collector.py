@@ -19,6 +19,7 @@ from steersman.controllers.controller import Cluster, Controller, group
 from steersman.embedded import EventType, NotFound, Propagation, delete
 from steersman.embedded.finalizers import FOREGROUND, ORPHAN, without_finalizer
 from steersman.graph_copy import copied_attributes, shallow, shared_by_copies, two_levels
+from steersman.layered_dict import LayeredDict
 
 INVALID_NAMESPACE: Final = "OwnerRefInvalidNamespace"
 _MOST_REMEMBERED: Final = 10_000
@@ -35,7 +36,7 @@ class _Place(NamedTuple):
     key: str
 
 
-@copied_attributes(_places=shallow, _dependents=two_levels, _gone=shallow)
+@copied_attributes(_dependents=two_levels, _gone=shallow)
 class GarbageCollector(Controller):
     """Reconciles objects by uid."""
 
@@ -43,7 +44,7 @@ class GarbageCollector(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self._places: dict[str, _Place] = {}
+        self._places: LayeredDict[str, _Place] = LayeredDict()
         #: uid of an owner → uids of the objects that refer to it, in order.
         self._dependents: dict[str, dict[str, None]] = {}
         #: uids of deleted objects, the latest last.
@@ -68,7 +69,7 @@ class GarbageCollector(Controller):
 
     def _came(self, obj: Object) -> None:
         meta = obj.metadata
-        self._places[meta.uid] = _Place(type(obj), key(obj))
+        self._places.put(meta.uid, _Place(type(obj), key(obj)))
         self._gone.pop(meta.uid, None)
         if meta.owner_references:
             self._attach(meta)
@@ -77,7 +78,7 @@ class GarbageCollector(Controller):
 
     def _went(self, obj: Object) -> None:
         meta = obj.metadata
-        self._places.pop(meta.uid, None)
+        self._places.pop(meta.uid)
         self._gone[meta.uid] = None
         if len(self._gone) > _MOST_REMEMBERED:
             del self._gone[next(iter(self._gone))]

@@ -15,7 +15,7 @@ from steersman.api.selectors import NOTHING, Selector, from_label_selector
 from steersman.controllers.controller import controller_of
 from steersman.embedded import EventType, Store
 from steersman.errors import InputError
-from steersman.graph_copy import copied_attributes, two_levels
+from steersman.graph_copy import copied_attributes, shallow, two_levels
 
 OwnedPodListener: TypeAlias = Callable[[OwnerReference, Pod | None, Pod | None], None]
 """Called with the pod's controller, and the pod before and after; None if it did not, or does not, belong to it."""
@@ -105,6 +105,7 @@ def owned_pods(store: Store) -> OwnedPods:
     return index
 
 
+@copied_attributes(_by_label=two_levels, _places=shallow)
 class SelectorIndex:
     """Objects of one kind by what they select, so that those which select given labels are found without trying all."""
 

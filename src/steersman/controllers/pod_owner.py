@@ -15,12 +15,14 @@ from steersman.controllers.controller import Cluster, Controller, controller_ref
 from steersman.controllers.owned_pods import OwnedPods, SelectorIndex, owned_pods
 from steersman.controllers.pod_template import PodTemplates
 from steersman.embedded import EventType, Pods
+from steersman.graph_copy import copied_attributes, two_levels
 
 T = TypeVar("T", bound=Object)
 
 _replace = msgspec.structs.replace
 
 
+@copied_attributes(_candidates=two_levels)
 class PodOwnerController(Controller, Generic[T]):
     """Enqueues the owner whenever one of its pods changes, or one comes that it may want to adopt."""
 

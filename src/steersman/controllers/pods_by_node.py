@@ -10,8 +10,10 @@ from collections.abc import Callable, Sequence
 
 from steersman.api import Object, Pod, key
 from steersman.embedded import EventType, Store
+from steersman.graph_copy import copied_attributes, two_levels
 
 
+@copied_attributes(_pods=two_levels)
 class PodsByNode:
     """See the module's text; `pods_by_node` gives the index of a store."""
 
