@@ -29,7 +29,8 @@ from steersman.controllers.pod_owner import PodOwnerController
 from steersman.controllers.pod_states import available_at, is_active, is_ready, is_terminating
 from steersman.controllers.pod_template import PodMaker
 from steersman.embedded import ApiError, NamespaceTerminating, NotFound
-from steersman.graph_copy import GraphCopy, copied_attributes, copied_by, emptied, two_levels
+from steersman.graph_copy import GraphCopy, copied_attributes, copied_by, emptied
+from steersman.grouped_dict import GroupedDict
 
 BURST_REPLICAS: Final = 500
 """So many pods are made at a time; then others get their turn."""
@@ -126,7 +127,7 @@ def _differ_in_readiness_only(before: Pod, after: Pod) -> bool:
     return before.metadata.labels is after.metadata.labels and is_active(before) and is_active(after)
 
 
-@copied_attributes(_makers=emptied, _families=two_levels)
+@copied_attributes(_makers=emptied)
 class ReplicaSetController(PodOwnerController[Replicated]):
     NAME = "replicaset"
     KIND: type[Replicated] = ReplicaSet
@@ -139,7 +140,7 @@ class ReplicaSetController(PodOwnerController[Replicated]):
         #: By uid of the owner; made again from its template where it is missing.
         self._makers: dict[str, PodMaker] = {}
         #: By uid of a Deployment: the keys of its ReplicaSets.
-        self._families: dict[str, set[str]] = {}
+        self._families: GroupedDict[str, str, None] = GroupedDict()
         super().__init__(cluster)
 
     def selector_of(self, owner: Replicated) -> LabelSelector | None:
@@ -149,14 +150,14 @@ class ReplicaSetController(PodOwnerController[Replicated]):
     def owner_came(self, owner: Replicated) -> None:
         family = controller_of(owner)
         if family is not None:
-            self._families.setdefault(family.uid, set()).add(key(owner))
+            self._families.put(family.uid, key(owner), None)
 
     def owner_went(self, owner: Replicated) -> None:
         self._counts.pop(owner.metadata.uid, None)
         self._makers.pop(owner.metadata.uid, None)
         family = controller_of(owner)
         if family is not None:
-            self._families.get(family.uid, set()).discard(key(owner))
+            self._families.remove(family.uid, key(owner))
 
     def pod_changed(self, owner: OwnerReference, before: Pod | None, after: Pod | None) -> None:
         count = self._counts.get(owner.uid)
@@ -274,7 +275,7 @@ class ReplicaSetController(PodOwnerController[Replicated]):
         family = controller_of(owner)
         if family is None:
             return
-        for name in self._families.get(family.uid, ()):
+        for name in self._families.of(family.uid):
             sibling = self._find(name)
             if sibling is not None:
                 yield from self.owned.of(sibling.metadata.uid).values()
