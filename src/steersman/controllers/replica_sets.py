@@ -48,7 +48,8 @@ _replace = msgspec.structs.replace
 def _copied_count(copies: GraphCopy, original: ReplicaCount) -> ReplicaCount:
     """Numbers, and two dicts of numbers; there is one of every ReplicaSet."""
     made = copies.note(original, ReplicaCount.__new__(ReplicaCount))
-    made.__dict__.update(original.__dict__)
+    made.min_ready_seconds, made.active, made.ready = original.min_ready_seconds, original.active, original.ready
+    made.terminating, made._available = original.terminating, original._available
     made.labels, made._pending = original.labels.copy(), original._pending.copy()
     return made
 
@@ -56,6 +57,8 @@ def _copied_count(copies: GraphCopy, original: ReplicaCount) -> ReplicaCount:
 @copied_by(_copied_count)
 class ReplicaCount:
     """How many pods of one owner are active, ready, available and terminating."""
+
+    __slots__ = ("_available", "_pending", "active", "labels", "min_ready_seconds", "ready", "terminating")
 
     def __init__(self, pods: Iterable[Pod], min_ready_seconds: int) -> None:
         self.min_ready_seconds = min_ready_seconds
