@@ -18,9 +18,11 @@ import pytest
 from tests.sim.busy_clusters import busy_cluster
 from tests.sim.clusters import a_pod, nodes, pods
 
+from steersman.controllers.replica_sets import ReplicaCount
 from steersman.framework import NodeInfo, PodInfo, ScorePlugin
 from steersman.graph_copy import by_reference, declared_attributes, is_shared, shallow
 from steersman.sim import Simulation
+from steersman.state.label_classes import LabelClass
 
 _IMMUTABLE_CONTAINERS = (tuple, frozenset, types.MappingProxyType, types.MethodType, types.BuiltinMethodType)
 
@@ -152,3 +154,34 @@ def test_an_object_that_is_shared_by_mistake_is_found() -> None:
     fork = origin.fork()
     fork._refusals = origin._refusals
     assert shared_and_changeable(origin, fork) == ["list in Simulation"]
+
+
+@pytest.mark.parametrize("make", [_at_rest, _in_the_middle])
+def test_classes_with_a_copier_of_their_own_forget_no_attribute(make: Any) -> None:
+    reached = [obj for obj, _ in _reached(make().fork()).values()]
+    for cls in (LabelClass, ReplicaCount):
+        copies = [obj for obj in reached if type(obj) is cls]
+        assert copies
+        assert [name for obj in copies for name in cls.__slots__ if not hasattr(obj, name)] == []
+
+
+def test_nothing_that_a_record_of_the_cache_refers_to_leads_back_to_it() -> None:
+    """Else neither would ever be freed, because the garbage collector does not look at records."""
+    cache = _in_the_middle()._driver.scheduler.cache
+    records = list(cache._records.values())
+    assert records
+    assert not any(gc.is_tracked(record) for record in records)
+    reached = _reached_through([record.info for record in records])
+    assert reached.isdisjoint({id(cache), id(cache._records), *map(id, records)})
+
+
+def _reached_through(roots: list[PodInfo]) -> set[int]:
+    """The ids of everything that can be reached, also through what forks share."""
+    reached: set[int] = set()
+    waiting: list[object] = list(roots)
+    while waiting:
+        obj = waiting.pop()
+        if id(obj) not in reached:
+            reached.add(id(obj))
+            waiting.extend(_referents(obj))
+    return reached

@@ -14,6 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple, Protocol
 
 from steersman.api import Object, OwnerReference
@@ -92,15 +93,17 @@ class Controller(ABC):
         if later.get(key, math.inf) <= time:
             return
         later[key] = time
-        self.cluster.timers.call_at(time, lambda: self._enqueue_due(key, time, later), is_background=is_background)
+        due = partial(self._enqueue_due, key, time, is_background)
+        self.cluster.timers.call_at(time, due, is_background=is_background)
 
     def call_after(self, seconds: float, callback: Callable[[], None], *, is_background: bool = False) -> None:
         """Calls back when so many seconds have passed."""
         time = self.store.clock.monotonic() + max(0.0, seconds)
         self.cluster.timers.call_at(time, callback, is_background=is_background)
 
-    def _enqueue_due(self, key: str, time: float, later: dict[str, float]) -> None:
+    def _enqueue_due(self, key: str, time: float, is_background: bool) -> None:
         """Unless an earlier look was asked for after this one."""
+        later = self._later[is_background]
         if later.get(key) == time:
             del later[key]
             self.enqueue(key)

@@ -27,6 +27,7 @@ from steersman.controllers.deployment_status import wanted, wanted_in_all
 from steersman.controllers.owned_pods import SelectorIndex, compiled_selector, owned_pods
 from steersman.controllers.pod_states import TERMINAL_PHASES
 from steersman.embedded import AlreadyExists, ApiError, EventType, NotFound
+from steersman.grouped_dict import GroupedDict
 
 SCALING_REPLICA_SET: Final = "ScalingReplicaSet"
 SELECTING_ALL: Final = "SelectingAll"
@@ -43,8 +44,8 @@ class DeploymentController(Controller):
         super().__init__(cluster)
         self._selectors = SelectorIndex()
         #: Keys of ReplicaSets by the uid of their controller, and of those without one by their namespace.
-        self._sets: dict[str, dict[str, None]] = {}
-        self._orphans: dict[str, dict[str, None]] = {}
+        self._sets: GroupedDict[str, str, None] = GroupedDict()
+        self._orphans: GroupedDict[str, str, None] = GroupedDict()
         self.store.subscribe(self._on_deployment, (Deployment,))
         self.store.subscribe(self._on_replica_set, (ReplicaSet,))
 
@@ -57,20 +58,21 @@ class DeploymentController(Controller):
 
     def _on_replica_set(self, _: EventType, old: Object | None, new: Object | None) -> None:
         if isinstance(old, ReplicaSet):
-            self._place(old).pop(key(old), None)
+            groups, group = self._place(old)
+            groups.remove(group, key(old))
             self._enqueue_owner(old)
         if isinstance(new, ReplicaSet):
-            self._place(new)[key(new)] = None
+            groups, group = self._place(new)
+            groups.put(group, key(new), None)
             self._enqueue_owner(new)
             if controller_of(new) is None:
                 for name in self._selectors.matching(new.metadata.namespace, new.metadata.labels):
                     self.enqueue(name)
 
-    def _place(self, replica_set: ReplicaSet) -> dict[str, None]:
+    def _place(self, replica_set: ReplicaSet) -> tuple[GroupedDict[str, str, None], str]:
+        """Where the key of the ReplicaSet is kept, and in which group."""
         owner = controller_of(replica_set)
-        if owner is None:
-            return self._orphans.setdefault(replica_set.metadata.namespace, {})
-        return self._sets.setdefault(owner.uid, {})
+        return (self._orphans, replica_set.metadata.namespace) if owner is None else (self._sets, owner.uid)
 
     def _enqueue_owner(self, replica_set: ReplicaSet) -> None:
         owner = owned_key(replica_set, Deployment)
@@ -97,7 +99,7 @@ class DeploymentController(Controller):
         """The Deployment's ReplicaSets, after those that it selects were adopted and those that it does not were released."""
         selector, uid = compiled_selector(deployment.spec.selector), deployment.metadata.uid
         claimed = []
-        for name in list(self._sets.get(uid, ())):
+        for name in list(self._sets.of(uid)):
             replica_set = self.store.get(ReplicaSet, name)
             if selector.matches(replica_set.metadata.labels):
                 claimed.append(replica_set)
@@ -109,7 +111,7 @@ class DeploymentController(Controller):
         return claimed
 
     def _adopted(self, deployment: Deployment, selector: Selector) -> list[ReplicaSet]:
-        orphans = [self.store.get(ReplicaSet, name) for name in self._orphans.get(deployment.metadata.namespace, ())]
+        orphans = [self.store.get(ReplicaSet, name) for name in self._orphans.of(deployment.metadata.namespace)]
         return [
             self._own(orphan, (*orphan.metadata.owner_references, controller_reference(deployment)))
             for orphan in orphans

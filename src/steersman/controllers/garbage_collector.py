@@ -18,7 +18,9 @@ from steersman.api import Object, ObjectMeta, OwnerReference, key
 from steersman.controllers.controller import Cluster, Controller, group
 from steersman.embedded import EventType, NotFound, Propagation, delete
 from steersman.embedded.finalizers import FOREGROUND, ORPHAN, without_finalizer
-from steersman.graph_copy import copied_attributes, shallow, shared_by_copies, two_levels
+from steersman.graph_copy import copied_attributes, shallow, shared_by_copies
+from steersman.grouped_dict import GroupedDict
+from steersman.layered_dict import LayeredDict
 
 INVALID_NAMESPACE: Final = "OwnerRefInvalidNamespace"
 _MOST_REMEMBERED: Final = 10_000
@@ -35,7 +37,7 @@ class _Place(NamedTuple):
     key: str
 
 
-@copied_attributes(_places=shallow, _dependents=two_levels, _gone=shallow)
+@copied_attributes(_gone=shallow)
 class GarbageCollector(Controller):
     """Reconciles objects by uid."""
 
@@ -43,9 +45,9 @@ class GarbageCollector(Controller):
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
-        self._places: dict[str, _Place] = {}
+        self._places: LayeredDict[str, _Place] = LayeredDict()
         #: uid of an owner → uids of the objects that refer to it, in order.
-        self._dependents: dict[str, dict[str, None]] = {}
+        self._dependents: GroupedDict[str, str, None] = GroupedDict()
         #: uids of deleted objects, the latest last.
         self._gone: dict[str, None] = {}
         self.store.subscribe(self._on_event, None)
@@ -68,7 +70,7 @@ class GarbageCollector(Controller):
 
     def _came(self, obj: Object) -> None:
         meta = obj.metadata
-        self._places[meta.uid] = _Place(type(obj), key(obj))
+        self._places.put(meta.uid, _Place(type(obj), key(obj)))
         self._gone.pop(meta.uid, None)
         if meta.owner_references:
             self._attach(meta)
@@ -77,12 +79,12 @@ class GarbageCollector(Controller):
 
     def _went(self, obj: Object) -> None:
         meta = obj.metadata
-        self._places.pop(meta.uid, None)
+        self._places.pop(meta.uid)
         self._gone[meta.uid] = None
         if len(self._gone) > _MOST_REMEMBERED:
             del self._gone[next(iter(self._gone))]
         self._detach(meta.uid, meta.owner_references)
-        for dependent in self._dependents.get(meta.uid, ()):
+        for dependent in self._dependents.of(meta.uid):
             self.enqueue(dependent)
 
     def _reattach(self, uid: str, before: ObjectMeta, now: ObjectMeta) -> None:
@@ -92,26 +94,23 @@ class GarbageCollector(Controller):
 
     def _attach(self, meta: ObjectMeta) -> None:
         for reference in meta.owner_references:
-            self._dependents.setdefault(reference.uid, {})[meta.uid] = None
+            self._dependents.put(reference.uid, meta.uid, None)
             place = self._places.get(reference.uid)
             if place is None or (place.kind.NAMESPACED and not place.key.startswith(f"{meta.namespace}/")):
                 self.enqueue(meta.uid)
 
     def _detach(self, uid: str, references: tuple[OwnerReference, ...]) -> None:
         for reference in references:
-            dependents = self._dependents.get(reference.uid)
-            if dependents is None:
+            if reference.uid not in self._dependents:
                 continue
-            dependents.pop(uid, None)
-            if not dependents:
-                del self._dependents[reference.uid]
+            self._dependents.remove(reference.uid, uid)
             owner = self._find(reference.uid)
             if owner is not None and _waits_for_dependents(owner.metadata):
                 self.enqueue(reference.uid)
 
     def _enqueue_dependents_of(self, owner: ObjectMeta) -> None:
         if _waits_for_dependents(owner):
-            for dependent in self._dependents.get(owner.uid, ()):
+            for dependent in self._dependents.of(owner.uid):
                 self.enqueue(dependent)
 
     # -- reconciling -------------------------------------------------------------------------------------------------
@@ -166,7 +165,7 @@ class GarbageCollector(Controller):
 
     def _break_circle(self, obj: Object) -> None:
         """Owners do not wait for an object that waits for one of theirs."""
-        dependents = map(self._find, self._dependents[obj.metadata.uid])
+        dependents = map(self._find, self._dependents.of(obj.metadata.uid))
         if any(dependent and _waits_for_dependents(dependent.metadata) for dependent in dependents):
             unblocked = (_replace(owner, block_owner_deletion=False) for owner in obj.metadata.owner_references)
             self.store.update(_with_owners(obj, tuple(unblocked)))
@@ -174,12 +173,12 @@ class GarbageCollector(Controller):
     def _finish_foreground(self, owner: Object) -> None:
         """Lets the owner go when no dependent is left that it has to wait for."""
         uid = owner.metadata.uid
-        if not any(_blocks(self._find(dependent), uid) for dependent in self._dependents.get(uid, ())):
+        if not any(_blocks(self._find(dependent), uid) for dependent in self._dependents.of(uid)):
             self.store.update(without_finalizer(owner, FOREGROUND))
 
     def _orphan_dependents(self, owner: Object) -> None:
         uid = owner.metadata.uid
-        for dependent in tuple(self._dependents.get(uid, ())):
+        for dependent in tuple(self._dependents.of(uid)):
             obj = self._find(dependent)
             if obj is not None:
                 left = tuple(known for known in obj.metadata.owner_references if known.uid != uid)

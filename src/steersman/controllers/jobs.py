@@ -22,12 +22,14 @@ from steersman.controllers.pod_states import TERMINAL_PHASES
 from steersman.controllers.pod_template import PodMaker, PodTemplates
 from steersman.embedded import EventType, Pods, delete
 from steersman.embedded.finalizers import JOB_TRACKING, without_finalizer
+from steersman.graph_copy import copied_attributes, emptied, two_levels
 
 BATCH_SECONDS: Final = 1.0
 """Changes of a job's pods within this time are looked at once."""
 JOB_CONTROLLER: Final = "kubernetes.io/job-controller"
 
 
+@copied_attributes(_makers=emptied, _pods=two_levels)
 class JobController(Controller):
     """Reconciles jobs by key."""
 
@@ -42,6 +44,7 @@ class JobController(Controller):
         self._pods: dict[str, dict[str, Pod]] = {}
         #: uid of a job → failures since its last success.
         self.backoffs: dict[str, Backoff] = {}
+        #: uid of a job → the maker of its pods; made again from its template where it is missing.
         self._makers: dict[str, PodMaker] = {}
         #: Keys of jobs → when they will be looked at, because of their pods or a delay.
         self._batches: dict[str, float] = {}

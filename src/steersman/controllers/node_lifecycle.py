@@ -25,6 +25,7 @@ from steersman.controllers.pods_by_node import pods_by_node
 from steersman.embedded import EventType
 from steersman.embedded.heartbeats import NODE_LEASES, Lease, last_heartbeat
 from steersman.embedded.pods import with_condition
+from steersman.graph_copy import copied_attributes, shallow
 
 MONITOR_GRACE_SECONDS: Final = 50.0
 EVICTION_SECONDS: Final = 10.0
@@ -54,6 +55,7 @@ _OWN_KEYS: Final = frozenset((*CONDITION_TAINTS.values(), UNSCHEDULABLE))
 _replace = msgspec.structs.replace
 
 
+@copied_attributes(nodes=shallow, not_ready=shallow, waiting=shallow)
 class _Zone:
     """The nodes of a zone that are well and that are not, and those that wait for their NoExecute taint."""
 

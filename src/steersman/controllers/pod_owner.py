@@ -15,12 +15,14 @@ from steersman.controllers.controller import Cluster, Controller, controller_ref
 from steersman.controllers.owned_pods import OwnedPods, SelectorIndex, owned_pods
 from steersman.controllers.pod_template import PodTemplates
 from steersman.embedded import EventType, Pods
+from steersman.graph_copy import copied_attributes, two_levels
 
 T = TypeVar("T", bound=Object)
 
 _replace = msgspec.structs.replace
 
 
+@copied_attributes(_candidates=two_levels)
 class PodOwnerController(Controller, Generic[T]):
     """Enqueues the owner whenever one of its pods changes, or one comes that it may want to adopt."""
 
@@ -67,12 +69,12 @@ class PodOwnerController(Controller, Generic[T]):
 
     def adopt(self, owner: T, selector: Selector) -> None:
         """Makes the owner that of the selected pods which belong to nobody."""
-        name, uid = key(owner), owner.metadata.uid
-        orphans = self.owned.orphans(owner.metadata.namespace)
-        candidates = self._candidates.pop(name, {}) if uid in self._has_looked else dict.fromkeys(orphans)
+        name, uid, namespace = key(owner), owner.metadata.uid, owner.metadata.namespace
+        has_looked = uid in self._has_looked
+        candidates = self._candidates.pop(name, {}) if has_looked else dict.fromkeys(self.owned.orphans(namespace))
         self._has_looked.add(uid)
         for pod_name in candidates:
-            pod = orphans.get(pod_name)
+            pod = self.owned.orphans(namespace).get(pod_name)
             if pod is None or pod.metadata.deletion_timestamp is not None:
                 continue
             if selector.matches(pod.metadata.labels) and self.may_adopt(owner, pod):

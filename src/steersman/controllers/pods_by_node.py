@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 
 from steersman.api import Object, Pod, key
 from steersman.embedded import EventType, Store
+from steersman.grouped_dict import GroupedDict
 
 
 class PodsByNode:
@@ -17,13 +18,13 @@ class PodsByNode:
 
     def __init__(self, store: Store) -> None:
         #: By name of the node, then by key, in the order in which they came.
-        self._pods: dict[str, dict[str, Pod]] = {}
+        self._pods: GroupedDict[str, str, Pod] = GroupedDict()
         self._listeners: list[Callable[[Pod | None, Pod | None], None]] = []
         store.subscribe(self._on_pod, (Pod,))
 
     def on(self, node: str) -> Sequence[Pod]:
         """The pods that are bound to the node."""
-        return tuple(self._pods.get(node, {}).values())
+        return tuple(self._pods.of(node).values())
 
     def listen(self, listener: Callable[[Pod | None, Pod | None], None]) -> None:
         """Tells of every change of a pod, after it is in the index."""
@@ -33,9 +34,9 @@ class PodsByNode:
         before = old if isinstance(old, Pod) else None
         after = new if isinstance(new, Pod) else None
         if before is not None and after is None:
-            self._pods.get(before.spec.node_name, {}).pop(key(before), None)
+            self._pods.remove(before.spec.node_name, key(before))
         if after is not None and after.spec.node_name:
-            self._pods.setdefault(after.spec.node_name, {})[key(after)] = after
+            self._pods.put(after.spec.node_name, key(after), after)
         for listener in self._listeners:
             listener(before, after)
 

@@ -7,7 +7,6 @@ replicas or a hundred thousand.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import Final, TypeAlias, cast
 
@@ -30,7 +29,8 @@ from steersman.controllers.pod_owner import PodOwnerController
 from steersman.controllers.pod_states import available_at, is_active, is_ready, is_terminating
 from steersman.controllers.pod_template import PodMaker
 from steersman.embedded import ApiError, NamespaceTerminating, NotFound
-from steersman.graph_copy import copied_attributes, shallow
+from steersman.graph_copy import GraphCopy, copied_attributes, copied_by, emptied
+from steersman.grouped_dict import GroupedDict
 
 BURST_REPLICAS: Final = 500
 """So many pods are made at a time; then others get their turn."""
@@ -45,9 +45,20 @@ Replicated: TypeAlias = ReplicaSet | ReplicationController
 _replace = msgspec.structs.replace
 
 
-@copied_attributes(labels=shallow, _pending=shallow)
+def _copied_count(copies: GraphCopy, original: ReplicaCount) -> ReplicaCount:
+    """Numbers, and two dicts of numbers; there is one of every ReplicaSet."""
+    made = copies.note(original, ReplicaCount.__new__(ReplicaCount))
+    made.min_ready_seconds, made.active, made.ready = original.min_ready_seconds, original.active, original.ready
+    made.terminating, made._available = original.terminating, original._available
+    made.labels, made._pending = original.labels.copy(), original._pending.copy()
+    return made
+
+
+@copied_by(_copied_count)
 class ReplicaCount:
     """How many pods of one owner are active, ready, available and terminating."""
+
+    __slots__ = ("_available", "_pending", "active", "labels", "min_ready_seconds", "ready", "terminating")
 
     def __init__(self, pods: Iterable[Pod], min_ready_seconds: int) -> None:
         self.min_ready_seconds = min_ready_seconds
@@ -55,9 +66,9 @@ class ReplicaCount:
         self.ready = 0
         self.terminating = 0
         #: Sets of labels of the active pods; few, as pods of one template have the same.
-        self.labels: Counter[frozenset[tuple[str, str]]] = Counter()
+        self.labels: dict[frozenset[tuple[str, str]], int] = {}
         #: Ready pods by the moment at which they count as available; those of the past are in `_available`.
-        self._pending: Counter[float] = Counter()
+        self._pending: dict[float, int] = {}
         self._available = 0
         for pod in pods:
             self.change(None, pod)
@@ -93,8 +104,10 @@ class ReplicaCount:
         if is_active(pod):
             self.active += one
             labels = frozenset(pod.metadata.labels.items())
-            self.labels[labels] += one
-            if not self.labels[labels]:
+            alike = self.labels.get(labels, 0) + one
+            if alike:
+                self.labels[labels] = alike
+            else:
                 del self.labels[labels]
             self._count_ready(pod, one)
         elif is_terminating(pod):
@@ -110,13 +123,14 @@ class ReplicaCount:
         if one < 0 and moment not in self._pending:
             self._available += one
         else:
-            self._pending[moment] += one
+            self._pending[moment] = self._pending.get(moment, 0) + one
 
 
 def _differ_in_readiness_only(before: Pod, after: Pod) -> bool:
     return before.metadata.labels is after.metadata.labels and is_active(before) and is_active(after)
 
 
+@copied_attributes(_makers=emptied)
 class ReplicaSetController(PodOwnerController[Replicated]):
     NAME = "replicaset"
     KIND: type[Replicated] = ReplicaSet
@@ -126,9 +140,10 @@ class ReplicaSetController(PodOwnerController[Replicated]):
     def __init__(self, cluster: Cluster) -> None:
         #: By uid of the owner; made when it is looked at first.
         self._counts: dict[str, ReplicaCount] = {}
+        #: By uid of the owner; made again from its template where it is missing.
         self._makers: dict[str, PodMaker] = {}
         #: By uid of a Deployment: the keys of its ReplicaSets.
-        self._families: dict[str, set[str]] = {}
+        self._families: GroupedDict[str, str, None] = GroupedDict()
         super().__init__(cluster)
 
     def selector_of(self, owner: Replicated) -> LabelSelector | None:
@@ -138,14 +153,14 @@ class ReplicaSetController(PodOwnerController[Replicated]):
     def owner_came(self, owner: Replicated) -> None:
         family = controller_of(owner)
         if family is not None:
-            self._families.setdefault(family.uid, set()).add(key(owner))
+            self._families.put(family.uid, key(owner), None)
 
     def owner_went(self, owner: Replicated) -> None:
         self._counts.pop(owner.metadata.uid, None)
         self._makers.pop(owner.metadata.uid, None)
         family = controller_of(owner)
         if family is not None:
-            self._families.get(family.uid, set()).discard(key(owner))
+            self._families.remove(family.uid, key(owner))
 
     def pod_changed(self, owner: OwnerReference, before: Pod | None, after: Pod | None) -> None:
         count = self._counts.get(owner.uid)
@@ -263,7 +278,7 @@ class ReplicaSetController(PodOwnerController[Replicated]):
         family = controller_of(owner)
         if family is None:
             return
-        for name in self._families.get(family.uid, ()):
+        for name in self._families.of(family.uid):
             sibling = self._find(name)
             if sibling is not None:
                 yield from self.owned.of(sibling.metadata.uid).values()

@@ -75,8 +75,11 @@ class GraphCopy:
             copier = self._copier_of[cls] = _plan(cls).copier
         if copier is None:
             return value
-        known = self.memo.get(id(value))
-        return cast("T", copier(self, value) if known is None else known)
+        known: T | None = self.memo.get(id(value))
+        if known is not None:
+            return known
+        made: T = copier(self, value)
+        return made
 
     def note(self, original: T, made: T, fill: Callable[[Any, Any], None] | None = None) -> T:
         """`made` is the copy; `fill` is called with both later on."""
@@ -180,7 +183,7 @@ class GraphCopy:
         if len(original) > _SMALL and self.are_shared(original):
             return original
         items = [self.of(item) for item in original]
-        if all(new is old for new, old in zip(items, original, strict=True)):
+        if all(map(operator.is_, items, original)):
             return original
         known = self.memo.get(id(original))
         return known if known is not None else self.note(original, tuple.__new__(type(original), items))
@@ -293,7 +296,7 @@ class GraphCopy:
         """A frozen struct: the same one if nothing in it had to be copied."""
         values = [getattr(original, name) for name in original.__struct_fields__]
         made = [self.of(value) for value in values]
-        if all(new is old for new, old in zip(made, values, strict=True)):
+        if all(map(operator.is_, made, values)):
             return original
         known = self.memo.get(id(original))
         return known if known is not None else self.note(original, _struct(original, made))

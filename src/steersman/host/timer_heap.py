@@ -7,13 +7,30 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from itertools import count
+from typing import TypeAlias
+
+from steersman.graph_copy import GraphCopy, copied_attributes
+
+Timer: TypeAlias = tuple[float, int, Callable[[], None], bool]
+"""The moment, a serial number, what is called, and whether that happens in the background."""
 
 
+def _copied_timers(copies: GraphCopy, timers: list[Timer]) -> list[Timer]:
+    """There may be thousands, of which only the callbacks have to be copied."""
+
+    def fill(timers: list[Timer], made: list[Timer]) -> None:
+        of = copies.of
+        made += [(time, serial, of(callback), is_background) for time, serial, callback, is_background in timers]
+
+    return copies.note(timers, [], fill)
+
+
+@copied_attributes(_heap=_copied_timers)
 class TimerHeap:
     """Implements `embedded.Timers`; timers of one moment are called in the order in which they were set."""
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Callable[[], None], bool]] = []
+        self._heap: list[Timer] = []
         self._serials = count()
         self._awaited = 0
 

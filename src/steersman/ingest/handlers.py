@@ -27,9 +27,9 @@ from steersman.framework.events import (
 )
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.watching import event_resource
-from steersman.graph_copy import copied_attributes, shallow
 from steersman.ingest import readable
 from steersman.ingest.recovery import Recovery
+from steersman.layered_dict import LayeredDict
 from steersman.queue import SchedulingQueue
 from steersman.state.cache import Cache
 from steersman.state.objects import ObjectStore
@@ -42,7 +42,6 @@ SHARED_UID = "is the uid of pod {} too; every pod needs one of its own"
 RejectWaiting = Callable[[str], bool]
 
 
-@copied_attributes(_names=shallow)
 class Ingest:
     """The scheduler's event sink. `pods` is the lister: every pod that is not finished, as the API server last showed it."""
 
@@ -68,7 +67,7 @@ class Ingest:
         self._parse = parse or cache.shapes.info
         self._pending_no_more = pending_no_more
         #: By uid, the name of a pod that has or had it; `pods` says which.
-        self._names: dict[str, str] = {}
+        self._names: LayeredDict[str, str] = LayeredDict()
         self._recovery = Recovery(cache, objects, queue, pods)
 
     # -- any object --------------------------------------------------------------------------------------------------
@@ -157,16 +156,16 @@ class Ingest:
     def _check_uid(self, pod: api.Pod, name: str) -> None:
         """Raise `InputError` for a new pod with the uid of another one, which cache and queue could not tell apart."""
         uid = pod.metadata.uid
-        other = self.pods.get(self._names.get(uid, name))
+        other = self.pods.get(self._names.get(uid) or name)
         if other is not None and other.metadata.uid == uid:
             raise InputError(SHARED_UID.format(api.key(other)), field="metadata.uid", value=uid)
-        self._names[uid] = name
+        self._names.put(uid, name)
 
     def _put_back(self, pod: api.Pod, old: api.Pod | None) -> None:
         """The lister as it was, of a pod that could not even be looked at."""
         if old is None:
             del self.pods[api.key(pod)]
-            self._names.pop(pod.metadata.uid, None)
+            self._names.pop(pod.metadata.uid)
         else:
             self.pods[api.key(pod)] = old
 
@@ -219,7 +218,7 @@ class Ingest:
         known = self.pods.pop(api.key(pod), None)
         if known is None:  # finished, or replaced by a pod that cannot be used
             return
-        self._names.pop(known.metadata.uid, None)
+        self._names.pop(known.metadata.uid)
         try:
             self._take_out(known)
         except SteersmanError:

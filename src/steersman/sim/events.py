@@ -9,6 +9,7 @@ from typing import Final
 import msgspec
 
 from steersman.graph_copy import copied_attributes, shallow, shared_by_copies
+from steersman.layered_dict import LayeredDict
 
 SCHEDULED: Final = "Scheduled"
 FAILED_SCHEDULING: Final = "FailedScheduling"
@@ -30,13 +31,13 @@ class Event(msgspec.Struct, frozen=True):
     last: float
 
 
-@copied_attributes(_seen=shallow, _types=shallow)
+@copied_attributes(_types=shallow)
 class EventLog:
     """Events in the order in which each was first written."""
 
     def __init__(self) -> None:
         #: Count, first and last time by pod key, reason, and message or (when scheduled) node.
-        self._seen: dict[tuple[str, str, str], tuple[int, float, float]] = {}
+        self._seen: LayeredDict[tuple[str, str, str], tuple[int, float, float]] = LayeredDict()
         #: The types of those that plugins wrote.
         self._types: dict[tuple[str, str, str], str] = {}
 
@@ -55,8 +56,8 @@ class EventLog:
         self._note((pod, reason, message), now)
 
     def _note(self, what: tuple[str, str, str], now: float) -> None:
-        count, first, _ = self._seen.get(what, (0, now, now))
-        self._seen[what] = (count + 1, first, now)
+        count, first, _ = self._seen.get(what) or (0, now, now)
+        self._seen.put(what, (count + 1, first, now))
 
     def __len__(self) -> int:
         return len(self._seen)

@@ -7,6 +7,7 @@ and how often and since when it was tried in vain.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from typing import Final
 
@@ -20,6 +21,7 @@ from steersman.embedded import ApiError, Conflict, NotFound, Pods, Store
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status, error
 from steersman.graph_copy import copied_attributes, shallow, shared_by_copies
+from steersman.layered_dict import LayeredDict
 from steersman.sim.events import EventLog
 
 POD_SCHEDULED: Final = "PodScheduled"
@@ -47,7 +49,7 @@ class Preemption(msgspec.Struct, frozen=True):
     at: float
 
 
-@copied_attributes(placed_at=shallow, waits=shallow, failures=shallow, preemptions=shallow)
+@copied_attributes(waits=shallow, failures=shallow, preemptions=shallow)
 class EmbeddedWriter:
     """Writes at once, so that a decision's effects are visible to the next one."""
 
@@ -60,9 +62,9 @@ class EmbeddedWriter:
         self._start = clock.monotonic()
         self.events = EventLog()
         #: By uid: when the pod was bound, in seconds since the start.
-        self.placed_at: dict[str, float] = {}
+        self.placed_at: LayeredDict[str, float] = LayeredDict()
         #: How long each pod waited that was bound, in the order of time: since it was created, but not since before the start.
-        self.waits: list[float] = []
+        self.waits = array("d")
         self._created_text, self._created = "", 0.0
         self.failures: dict[str, Attempts] = {}
         #: By key, in the order of time; pods that were preempted, whether they are still there or gone.
@@ -84,7 +86,8 @@ class EmbeddedWriter:
         return self.bind_nowait(pod, node_name)
 
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
-        now = self.placed_at[pod.uid] = self.now()
+        now = self.now()
+        self.placed_at.put(pod.uid, now)
         created = pod.pod.metadata.creation_timestamp
         if created != self._created_text:
             self._created_text = created or ""

@@ -34,9 +34,10 @@ NEWLY_BOUND = NEWLY_ASSUMED.after(PodEvent.FINISH_BINDING, "")
 
 
 @shared_by_copies
-class PodRecord(msgspec.Struct, eq=False):
+class PodRecord(msgspec.Struct, eq=False, gc=False):
     """A pod in the cache: where it is (believed to be), and how far its life has got.
 
+    Nothing that a record refers to leads back to it, so that the garbage collector need not look at 50,000 of them.
     Forks of a simulation share records. Whoever is about to change one makes it its own first (`Cache._owned`).
     """
 

@@ -15,7 +15,7 @@ from steersman.api.selectors import Operator, Requirement
 from steersman.bounded_table import RecentTable
 from steersman.framework.nodes_view import PodMatcher
 from steersman.framework.pod_info import PodInfo
-from steersman.graph_copy import by_reference, copied_attributes, emptied, shallow
+from steersman.graph_copy import GraphCopy, copied_attributes, copied_by, emptied
 from steersman.kept import Kept
 from steersman.state.domain_counts import MatchCountsTable
 
@@ -29,7 +29,17 @@ _MOST_ASKED = 1024
 _FEW_CLASSES = 16
 
 
-@copied_attributes(tables=emptied, key=by_reference, labels=by_reference, rows=shallow)
+def _copied_class(copies: GraphCopy, original: LabelClass) -> LabelClass:
+    """Follows no table: none of the copy's kernels has asked for one."""
+    made = copies.note(original, LabelClass.__new__(LabelClass))
+    made.owner, made.key, made.namespace = original.owner, original.key, original.namespace
+    made.labels, made.is_terminating = original.labels, original.is_terminating
+    made.rows, made.tables = original.rows.copy(), []
+    made.generation, made._look_for_freed = original.generation, original._look_for_freed
+    return made
+
+
+@copied_by(_copied_class)
 class LabelClass:
     """Pods that every selector treats alike; implements `framework.nodes_view.LabelledPod`."""
 
@@ -97,6 +107,15 @@ FILED_CLASSES = Kept(
 )
 
 
+def _copied_known(copies: GraphCopy, known: dict[ClassKey, LabelClass]) -> dict[ClassKey, LabelClass]:
+    return copies.note(known, dict(zip(known, map(copies.of, known.values()), strict=True)))
+
+
+def _copied_groups(copies: GraphCopy, groups: dict[str, Classes]) -> dict[str, Classes]:
+    return copies.note(groups, {name: dict.fromkeys(map(copies.of, classes)) for name, classes in groups.items()})
+
+
+@copied_attributes(_known=_copied_known, _by_namespace=_copied_groups, _by_label=emptied)
 class LabelClasses:
     """The classes that pods on rows are of."""
 

@@ -84,7 +84,14 @@ def _start_afresh(original: NodeTable, made: NodeTable) -> None:
 
 @finished_by(_start_afresh)
 @copied_attributes(
-    pods_on=shallow, affinity_pods=two_levels, used_ports=two_levels, claim_users=two_levels, _infos=emptied
+    rows=shallow,
+    names=shallow,
+    nodes=shallow,
+    pods_on=shallow,
+    affinity_pods=two_levels,
+    used_ports=two_levels,
+    claim_users=two_levels,
+    _infos=emptied,
 )
 class NodeTable:
     """Implements `framework.nodes_view.NodesView`, and the writes behind it."""
