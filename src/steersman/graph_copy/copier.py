@@ -10,6 +10,7 @@ import copy
 import functools
 import gc
 import itertools
+import operator
 import random
 import types
 import weakref
