@@ -128,7 +128,7 @@ def _difference_row(difference: DecisionDifference, start: float) -> tuple[str, 
 
 
 def _decision_text(decision: DecisionBody | None, differs: str) -> str:
-    """What is to be seen of a decision that differs."""
+    """A decision in a cell of the table of differences: the part of it that `differs` names."""
     if decision is None:
         return "-"
     shown = {

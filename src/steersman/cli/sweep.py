@@ -96,7 +96,7 @@ def _print(result: SweepResult, output_format: str) -> None:
 
 
 def _interrupted(file: str, target: Path, ray: str | None) -> None:
-    """What is done is not lost: says how to go on."""
+    """Says how to go on with a sweep that was broken off: its finished runs are kept."""
     words = ["steersman", "sweep", file, "--output", str(target), *(["--ray", ray] if ray else []), "--resume"]
     say_error(f"interrupted; what is done is in {target}, and goes on with: {shlex.join(words)}")
     click.get_current_context().exit(INTERRUPTED)

@@ -61,7 +61,7 @@ class _LiveSummary:
 
 
 class _Picture:
-    """What is shown at one moment."""
+    """The picture of a sweep under way at one moment."""
 
     def __init__(self, progress: SweepProgress) -> None:
         self._progress = progress

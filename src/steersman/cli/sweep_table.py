@@ -39,7 +39,7 @@ def table(cells: list[CellSummary], width: int | None) -> list[str]:
 
 
 def _shown_measures(cells: list[CellSummary]) -> list[str]:
-    """Those that say something: what is zero everywhere is left out, and so is what nobody requests."""
+    """The measures that say something: one that is zero everywhere is left out, and so is a resource that nobody requests."""
     found = dict.fromkeys(name for cell in cells for name in cell.estimates)
     utilisation = [
         name
