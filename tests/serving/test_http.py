@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import pytest
 from tests.serving.reviews import Reviews
@@ -11,7 +12,8 @@ from tests.serving.running import endpoints
 
 from steersman.clock import ManualClock
 from steersman.serving import AccessControl, Listen, Server
-from steersman.serving.http import Answer, Request, Route, Router, text_answer
+from steersman.serving.http import Answer, Request, Route, Router, StreamAnswer, text_answer
+from steersman.serving.server import HttpServer
 
 
 def exchanged(*sent: bytes) -> list[bytes]:
@@ -129,3 +131,102 @@ def test_parts_of_a_path_stand_for_one_word_each(path: str, status: int, text: b
 def test_pages_are_read_only() -> None:
     answer = asyncio.run(Router([Route("/b", _parts)]).answer(Request("DELETE", "/b")))
     assert (answer.status, answer.headers) == (405, {"Allow": "GET,HEAD"})
+
+
+# -- bodies and streams, in servers that have them ----------------------------------------------------------------------
+
+
+def taken(*sent: bytes, limit: int = 10) -> list[bytes]:
+    """What a server answers that takes bodies up to a limit, and says how long they were."""
+
+    async def handler(request: Request) -> Answer:
+        return text_answer("too long" if request.body is None else request.body.decode())
+
+    async def talk() -> list[bytes]:
+        received = []
+        async with HttpServer(Listen("127.0.0.1", 0, None), handler, body_limit=lambda _: limit) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            for data in sent:
+                writer.write(data)
+                received.append(await _one_answer(reader))
+            writer.close()
+        return received
+
+    return asyncio.run(asyncio.wait_for(talk(), 10))
+
+
+def post(body: bytes) -> bytes:
+    return b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
+
+
+def test_a_body_reaches_the_handler_and_the_next_request_its_own() -> None:
+    first, second, third = taken(post(b"hello"), GET, post(b"again"))
+    assert first.endswith(b"\r\n\r\nhello")
+    assert second.endswith(b"\r\n\r\n")
+    assert third.endswith(b"\r\n\r\nagain")
+
+
+def test_a_body_that_is_too_long_is_not_read_and_ends_the_connection() -> None:
+    refusal, nothing = taken(post(b"12345678901"), GET)
+    assert refusal.endswith(b"too long")
+    assert b"Connection: close" in refusal
+    assert nothing == b""
+
+
+def test_a_body_without_a_length_is_refused() -> None:
+    refusal, nothing = taken(b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", GET)
+    assert refusal.startswith(b"HTTP/1.1 411 ")
+    assert nothing == b""
+
+
+def test_who_sends_more_than_a_body_is_told_to_connect_anew() -> None:
+    refusal, nothing = taken(post(b"hello") + b"more", GET)
+    assert refusal.startswith(b"HTTP/1.1 400 ")
+    assert nothing == b""
+
+
+def test_a_stream_is_written_piece_by_piece_and_ends_with_its_pieces() -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        for piece in (b"one", b"two"):
+            yield piece
+
+    async def handler(request: Request) -> Answer:
+        return StreamAnswer(content_type="text/event-stream", pieces=pieces())
+
+    async def talk() -> bytes:
+        async with HttpServer(Listen("127.0.0.1", 0, None), handler) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(GET)
+            received = await reader.read()
+            writer.close()
+            return received
+
+    received = asyncio.run(asyncio.wait_for(talk(), 10))
+    head, _, body = received.partition(b"\r\n\r\n")
+    assert b"Transfer-Encoding: chunked" in head
+    assert b"Content-Length" not in head
+    assert body == b"3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n"
+
+
+def test_a_stream_ends_with_its_client() -> None:
+    ended = asyncio.Event()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        try:
+            yield b"first"
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    async def handler(request: Request) -> Answer:
+        return StreamAnswer(pieces=pieces())
+
+    async def talk() -> None:
+        async with HttpServer(Listen("127.0.0.1", 0, None), handler) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(GET)
+            await reader.readuntil(b"first\r\n")
+            writer.close()
+            await ended.wait()
+
+    asyncio.run(asyncio.wait_for(talk(), 10))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import asyncio
+import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,6 +13,7 @@ import click
 from steersman.cli.output import say
 from steersman.cli.parameters import chosen_validation, config_option, plugin_option, validation_options
 from steersman.cli.platforms import require_unix
+from steersman.errors import InputError
 from steersman.printable import printable
 
 if TYPE_CHECKING:
@@ -72,6 +74,11 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
     metavar="OUT",
     help="The file that is written for kubectl and other clients.",
 )
+@click.option("--web/--no-web", default=True, help="Serve the web page, on loopback.")
+@click.option(
+    "--web-port", type=click.IntRange(0, 65535), default=0, help="The port of the web page. Default: any free one."
+)
+@click.option("--open", "opens_page", is_flag=True, help="Open the web page in a browser.")
 @click.option("--speed", default="real", show_default=True, metavar="real|60x|max", help="How fast time passes.")
 @click.option("--data", default="", type=click.Path(file_okay=False), metavar="DIR", help="Keep the cluster here.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
@@ -102,12 +109,15 @@ def sandbox(**given: Any) -> None:
         data=Path(given["data"]) if given["data"] else None,
         seed=given["seed"],
         runs_controllers=given["controllers"],
+        web_port=given["web_port"] if given["web"] else None,
         validate=chosen_validation(given["validate"], given["strict"]),
     )
-    asyncio.run(_serve(options))
+    if given["opens_page"] and not given["web"]:
+        raise InputError("cannot be opened without it", field="--open", value="--no-web", hint="leave one of them out")
+    asyncio.run(_serve(options, given["opens_page"]))
 
 
-async def _serve(options: SandboxOptions) -> None:
+async def _serve(options: SandboxOptions, opens_page: bool) -> None:
     """Until SIGINT or SIGTERM."""
     from steersman.app.process import ENDING, raise_open_files, signals_handled
     from steersman.sandbox import running_sandbox
@@ -117,6 +127,8 @@ async def _serve(options: SandboxOptions) -> None:
     with signals_handled(dict.fromkeys(ENDING, stop.set)):
         async with running_sandbox(options) as running:
             _introduce(running)
+            if opens_page and running.page is not None:
+                await asyncio.to_thread(webbrowser.open, running.page.url)
             stopped = asyncio.ensure_future(stop.wait())
             await asyncio.wait((stopped, running.failure), return_when=asyncio.FIRST_COMPLETED)
             stopped.cancel()
@@ -133,6 +145,9 @@ def _introduce(running: Sandbox) -> None:
     say("  kubectl get nodes")
     say("  kubectl create deployment web --image=nginx --replicas=3")
     say("")
+    if running.page is not None:
+        say(f"The page: {running.page.url}")
+        say("")
     say("Ctrl-C ends it.")
 
 

@@ -35,6 +35,7 @@ from steersman.engine.report import (
     RowStatuses,
     diagnose_rows,
     has_nothing_to_score,
+    objections_of_all,
     rows_by_status,
     score_table,
 )
@@ -355,6 +356,13 @@ class ColumnarEvaluation(Evaluation):
             refusals = () if refused is None else (status for status, found in rows.items() if refused in found)
             absent = not_restricted_to(outcome.restricting, refusals)
         return RowStatuses(rows, self._engine.names(), absent)
+
+    def objections(self) -> Mapping[str, Mapping[Status, RowIndex]]:
+        """What each filter that the pod concerns has against the nodes that are looked at, in configured order; `statuses` says
+        which objection decides, and what nominated pods add to it. Nothing where PreFilter has rejected the pod."""
+        if self.pre_filter.status is not None:
+            return {}
+        return objections_of_all(self._engine.plan, self._entry, self._table, self.state, self.pod, self._candidates())
 
     def _candidates(self) -> BoolColumn:
         """The rows that are looked at: those that PreFilter admits, and the nominated one."""

@@ -89,6 +89,26 @@ def diagnose_rows(
     return {status: np.concatenate(pieces) for status, pieces in groups.items()}
 
 
+def objections_of_all(
+    plan: Plan, entry: SignatureEntry, table: NodeTable, state: CycleState, pod: PodInfo, candidates: BoolColumn
+) -> dict[str, dict[Status, RowIndex]]:
+    """What every filter has against the candidate rows, also against those that another one rejects before it. Filters that
+    have nothing to do for the pod are left out."""
+    found: dict[str, dict[Status, RowIndex]] = {}
+    parts = {step.name: part for step, part in entry.filters}
+    for step in plan.filters:
+        if step.name in state.skip_filter or not (step.is_live or step.name in parts):
+            continue
+        groups: Groups = {}
+        remaining = candidates.copy()
+        if step.is_live:
+            _ask_live(step, table, state, pod, remaining, groups)
+        else:
+            _read_part(step, parts[step.name], remaining, groups)
+        found[step.name] = {status: np.concatenate(pieces) for status, pieces in groups.items()}
+    return found
+
+
 def _take(found: Mapping[Status, RowIndex], remaining: BoolColumn, groups: Groups) -> None:
     for status, rows in found.items():
         groups.setdefault(status, []).append(rows)

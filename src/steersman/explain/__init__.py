@@ -22,7 +22,15 @@ from steersman.explain.explanation import (
     Shortage,
     Verdict,
 )
-from steersman.explain.making import decided, detail_preemptions, explain, with_earlier_preemption, without_cycle
+from steersman.explain.making import (
+    decided,
+    detail_preemptions,
+    explain,
+    preemption_explanation,
+    preemption_report,
+    with_earlier_preemption,
+    without_cycle,
+)
 from steersman.explain.waking import Waker, wakers
 
 __all__ = [
@@ -42,6 +50,8 @@ __all__ = [
     "decided",
     "detail_preemptions",
     "explain",
+    "preemption_explanation",
+    "preemption_report",
     "wakers",
     "with_earlier_preemption",
     "without_cycle",

@@ -61,7 +61,8 @@ def decided(explanation: Explanation, decision: Decision) -> Explanation:
         choice = decision.choice
         return _replace(explanation, outcome=Outcome.SCHEDULED, node=choice.node, ties=choice.ties)
     if isinstance(decision, Unschedulable):
-        room = _preemption(decision)
+        report = preemption_report(decision)
+        room = None if report is None else preemption_explanation(report)
         return _replace(explanation, outcome=Outcome.UNSCHEDULABLE, message=decision.message, preemption=room)
     if isinstance(decision, Failed):
         return _replace(explanation, outcome=Outcome.ERROR, message=decision.message)
@@ -85,11 +86,14 @@ def with_earlier_preemption(explanation: Explanation, earlier: Explanation) -> E
     return explanation
 
 
-def _preemption(decision: Unschedulable) -> PreemptionExplanation | None:
+def preemption_report(decision: Unschedulable) -> PreemptionReport | None:
+    """The attempt to make room that a decision tells of; None: nobody was asked, or tells."""
     result = decision.post_filter.result if decision.post_filter is not None else None
-    if result is None or not isinstance(result.report, PreemptionReport):
-        return None
-    return msgspec.convert(result.report.to_dict(), PreemptionExplanation)
+    return result.report if result is not None and isinstance(result.report, PreemptionReport) else None
+
+
+def preemption_explanation(report: PreemptionReport) -> PreemptionExplanation:
+    return msgspec.convert(report.to_dict(), PreemptionExplanation)
 
 
 def without_cycle(pod: str, profile: str, message: str, at: float | None = None) -> Explanation:

@@ -24,7 +24,6 @@ from steersman.framework.pod_info import PodInfo
 from steersman.framework.postponement import CyclePostponed
 from steersman.framework.status import CycleAborted
 from steersman.runtime.profile import Profile
-from steersman.state.plain_node import PlainNodeInfo
 
 DEFAULT_CAPACITY: Final = 4096
 TAKES_TOO_LONG: Final = "the search for devices takes too long to be explained beside the scheduling"
@@ -104,20 +103,27 @@ def explain_now(scheduler: Scheduler, pod: api.Pod) -> Explanation | None:
     profile = scheduler.profiles.get(info.scheduler_name)
     if profile is None:
         return None
-    nodes = _nodes_without(scheduler, info)
+    with scheduler.cache.without(info.uid):
+        return _explained(scheduler, profile, info, pod.spec.node_name)
+
+
+def _explained(scheduler: Scheduler, profile: Profile, pod: PodInfo, placed: str) -> Explanation:
+    """`placed` is the node that the pod has, which is not looked at; "": none."""
+    table = scheduler.cache.nodes
+    nodes: dict[str, NodeInfo] = {table.names[row]: table.info(row) for row in table.live_rows()}
     try:
-        evaluation = ScalarEvaluation(profile, info, nodes, scheduler.nominations().by_node)
-        explanation = explain(profile, info, evaluation, list(nodes.values()))
+        evaluation = ScalarEvaluation(profile, pod, nodes, scheduler.nominations().by_node)
+        explanation = explain(profile, pod, evaluation, list(nodes.values()))
     except CyclePostponed as postponed:
         postponed.work.close()
-        return Explanation(info.key, profile.name, Outcome.ERROR, message=TAKES_TOO_LONG)
+        return Explanation(pod.key, profile.name, Outcome.ERROR, message=TAKES_TOO_LONG)
     except CycleAborted as abort:
-        return Explanation(info.key, profile.name, Outcome.ERROR, message=abort.status.message)
-    if pod.spec.node_name:
-        return _replace(explanation, node=pod.spec.node_name, outcome=Outcome.SCHEDULED)
+        return Explanation(pod.key, profile.name, Outcome.ERROR, message=abort.status.message)
+    if placed:
+        return _replace(explanation, node=placed, outcome=Outcome.SCHEDULED)
     if explanation.outcome is not Outcome.UNDECIDED:
         return explanation
-    return _foreseen(profile, info, evaluation, explanation)
+    return _foreseen(profile, pod, evaluation, explanation)
 
 
 def _foreseen(profile: Profile, pod: PodInfo, evaluation: Evaluation, explanation: Explanation) -> Explanation:
@@ -143,14 +149,3 @@ def _held_back(profile: Profile, pod: PodInfo) -> str:
         if status is not None:
             return f"held back by {call.name}: {status.message}"
     return ""
-
-
-def _nodes_without(scheduler: Scheduler, pod: PodInfo) -> dict[str, NodeInfo]:
-    table = scheduler.cache.nodes
-    nodes: dict[str, NodeInfo] = {table.names[row]: table.info(row) for row in table.live_rows()}
-    record = scheduler.cache.get(pod.uid)
-    if record is not None and record.node_name in nodes:
-        node = PlainNodeInfo.copy_of(nodes[record.node_name])
-        node.remove_pod(pod)
-        nodes[record.node_name] = node
-    return nodes

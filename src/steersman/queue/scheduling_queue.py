@@ -281,6 +281,15 @@ class SchedulingQueue:
         """The pod with that `namespace/name`, if it is in one of the sub-queues."""
         return self._queues.get(key)
 
+    def next_attempt(self, queued: QueuedPodInfo) -> float | None:
+        """The monotonic time at which a pod in one of the sub-queues becomes active unless an event moves it before; None: only
+        an event does."""
+        if queued.place in (Place.BACKOFF, Place.ERROR_BACKOFF):
+            return queued.backoff_until / MICROSECONDS
+        if queued.place is Place.UNSCHEDULABLE:
+            return None if queued.is_gated else self._queues.unschedulable.deadline(queued) / MICROSECONDS
+        return self._now() / MICROSECONDS
+
     def in_flight_pods(self) -> list[api.Pod]:
         """The pods being tried, oldest pop first."""
         return [queued.pod for queued in self._queues.in_flight]

@@ -31,7 +31,7 @@ class UnschedulablePods:
         self._telling_gates = telling_gates
         self._metrics = metrics
         #: All pods here; first comes the one that will have waited too long first.
-        self.pods = QueuedPodHeap(lambda queued: (self._deadline(queued),))
+        self.pods = QueuedPodHeap(lambda queued: (self.deadline(queued),))
         #: Plugin → pods here that it rejected, by key. No empty values.
         self._by_rejector: dict[str, dict[str, QueuedPodInfo]] = {}
         #: Plugin of `telling_gates` → pods here that it gates, by uid. These are not in `_by_rejector`. No empty values.
@@ -43,7 +43,8 @@ class UnschedulablePods:
         #: Keys of the pods here that have a gating plugin.
         self.gated: set[str] = set()
 
-    def _deadline(self, queued: QueuedPodInfo) -> int:
+    def deadline(self, queued: QueuedPodInfo) -> int:
+        """The last moment, in microseconds, at which a pod has not been here for too long."""
         return max(queued.timestamp, queued.flushed_at) + self._max_stay
 
     def add(self, queued: QueuedPodInfo, event: str) -> None:
@@ -75,14 +76,14 @@ class UnschedulablePods:
     def overdue(self, now: int) -> list[QueuedPodInfo]:
         """The pods that have been here for longer than a pod may; they stay until the caller moves them."""
         first = self.pods.peek()
-        if first is None or self._deadline(first) >= now:
+        if first is None or self.deadline(first) >= now:
             return []
-        return [queued for queued in self.pods if self._deadline(queued) < now]
+        return [queued for queued in self.pods if self.deadline(queued) < now]
 
     def next_overdue(self) -> int | None:
         """The first moment at which a pod has been here for too long."""
         first = self.pods.peek()
-        return None if first is None else self._deadline(first) + 1
+        return None if first is None else self.deadline(first) + 1
 
     def rejected_by(self, plugins: Iterable[str]) -> list[QueuedPodInfo]:
         """The pods that an event may wake in which only these plugins are interested."""

@@ -28,12 +28,11 @@ class ClockPage:
         if change is not None:
             self._change(change)
         clock = self._clock
-        speed = clock.speed
         return {
             "now": timestamps.render_micro(clock.now()),
             "paused": clock.is_paused,
             "stepping": clock.is_stepping,
-            "speed": speed if isinstance(speed, str) else ("real" if speed == 1.0 else f"{speed:g}x"),
+            "speed": speed_text(clock),
         }
 
     def _change(self, change: Document) -> None:
@@ -59,3 +58,9 @@ class ClockPage:
             clock.pause() if paused else clock.resume()
         if step is not None:
             clock.step(float(step))
+
+
+def speed_text(clock: ScaledClock) -> str:
+    """`real`, `60x` or `max`."""
+    speed = clock.speed
+    return speed if isinstance(speed, str) else ("real" if speed == 1.0 else f"{speed:g}x")

@@ -35,5 +35,7 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     data: Path | None = None
     seed: int = 0
     runs_controllers: bool = True
+    #: The port of the web page on loopback, 0: any free one; None: no page is served.
+    web_port: int | None = None
     #: What happens to unknown fields in `files`.
     validate: Validation = "warn"

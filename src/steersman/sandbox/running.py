@@ -13,7 +13,7 @@ import logging
 import socket
 import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from steersman.apiserver.pages import Pages
 from steersman.apiserver.reviews import Tokens
 from steersman.apiserver.server import ApiServer, in_memory
 from steersman.apiserver.service import ApiService
-from steersman.assembly import SchedulerOptions
+from steersman.assembly import Scheduler, SchedulerOptions
 from steersman.assembly.registry import kinds_of_scheduler
 from steersman.embedded import (
     Document,
@@ -57,6 +57,7 @@ from steersman.sandbox.nodes import create_nodes, default_template, read_templat
 from steersman.sandbox.options import NO_SCHEDULER, SandboxOptions
 from steersman.sandbox.persistence import ClusterData, Journal, RestoredCluster
 from steersman.sandbox.scheduling import scheduler_options, start_scheduler
+from steersman.sandbox.web_host import SandboxPage, served_page
 from steersman.serving.listener import Listen, bound_sockets
 
 logger = logging.getLogger(__name__)
@@ -78,6 +79,8 @@ class Sandbox(msgspec.Struct, frozen=True):
     failure: asyncio.Future[None]
     #: What the user should know about the files that it began with.
     notes: tuple[str, ...] = ()
+    #: The web page; None: there is none.
+    page: SandboxPage | None = None
 
 
 @asynccontextmanager
@@ -131,6 +134,7 @@ async def _running(
         tasks = _Tasks(group)
         tasks.create_task(keep_collections_short(store), name="keep garbage collections short")
         _start_cluster(store, timers, events, errors, options, tasks)
+        scheduler = None
         if chosen is not None:
             scheduler = start_scheduler(store, timers, events, chosen, options.seed, tasks)
             await scheduler.background.refresh()
@@ -145,13 +149,26 @@ async def _running(
             url = f"https://{_host(options.bind_address)}:{port}"
             if options.kubeconfig is not None:
                 write_kubeconfig(options.kubeconfig, kubeconfig_document(url, credentials))
-            try:
-                yield Sandbox(url, options.kubeconfig, store, clock, timers, credentials, failure, tuple(notes))
-            finally:
-                timers.close()
+            async with _page(options, store, scheduler, clock) as page:
+                try:
+                    yield Sandbox(
+                        url, options.kubeconfig, store, clock, timers, credentials, failure, tuple(notes), page
+                    )
+                finally:
+                    timers.close()
         tasks.cancel()
     if journal is not None:
         await journal.close()
+
+
+def _page(
+    options: SandboxOptions, store: Store, scheduler: Scheduler | None, clock: ScaledClock
+) -> AbstractAsyncContextManager[SandboxPage | None]:
+    """The web page of the scheduler, if one is wanted; without a scheduler there is nothing to show."""
+    if options.web_port is None or scheduler is None:
+        return nullcontext()
+    kubeconfig = "" if options.kubeconfig is None else str(options.kubeconfig.resolve())
+    return served_page(options.web_port, store, scheduler, clock, kubeconfig)
 
 
 def _sockets(options: SandboxOptions, data: ClusterData | None) -> Sequence[socket.socket]:

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HTTP/1.1 as far as the pages of a scheduler need it: a request has no body, its answer is known as a whole.
+"""HTTP/1.1 as far as the pages of a scheduler need it.
 
     gate ─► `HttpConnection` ─► `Request` ─► handler ─► `Answer` ─► written, no faster than the client reads
 
-httptools parses; what is here writes answers and finds handlers (`Router`). Used by `server`.
+An answer is known as a whole, or comes in pieces without an end (`StreamAnswer`). Requests have no bodies unless the server
+says how long they may be. httptools parses; what is here writes answers and finds handlers (`Router`). Used by `server`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
 from email.utils import formatdate
 from http import HTTPStatus
 from ssl import SSLObject
@@ -32,6 +33,9 @@ BODY_REFUSED: Final = "no request here has a body\n"
 NOT_HTTP: Final = "400 Bad Request: not a request of HTTP/1.1\n"
 NOT_FOUND: Final = "404 page not found\n"
 METHOD_NOT_ALLOWED: Final = "Method Not Allowed\n"
+LENGTH_REQUIRED: Final = "411 Length Required: send the length of the body\n"
+_MOST_DIGITS: Final = 16
+CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 class HeaderFields:
@@ -69,6 +73,8 @@ class Request(msgspec.Struct, frozen=True):
     channel: SSLObject | None = None
     #: What the parts of the path in braces stand for.
     parts: dict[str, str] = {}
+    #: None: it is longer than the server takes, and was not read.
+    body: bytes | None = b""
 
     def has(self, name: str) -> bool:
         """Whether the query mentions the name, with or without a value."""
@@ -91,6 +97,12 @@ class Answer(msgspec.Struct, frozen=True):
     closes: bool = False
 
 
+class StreamAnswer(Answer, frozen=True, kw_only=True):
+    """An answer that goes on until the pieces end, or the client goes. `body` is not looked at."""
+
+    pieces: AsyncIterator[bytes]
+
+
 def text_answer(text: str, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
     return Answer(status, text.encode(), headers=headers or {})
 
@@ -100,6 +112,9 @@ def json_answer(document: Any, status: int = 200, headers: dict[str, str] | None
 
 
 Handler: TypeAlias = Callable[[Request], Awaitable[Answer]]
+
+BodyLimit: TypeAlias = Callable[[Request], int]
+"""How many bytes the body of a request may have; asked when its head is there."""
 
 
 class Route(msgspec.Struct, frozen=True):
@@ -158,11 +173,25 @@ def _matched(pattern: list[str], words: list[str]) -> dict[str, str] | None:
 class HttpConnection:
     """One connection behind its gate, which hands over the head of one request at a time."""
 
-    def __init__(self, handler: Handler, on_answered: Callable[[HttpConnection], None]) -> None:
+    def __init__(
+        self,
+        handler: Handler,
+        on_answered: Callable[[HttpConnection], None],
+        body_limit: BodyLimit | None = None,
+        on_endless: Callable[[HttpConnection], None] = lambda _: None,
+    ) -> None:
+        """`body_limit` None: requests with bodies are refused. `on_endless` is told that an answer without an end begins."""
         self._handler = handler
         self._on_answered = on_answered
+        self._body_limit = body_limit
+        self._on_endless = on_endless
         self._transport: asyncio.Transport | None = None
         self._answering: asyncio.Task[None] | None = None
+        #: The request whose body is being read, what there is of it, and how long it will be.
+        self._awaiting: _Parsed | None = None
+        self._body = bytearray()
+        #: The client has sent something behind its request, which was dropped.
+        self._is_ahead = False
         #: Set while the client reads what is written.
         self._writable = asyncio.Event()
         self._writable.set()
@@ -187,13 +216,40 @@ class HttpConnection:
 
     def head_received(self, head: bytes, remote: str) -> None:
         """The head of a request, whole, while no other is being answered."""
-        self._answering = asyncio.get_running_loop().create_task(self._answer(head, remote))
+        assert self._transport is not None, "who has sent a head is connected"
+        parsed = _parsed(head, remote, self._transport.get_extra_info("ssl_object"), self._body_limit is not None)
+        if isinstance(parsed, Answer):
+            self._begin(self._write(parsed, "GET"))
+        elif parsed.body_bytes == 0:
+            self._begin(self._answer(parsed))
+        elif self._body_limit is None or parsed.body_bytes > self._body_limit(parsed.request):
+            self._begin(self._answer(parsed.with_body(None)))
+        else:
+            self._awaiting = parsed
+            if parsed.request.headers.get("Expect").lower() == "100-continue":
+                self._transport.write(CONTINUE)
 
     def body_received(self, data: bytes) -> None:
-        """What comes behind a head, in servers that take bodies; here there are none."""
+        """What comes behind a head, in servers that take bodies. A client that does not wait for its answer is told to connect
+        anew."""
+        if self._awaiting is None:
+            self._is_ahead = True
+            return
+        self._body += data
+        if len(self._body) < self._awaiting.body_bytes:
+            return
+        parsed, body = self._awaiting, bytes(self._body)
+        self._awaiting = None
+        self._body.clear()
+        if len(body) > parsed.body_bytes:
+            self._begin(self._write(Answer(400, NOT_HTTP.encode(), closes=True), "GET"))
+        else:
+            self._begin(self._answer(parsed.with_body(body)))
 
     def connection_lost(self) -> None:
         self._writable.set()
+        self._awaiting = None
+        self._body.clear()
         if self._answering is not None:
             self._answering.cancel()
 
@@ -205,20 +261,24 @@ class HttpConnection:
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
-    async def _answer(self, head: bytes, remote: str) -> None:
-        assert self._transport is not None, "who has sent a head is connected"
-        parsed = _parsed(head, remote, self._transport.get_extra_info("ssl_object"))
-        if isinstance(parsed, Answer):
-            await self._write(parsed, "GET")
-            return
-        await self._write(await self._handler(parsed.request), parsed.request.method, parsed.keep_alive)
+    def _begin(self, answering: Coroutine[Any, Any, None]) -> None:
+        self._answering = asyncio.get_running_loop().create_task(answering)
+
+    async def _answer(self, parsed: _Parsed) -> None:
+        request = parsed.request
+        answer = await self._handler(request)
+        if isinstance(answer, StreamAnswer):
+            await self._stream(answer, request.method)
+        else:
+            # Behind a body that was not read the next request cannot be found.
+            await self._write(answer, request.method, parsed.keep_alive and request.body is not None)
 
     async def _write(self, answer: Answer, method: str, keep_alive: bool = False) -> None:
         """Who does not read is cut off; who has gone is none of our business."""
         transport = self._transport
         assert transport is not None, "who has sent a head is connected"
-        keep_alive = keep_alive and not answer.closes
-        transport.write(_head(answer, keep_alive))
+        keep_alive = keep_alive and not answer.closes and not self._is_ahead
+        transport.write(_head(answer, keep_alive, {"Content-Length": str(len(answer.body))}))
         body = b"" if method == "HEAD" else answer.body
         try:
             async with asyncio.timeout(WRITE_SECONDS):
@@ -233,10 +293,33 @@ class HttpConnection:
         else:
             transport.close()
 
+    async def _stream(self, answer: StreamAnswer, method: str) -> None:
+        """Piece after piece, each after the client has read those before; the connection ends with the last one."""
+        transport = self._transport
+        assert transport is not None, "who has sent a head is connected"
+        self._on_endless(self)
+        transport.write(_head(answer, False, {"Transfer-Encoding": "chunked"}))
+        try:
+            if method != "HEAD":
+                async for piece in answer.pieces:
+                    transport.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+                    async with asyncio.timeout(WRITE_SECONDS):
+                        await self._writable.wait()
+                transport.write(b"0\r\n\r\n")
+        except TimeoutError:
+            transport.abort()
+            return
+        transport.close()
+
 
 class _Parsed(msgspec.Struct, frozen=True):
     request: Request
     keep_alive: bool
+    body_bytes: int
+
+    def with_body(self, body: bytes | None) -> _Parsed:
+        request = msgspec.structs.replace(self.request, body=body)
+        return msgspec.structs.replace(self, request=request)
 
 
 class _Collector:
@@ -263,8 +346,8 @@ class _Collector:
         self.is_complete = True
 
 
-def _parsed(head: bytes, remote: str, channel: SSLObject | None) -> _Parsed | Answer:
-    """The request; an answer to what is none, or has a body."""
+def _parsed(head: bytes, remote: str, channel: SSLObject | None, takes_bodies: bool) -> _Parsed | Answer:
+    """The request, as yet without its body; an answer to what is none, or has a body that is not taken."""
     collector = _Collector()
     parser = collector.parser
     try:
@@ -275,23 +358,31 @@ def _parsed(head: bytes, remote: str, channel: SSLObject | None) -> _Parsed | An
         return Answer(400, NOT_HTTP.encode(), closes=True)
     if parser.get_http_version() not in ("1.0", "1.1"):
         return Answer(400, NOT_HTTP.encode(), closes=True)
-    if not collector.is_complete:
+    headers = HeaderFields(collector.headers)
+    body_bytes = 0 if collector.is_complete else _content_length(headers)
+    if body_bytes != 0 and not takes_bodies:
         return Answer(413, BODY_REFUSED.encode(), closes=True)
+    if body_bytes is None:
+        return Answer(411, LENGTH_REQUIRED.encode(), closes=True)
     try:
         target = urlsplit(collector.url.decode("ascii"))
     except ValueError:
         return Answer(400, NOT_HTTP.encode(), closes=True)
     query = tuple(parse_qsl(target.query, keep_blank_values=True))
     method, path = parser.get_method().decode("ascii"), unquote(target.path)
-    return _Parsed(
-        Request(method, path, query, HeaderFields(collector.headers), remote, channel), collector.keeps_alive
-    )
+    return _Parsed(Request(method, path, query, headers, remote, channel), collector.keeps_alive, body_bytes)
 
 
-def _head(answer: Answer, keep_alive: bool) -> bytes:
+def _content_length(headers: HeaderFields) -> int | None:
+    """None: the body has no length that is known beforehand."""
+    given = headers.get("Content-Length")
+    return int(given) if given.isdecimal() and len(given) < _MOST_DIGITS else None
+
+
+def _head(answer: Answer, keep_alive: bool, framing: dict[str, str]) -> bytes:
     fields = {
         "Content-Type": answer.content_type,
-        "Content-Length": str(len(answer.body)),
+        **framing,
         "Date": formatdate(usegmt=True),
         **answer.headers,
     }

@@ -24,7 +24,16 @@ from steersman.serving.client_certificates import CertificateUsers
 from steersman.serving.connections import ConnectionLimits, ConnectionTable
 from steersman.serving.endpoints import Endpoints, SchedulingLoopBusy
 from steersman.serving.handlers import routes
-from steersman.serving.http import Answer, Handler, HttpConnection, Request, Router, json_answer, text_answer
+from steersman.serving.http import (
+    Answer,
+    BodyLimit,
+    Handler,
+    HttpConnection,
+    Request,
+    Router,
+    json_answer,
+    text_answer,
+)
 from steersman.serving.listener import Listen, Listener
 from steersman.serving.server_tls import certificates_sent
 
@@ -37,27 +46,30 @@ _HEADERS: Final = {"Cache-Control": "no-cache, private", "X-Content-Type-Options
 _ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
 
 
-class Server:
-    """Serves between `__aenter__` and `__aexit__`; `port` is then known."""
+class HttpServer:
+    """Serves between `__aenter__` and `__aexit__`; `port` is then known. `body_limit` None: no request has a body."""
 
     def __init__(
         self,
         listen: Listen,
-        endpoints: Endpoints,
-        access: AccessControl,
-        users: CertificateUsers | None = None,
+        handler: Handler,
         limits: ConnectionLimits | None = None,
         sockets: Sequence[socket.socket] = (),
+        body_limit: BodyLimit | None = None,
     ) -> None:
-        """`users` are told by client certificates; `sockets` are bound to the address already, if there are any."""
+        """`sockets` are bound to the address already, if there are any."""
         self._listen = listen
         self._sockets = sockets
-        self._guard = Guard(access, users or CertificateUsers(), Router(routes(endpoints)).answer)
-        self.connections = ConnectionTable(limits or ConnectionLimits(), self._connection)
+        self._handler = handler
+        self._body_limit = body_limit
+        self.connections = ConnectionTable(
+            limits or ConnectionLimits(), self._connection, takes_bodies=body_limit is not None
+        )
         self.port = 0
 
     def _connection(self) -> HttpConnection:
-        return HttpConnection(self._guard.answer, self.connections.answered)
+        table = self.connections
+        return HttpConnection(self._handler, table.answered, self._body_limit, table.answering_without_end)
 
     async def __aenter__(self) -> Self:
         self._listener = Listener(self._listen, self.connections, self._sockets)
@@ -75,6 +87,23 @@ class Server:
         await self.connections.finish(SHUTDOWN_SECONDS)
         self.connections.cut_all()
         await asyncio.sleep(0)  # in which they hear of it
+
+
+class Server(HttpServer):
+    """The server of a scheduler: its `Endpoints`, for those whom the API server lets see them."""
+
+    def __init__(
+        self,
+        listen: Listen,
+        endpoints: Endpoints,
+        access: AccessControl,
+        users: CertificateUsers | None = None,
+        limits: ConnectionLimits | None = None,
+        sockets: Sequence[socket.socket] = (),
+    ) -> None:
+        """`users` are told by client certificates."""
+        guard = Guard(access, users or CertificateUsers(), Router(routes(endpoints)).answer)
+        super().__init__(listen, guard.answer, limits, sockets)
 
 
 class Guard:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 
 import msgspec
@@ -203,6 +204,14 @@ class Cache:
         """Whether the node, with the pod assumed there, has no more pods and no more of what the pod requests than it can
         take. True of a node that is not known."""
         return self.nodes.is_within_limits(node_name, pod.shape.requests)
+
+    def without(self, uid: str) -> AbstractContextManager[None]:
+        """The columns as if the pod were not on its node, within the block; see `NodeTable.without`. As they are, if it is
+        unknown or its node is gone."""
+        record = self._records.get(uid)
+        if record is None or self.nodes.row_of(record.node_name) is None:
+            return nullcontext()
+        return self.nodes.without(record.info, record.node_name)
 
     def get(self, uid: str) -> PodRecord | None:
         return self._records.get(uid)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TypeVar
 
 import numpy as np
@@ -288,6 +289,26 @@ class NodeTable:
         self._charge(self.pods_on[row].pop(pod.uid), row, -1)
         if self.nodes[row] is None:
             self._release_if_empty(row)
+
+    @contextmanager
+    def without(self, pod: PodInfo, node_name: str) -> Iterator[None]:
+        """The columns as if the pod were not on its node, which is alive, within the block. Afterwards everything is as before,
+        also the order of the node's pods and what is known of their ports; whatever follows the log looks at the row again."""
+        row = self.rows[node_name]
+        pods, ports = dict(self.pods_on[row]), set(self.used_ports.get(row, ()))
+        affinity = dict(self.affinity_pods.get(row, {}))
+        self.remove_pod(pod, node_name)
+        try:
+            yield
+        finally:
+            self.add_pod(pods[pod.uid], node_name)
+            self.pods_on[row] = pods
+            if affinity:
+                self.affinity_pods[row] = affinity
+            if ports:
+                self.used_ports[row] = ports
+            else:
+                self.used_ports.pop(row, None)
 
     def replace_info(self, pod: PodInfo, node_name: str) -> None:
         """Takes another info of the same version of a pod that is there: the former one may be shared with a fork."""

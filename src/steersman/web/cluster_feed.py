@@ -1,0 +1,347 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stream of the cluster page: one difference per tick for all clients, computed and encoded once.
+
+    loop that schedules                     loop of the server
+      ClusterSource.changes ◄── ask ──── ClusterFeed._tick ─► encoded difference ─► backlog ─► every client, as fast as it reads
+
+While nobody is connected nothing is computed. A client that lags behind the backlog gets a new snapshot, so that nobody waits
+for it and nothing is kept for it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from steersman.assembly import Scheduler
+from steersman.observe import beside_scheduling
+from steersman.serving import Ask
+from steersman.web.answers import ClockPart, EventRow, LaneCounts, TaintPart, WebPart, lane_counts, lane_of
+from steersman.web.attempt_feed import AttemptFeed, DecisionRates, NotedDecision, RateWindow
+from steersman.web.event_rows import EventRows
+from steersman.web.node_columns import ClusterTotals, NodeColumns, NodeCopies, NodeMirror, NodeRow, UsedRows
+
+TICK_SECONDS: Final = 0.2
+MOST_MOVES: Final = 200
+MOST_EVENTS: Final = 50
+MOST_STREAMS: Final = 64
+STREAM_SECONDS: Final = 300.0
+"""A stream ends after so long, and the client connects anew: whoever has lost the right to look is turned away then."""
+KEEP_ALIVE_SECONDS: Final = 15.0
+KEEP_ALIVE: Final = b": keep-alive\n\n"
+_BACKLOG_BYTES: Final = 1 << 20
+
+
+class PodMove(WebPart, frozen=True, omit_defaults=True):
+    """A pod that left a lane. `to` is a lane, "bound" or "gone"."""
+
+    pod: str
+    at: float
+    from_: str = msgspec.field(name="from")
+    to: str
+    node: str = ""
+
+
+class ClusterSnapshot(WebPart, frozen=True):
+    """Everything that the cluster page shows."""
+
+    epoch: str
+    seq: int
+    now: float
+    resources: tuple[str, ...]
+    taint_sets: list[list[TaintPart]]
+    nodes: NodeColumns
+    totals: ClusterTotals
+    lanes: LaneCounts
+    rates: DecisionRates
+    events: list[EventRow]
+    clock: ClockPart | msgspec.UnsetType | None = msgspec.UNSET
+
+
+class ClusterDiff(WebPart, frozen=True, omit_defaults=True):
+    """What has changed from the sequence number `from` to `seq`; what is left out has not."""
+
+    from_: int = msgspec.field(name="from")
+    seq: int
+    now: float
+    used: UsedRows | None = None
+    nodes: tuple[NodeRow, ...] = ()
+    removed: tuple[int, ...] = ()
+    resources: tuple[str, ...] = ()
+    totals: ClusterTotals | None = None
+    lanes: LaneCounts | None = None
+    rates: DecisionRates | None = None
+    moves: tuple[PodMove, ...] = ()
+    moves_omitted: int = 0
+    events: tuple[EventRow, ...] = ()
+    clock: ClockPart | None = None
+
+
+class ClusterState(NamedTuple):
+    """What a snapshot is made of, copied at one moment."""
+
+    now: float
+    nodes: NodeCopies
+    totals: ClusterTotals
+    lanes: LaneCounts
+    rates: DecisionRates
+    events: list[EventRow]
+    clock: ClockPart | None
+
+
+class ClusterChanges(NamedTuple):
+    """What is new since the last time. `diff` None: nothing. `is_broken`: too much for a difference."""
+
+    diff: ClusterDiff | None
+    is_broken: bool
+    #: Asked for, and of the moment at which the difference ends.
+    state: ClusterState | None
+
+
+class ClusterSource:
+    """Reads the scheduler, in the loop that schedules."""
+
+    def __init__(
+        self,
+        scheduler: Scheduler,
+        attempts: AttemptFeed,
+        events: EventRows,
+        clock: Callable[[], ClockPart | None] = lambda: None,
+    ) -> None:
+        self._scheduler = scheduler
+        self._attempts = attempts
+        self._events = events
+        self._clock = clock
+        self._mirror = NodeMirror(scheduler.cache.nodes)
+        self._window = RateWindow(scheduler.clock.now())
+        self._position = scheduler.cache.nodes.log.end
+        self._node_position = scheduler.cache.nodes.node_log.end
+        self._last_event = 0
+        self._seq = 0
+        self._shown: ClusterDiff | None = None
+
+    @property
+    def seq(self) -> int:
+        return self._seq
+
+    def changes(self, with_state: bool) -> ClusterChanges:
+        """What is new since the last call, and all there is, if it is wanted."""
+        scheduler, table = self._scheduler, self._scheduler.cache.nodes
+        now, decisions = scheduler.clock.now(), self._attempts.taken()
+        lanes, rates = lane_counts(scheduler.queue), self._window.rates(decisions, now)
+        rows, node_rows = table.log.since(self._position), table.node_log.since(self._node_position)
+        self._position, self._node_position = table.log.end, table.node_log.end
+        resources = self._mirror.new_resources() if node_rows is None or node_rows else ()
+        is_broken = rows is None or node_rows is None
+        totals, clock = self._mirror.totals(lanes.total), self._clock()
+        events, self._last_event = self._events.since(self._last_event)
+        moves = [self._move(decision) for decision in decisions]
+        changed = [] if is_broken else sorted(row for row in node_rows or ())
+        used = [row for row in sorted(set(rows or ()) - set(changed)) if table.alive[row]] if not is_broken else []
+        before = self._shown
+        diff = ClusterDiff(
+            from_=self._seq,
+            seq=self._seq + 1,
+            now=now,
+            used=self._mirror.used(used) if used else None,
+            nodes=tuple(self._mirror.row(row) for row in changed if table.alive[row]),
+            removed=tuple(row for row in changed if not table.alive[row]),
+            resources=resources,
+            totals=totals if before is None or totals != before.totals else None,
+            lanes=lanes if before is None or lanes != before.lanes else None,
+            rates=rates if before is None or rates != before.rates else None,
+            moves=tuple(moves[:MOST_MOVES]),
+            moves_omitted=max(0, len(moves) - MOST_MOVES),
+            events=tuple(events[-MOST_EVENTS:]),
+            clock=clock if before is None or _differ(clock, before.clock) else None,
+        )
+        is_new = is_broken or _says_something(diff)
+        if is_new:
+            self._seq += 1
+            self._shown = msgspec.structs.replace(diff, totals=totals, lanes=lanes, rates=rates, clock=clock)
+        state = None
+        if with_state:
+            recent = self._events.recent(MOST_EVENTS)
+            state = ClusterState(now, self._mirror.copies(), totals, lanes, rates, recent, clock)
+        return ClusterChanges(diff if is_new and not is_broken else None, is_broken, state)
+
+    def _move(self, decision: NotedDecision) -> PodMove:
+        if decision.outcome == "scheduled":
+            return PodMove(pod=decision.pod, at=decision.at, from_="inFlight", to="bound", node=decision.node)
+        queued = self._scheduler.queue.get(decision.pod)
+        lane = "gone" if queued is None else lane_of(queued)
+        return PodMove(pod=decision.pod, at=decision.at, from_="inFlight", to=lane)
+
+
+def _differ(now: ClockPart | None, before: ClockPart | None) -> bool:
+    """Whether a clock was set; that time passes is no news."""
+    if now is None or before is None:
+        return now is not before
+    return (now.paused, now.stepping, now.speed) != (before.paused, before.stepping, before.speed)
+
+
+def _says_something(diff: ClusterDiff) -> bool:
+    fields = (diff.used, diff.totals, diff.lanes, diff.rates, diff.clock, diff.resources)
+    return any(fields) or any((diff.nodes, diff.removed, diff.moves, diff.events))
+
+
+class _Backlog:
+    """Encoded differences by sequence number, as many as fit."""
+
+    def __init__(self) -> None:
+        self._pieces: deque[tuple[int, bytes]] = deque()
+        self._bytes = 0
+
+    def add(self, seq: int, piece: bytes) -> None:
+        self._pieces.append((seq, piece))
+        self._bytes += len(piece)
+        while self._bytes > _BACKLOG_BYTES and len(self._pieces) > 1:
+            self._bytes -= len(self._pieces.popleft()[1])
+
+    def clear(self) -> None:
+        self._pieces.clear()
+        self._bytes = 0
+
+    def since(self, seq: int) -> bytes | None:
+        """All after the number; None when they are not all there."""
+        if not self._pieces or self._pieces[0][0] > seq + 1:
+            return None
+        return b"".join(piece for number, piece in self._pieces if number > seq)
+
+
+class ClusterFeed:
+    """The differences of a source, for all who listen. Belongs to the loop of the server."""
+
+    def __init__(self, source: ClusterSource, ask: Ask, tick_seconds: float = TICK_SECONDS) -> None:
+        self.epoch = secrets.token_hex(4)
+        self._source = source
+        self._ask = ask
+        self._tick_seconds = tick_seconds
+        self._backlog = _Backlog()
+        self._seq = 0
+        self._clients = 0
+        self._wanted = asyncio.Event()
+        self._news = asyncio.Event()
+        self._turn = asyncio.Lock()
+        self._snapshot: tuple[int, bytes] | None = None
+        self._made_at = 0.0
+        self._closed = False
+
+    @property
+    def is_crowded(self) -> bool:
+        return self._clients >= MOST_STREAMS
+
+    async def run(self) -> None:
+        """Ticks while anybody listens, until it is cancelled."""
+        while True:
+            await self._wanted.wait()
+            await asyncio.sleep(self._tick_seconds)
+            if self._clients:
+                await self.tick()
+            else:
+                self._wanted.clear()
+
+    async def tick(self) -> None:
+        """Looks for what is new, and tells those who listen."""
+        async with self._turn:
+            await self._tick_in_turn(with_state=False)
+
+    def close(self) -> None:
+        """Streams end."""
+        self._closed = True
+        self._announce()
+
+    async def snapshot(self) -> bytes:
+        """All there is, as JSON."""
+        return (await self._current())[1]
+
+    async def pieces(self, epoch: str, since: int | None) -> AsyncIterator[bytes]:
+        """Server-sent events for one client, until the stream has gone on for long enough."""
+        end = time.monotonic() + STREAM_SECONDS
+        self._clients += 1
+        self._wanted.set()
+        try:
+            known = since if epoch == self.epoch else None
+            while not self._closed and time.monotonic() < end:
+                news = self._news
+                missed = None if known is None or known > self._seq else self._backlog.since(known)
+                if known == self._seq:
+                    if not await _heard(news):
+                        yield KEEP_ALIVE
+                elif missed is None:
+                    known, body = await self._current()
+                    yield _event("snapshot", known, body)
+                else:
+                    known = self._seq
+                    yield missed
+        finally:
+            self._clients -= 1
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    async def _current(self) -> tuple[int, bytes]:
+        """A snapshot with its sequence number; those who ask at the same time share it."""
+        asked = time.monotonic()
+        async with self._turn:
+            made = self._snapshot
+            if made is not None and made[0] == self._seq and self._made_at >= asked - self._tick_seconds:
+                return made
+            state = await self._tick_in_turn(with_state=True)
+            assert state is not None, "a state was asked for"
+            body = msgspec.json.encode(await self._rendered(state))
+            self._snapshot, self._made_at = (self._seq, body), time.monotonic()
+            return self._snapshot
+
+    async def _tick_in_turn(self, with_state: bool) -> ClusterState | None:
+        async def changes() -> tuple[ClusterChanges, int]:
+            return self._source.changes(with_state), self._source.seq
+
+        found, self._seq = await self._ask(changes)
+        if found.is_broken:
+            self._backlog.clear()
+        elif found.diff is not None:
+            self._backlog.add(found.diff.seq, _event("diff", found.diff.seq, msgspec.json.encode(found.diff)))
+        if found.is_broken or found.diff is not None:
+            self._announce()
+        return found.state
+
+    def _announce(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    async def _rendered(self, state: ClusterState) -> ClusterSnapshot:
+        labels = (await beside_scheduling(state.nodes.label_columns()))[-1]
+        columns, taint_sets = state.nodes.columns(labels or {})
+        return ClusterSnapshot(
+            self.epoch,
+            self._seq,
+            state.now,
+            state.nodes.resources,
+            taint_sets,
+            columns,
+            state.totals,
+            state.lanes,
+            state.rates,
+            state.events,
+            msgspec.UNSET if state.clock is None else state.clock,
+        )
+
+
+async def _heard(news: asyncio.Event) -> bool:
+    """Whether there were news before the client should be told that it is still connected."""
+    try:
+        async with asyncio.timeout(KEEP_ALIVE_SECONDS):
+            await news.wait()
+    except TimeoutError:
+        return False
+    return True
+
+
+def _event(name: str, seq: int, data: bytes) -> bytes:
+    return b"id: %d\nevent: %b\ndata: %b\n\n" % (seq, name.encode(), data)

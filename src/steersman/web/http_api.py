@@ -1,0 +1,311 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The API of the page, without the network: a request behind `/web/v1/` becomes an answer.
+
+    Request ─► WebApi.answer ─► path ─► handler ─► page, made in the loop that schedules ─► JSON
+
+Who may ask is decided before (`serving.Guard`, or the token of a sandbox). Refusals are Kubernetes `Status` objects.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any, Final, TypeAlias, TypeVar
+
+import msgspec
+
+from steersman import api
+from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
+from steersman.errors import SteersmanError
+from steersman.observe import in_slices
+from steersman.serving import SchedulingLoopBusy
+from steersman.serving.http import JSON, Answer, Request, StreamAnswer
+from steersman.web.answers import WebPart
+from steersman.web.cluster_feed import TICK_SECONDS, ClusterFeed
+from steersman.web.evaluation import NotEvaluated
+from steersman.web.host import WebHost, manifest_text
+from steersman.web.matrix import PodMatrix, matrix_now
+from steersman.web.node_page import NodePage, node_page
+from steersman.web.pending import RootCauses, pending_report
+from steersman.web.pod_page import PodPage, pod_page
+from steersman.web.pod_places import MOST_FOUND, MOST_PODS, PodFilter, pod_table, search
+from steersman.web.room import RoomReport, room_report
+
+logger = logging.getLogger(__name__)
+
+PREFIX: Final = "/web/v1/"
+MOST_DECISIONS: Final = 1000
+LONGEST_TEXT: Final = 300
+EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
+_NUMBER: Final = re.compile("[0-9]{1,15}")
+T = TypeVar("T")
+
+PageHandler: TypeAlias = Callable[[Request, tuple[str, ...]], Awaitable[Answer]]
+
+
+class WebRefusal(SteersmanError):
+    """A request that is not carried out; the text is for whoever sent it."""
+
+    def __init__(self, code: int, reason: str, message: str, causes: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.causes = causes
+
+
+def not_found(what: str) -> WebRefusal:
+    return WebRefusal(404, "NotFound", f"{what} not found")
+
+
+def bad_request(message: str) -> WebRefusal:
+    return WebRefusal(400, "BadRequest", message)
+
+
+class WebInfo(WebPart, frozen=True, omit_defaults=True):
+    host: str
+    version: str
+    kubernetes_version: str
+    read_only: bool = msgspec.field()
+    capabilities: tuple[str, ...] = msgspec.field()
+    now: float = msgspec.field()
+    started: float = msgspec.field()
+    profiles: tuple[str, ...] = msgspec.field()
+    tick_seconds: float = msgspec.field()
+    kubeconfig: str = ""
+
+
+class WebApi:
+    """Serves one host. Handlers run in the loop of the server; nested functions in the loop that schedules."""
+
+    def __init__(self, host: WebHost, feed: ClusterFeed) -> None:
+        self._host = host
+        self._feed = feed
+        self._causes = RootCauses(host.scheduler)
+        self._started = host.scheduler.clock.now()
+        self._pages: dict[str, PageHandler] = {
+            "info": self._info,
+            "cluster": self._cluster,
+            "stream": self._stream,
+            "pending": self._pending,
+            "pods": self._pods,
+            "room": self._room,
+            "nodes": self._nodes,
+            "search": self._search,
+            "decisions": self._decisions,
+        }
+
+    async def answer(self, request: Request) -> Answer:
+        """Never raises but for the loop that schedules being busy: refusals and faults are answers too."""
+        try:
+            return await self._routed(request)
+        except WebRefusal as refusal:
+            return refused(refusal)
+        except SchedulingLoopBusy as busy:
+            return refused(WebRefusal(503, "ServiceUnavailable", str(busy).strip()), {"Retry-After": "10"})
+        except Exception:
+            logger.exception("%s %s cannot be answered", request.method, request.path)
+            return refused(WebRefusal(500, "InternalError", "something is broken; the log of the server says what"))
+
+    async def _routed(self, request: Request) -> Answer:
+        if request.body is None:
+            raise WebRefusal(413, "RequestEntityTooLarge", "the body is too long")
+        path = request.path.removeprefix(PREFIX)
+        action = self._action(request.method, path)
+        if action is not None:
+            return await action(request)
+        first, *parts = path.split("/")
+        page = self._pages.get(first)
+        if page is None:
+            raise not_found(f"path {request.path}")
+        if request.method not in ("GET", "HEAD"):
+            raise WebRefusal(405, "MethodNotAllowed", f"{request.method} is not possible here")
+        return await page(request, tuple(parts))
+
+    def _action(self, method: str, path: str) -> Callable[[Request], Awaitable[Answer]] | None:
+        actions = self._host.actions
+        exact = actions.get(f"{method} {path}")
+        if exact is not None:
+            return exact
+        beginning = path.partition("/")[0]
+        return actions.get(f"* {beginning}/") if "/" in path else None
+
+    # -- pages -------------------------------------------------------------------------------------------------------
+
+    async def _info(self, request: Request, parts: tuple[str, ...]) -> Answer:
+        host = self._host
+        _no_parts(request, parts)
+        return json_page(
+            WebInfo(
+                host=host.kind,
+                version=steersman_version(),
+                kubernetes_version=KUBE_SCHEDULER_VERSION,
+                read_only=host.is_read_only,
+                capabilities=("stream", *host.capabilities),
+                now=host.scheduler.clock.now(),
+                started=self._started,
+                profiles=tuple(host.scheduler.profiles),
+                tick_seconds=TICK_SECONDS,
+                kubeconfig=host.kubeconfig,
+            )
+        )
+
+    async def _cluster(self, request: Request, parts: tuple[str, ...]) -> Answer:
+        _no_parts(request, parts)
+        return Answer(200, await self._feed.snapshot(), JSON)
+
+    async def _stream(self, request: Request, parts: tuple[str, ...]) -> Answer:
+        _no_parts(request, parts)
+        if self._feed.is_crowded:
+            raise WebRefusal(429, "TooManyRequests", "there are too many streams: close some pages")
+        since = _number(request, "since", -1)
+        pieces = self._feed.pieces(request.value("epoch"), since if since >= 0 else None)
+        return StreamAnswer(content_type=EVENT_STREAM, headers={"Cache-Control": "no-store"}, pieces=pieces)
+
+    async def _pending(self, request: Request, parts: tuple[str, ...]) -> Answer:
+        _no_parts(request, parts)
+        return json_page(await self._in_slices(lambda: pending_report(self._host.scheduler, self._causes)))
+
+    async def _pods(self, request: Request, parts: tuple[str, ...]) -> Answer:
+        if not parts:
+            return await self._pod_table(request)
+        if len(parts) == 2:
+            return await self._pod(request, "/".join(parts))
+        if len(parts) == 3 and parts[2] == "matrix":
+            return await self._matrix("/".join(parts[:2]))
+        raise not_found(f"path {request.path}")
+
+    async def _pod_table(self, request: Request) -> Answer:
+        limit, offset = _number(request, "limit", 500, MOST_PODS), _number(request, "offset", 0)
+        wanted = PodFilter(*(_text(request, name) for name in ("node", "place", "namespace", "text")))
+        return json_page(await self._in_slices(lambda: pod_table(self._host.scheduler, wanted, limit, offset)))
+
+    async def _pod(self, request: Request, key: str) -> Answer:
+        host = self._host
+
+        async def page() -> tuple[PodPage, api.Pod]:
+            pod = self._known_pod(key)
+            return pod_page(host.scheduler, host.decisions, host.events, self._causes, pod), pod
+
+        made, pod = await host.ask(page)
+        return json_page(msgspec.structs.replace(made, yaml=manifest_text(host.document(pod))))
+
+    async def _matrix(self, key: str) -> Answer:
+        host = self._host
+
+        async def matrix() -> PodMatrix:
+            return matrix_now(host.scheduler, self._known_pod(key), host.attempts.preemption(key))
+
+        return json_page(await self._asked(matrix))
+
+    async def _room(self, request: Request, parts: tuple[str, ...]) -> Answer:
+        _no_parts(request, parts)
+        key = _text(request, "pod")
+
+        async def room() -> RoomReport:
+            return room_report(self._host.scheduler, self._known_pod(key))
+
+        return json_page(await self._asked(room))
+
+    async def _nodes(self, request: Request, parts: tuple[str, ...]) -> Answer:
+        if len(parts) != 1:
+            raise not_found(f"path {request.path}")
+        host, name = self._host, parts[0]
+
+        def page() -> Iterator[NodePage | None]:
+            row = host.scheduler.cache.nodes.row_of(name)
+            if row is None:
+                raise not_found(f"node {name}")
+            return node_page(host.scheduler, row)
+
+        made = await self._in_slices(page)
+        node = host.scheduler.cache.nodes.nodes[made.row]
+        text = "" if node is None else manifest_text(host.document(node))
+        return json_page(msgspec.structs.replace(made, yaml=text))
+
+    async def _search(self, request: Request, parts: tuple[str, ...]) -> Answer:
+        _no_parts(request, parts)
+        text, limit = _text(request, "q"), _number(request, "limit", 20, MOST_FOUND)
+
+        async def found() -> object:
+            return search(self._host.scheduler, text, limit)
+
+        return json_page(await self._host.ask(found))
+
+    async def _decisions(self, request: Request, parts: tuple[str, ...]) -> Answer:
+        _no_parts(request, parts)
+        limit = _number(request, "limit", 100, MOST_DECISIONS)
+
+        async def recent() -> object:
+            return {"decisions": self._host.decisions.recent(limit)}
+
+        return json_page(await self._host.ask(recent))
+
+    # -- inside ------------------------------------------------------------------------------------------------------
+
+    def _known_pod(self, key: str) -> api.Pod:
+        pod = self._host.scheduler.pods.get(key)
+        if pod is None:
+            raise not_found(f"pod {key}")
+        return pod
+
+    async def _asked(self, question: Callable[[], Any]) -> Any:
+        """Of a pod that may not be one to be looked at."""
+        try:
+            return await self._host.ask(question)
+        except NotEvaluated as reason:
+            raise WebRefusal(409, "Conflict", str(reason)) from reason
+
+    async def _in_slices(self, begin: Callable[[], Iterator[T | None]]) -> T:
+        """The last piece, made in the loop that schedules while others have their turn."""
+
+        async def made() -> T:
+            last = (await in_slices(begin()))[-1]
+            assert last is not None, "the last piece is the page"
+            return last
+
+        return await self._host.ask(made)
+
+
+# -- parameters and answers --------------------------------------------------------------------------------------------
+
+
+def _no_parts(request: Request, parts: tuple[str, ...]) -> None:
+    if parts:
+        raise not_found(f"path {request.path}")
+
+
+def _number(request: Request, name: str, default: int, most: int | None = None) -> int:
+    given = request.value(name)
+    if not given:
+        return default
+    if not _NUMBER.fullmatch(given) or (most is not None and not 1 <= int(given) <= most):
+        wanted = "a number" if most is None else f"a number from 1 to {most}"
+        raise bad_request(f"{name}: Invalid value: {given[:40]!r}: use {wanted}")
+    return int(given)
+
+
+def _text(request: Request, name: str) -> str:
+    given = request.value(name)
+    if len(given) > LONGEST_TEXT:
+        raise bad_request(f"{name}: is longer than {LONGEST_TEXT} characters")
+    return given
+
+
+def json_page(page: object, status: int = 200) -> Answer:
+    return Answer(status, msgspec.json.encode(page), JSON)
+
+
+def refused(refusal: WebRefusal, headers: dict[str, str] | None = None) -> Answer:
+    document: dict[str, Any] = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": str(refusal),
+        "reason": refusal.reason,
+        "code": refusal.code,
+    }
+    if refusal.causes is not None:
+        document["details"] = {"causes": refusal.causes}
+    return Answer(refusal.code, msgspec.json.encode(document), JSON, headers or {})

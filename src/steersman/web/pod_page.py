@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a pod: where it is, its life so far, the decisions about it, and why it waits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from steersman import api
+from steersman.assembly import Scheduler
+from steersman.explain import Cause, Outcome, Waker, wakers
+from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
+from steersman.observe import DecisionLog, DecisionRecord
+from steersman.queue import QueuedPodInfo
+from steersman.queue.queued_pod import Place
+from steersman.web.answers import EventRow, WebPart, seconds_of
+from steersman.web.event_rows import EventRows
+from steersman.web.pending import RootCauses, next_attempt_of
+from steersman.web.pod_places import attempts_of, place_of
+
+MOST_EVENTS: Final = 50
+
+
+class TimelineEntry(WebPart, frozen=True, omit_defaults=True):
+    """A moment of a pod's life, or a time that lasts: then `until` is there, None while it lasts."""
+
+    kind: str
+    at: float
+    text: str
+    until: float | msgspec.UnsetType | None = msgspec.UNSET
+    node: str = ""
+    decision: int | None = None
+
+
+class PodPage(WebPart, frozen=True):
+    now: float
+    pod: str
+    uid: str
+    place: str
+    phase: str
+    node: str
+    nominated_node: str
+    profile: str
+    priority: int
+    created: float
+    requests: dict[str, int]
+    attempts: int
+    timeline: list[TimelineEntry]
+    decisions: list[DecisionRecord]
+    events: list[EventRow]
+    yaml: str = ""
+    owner: str | msgspec.UnsetType = msgspec.UNSET
+    cause: Cause | msgspec.UnsetType = msgspec.UNSET
+    wakers: tuple[Waker, ...] | msgspec.UnsetType = msgspec.UNSET
+    next_attempt: float | msgspec.UnsetType | None = msgspec.UNSET
+
+
+def pod_page(
+    scheduler: Scheduler,
+    decisions: DecisionLog,
+    events: EventRows,
+    causes: RootCauses,
+    pod: api.Pod,
+) -> PodPage:
+    """The page, but for the manifest."""
+    meta, key, now = pod.metadata, api.key(pod), scheduler.clock.now()
+    known, queued = decisions.of(key), scheduler.queue.get(key)
+    profile = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+    page = PodPage(
+        now=now,
+        pod=key,
+        uid=meta.uid,
+        place=place_of(scheduler, key, pod),
+        phase=pod.status.phase,
+        node=pod.spec.node_name,
+        nominated_node=pod.status.nominated_node_name,
+        profile=profile,
+        priority=pod.spec.priority or 0,
+        created=seconds_of(meta.creation_timestamp),
+        requests=scheduler.cache.shapes.info(pod).shape.requests,
+        attempts=max(attempts_of(scheduler, key), len(known)),
+        timeline=sorted(_timeline(scheduler, pod, known, queued, now), key=lambda entry: entry.at),
+        decisions=known,
+        events=events.about(f"Pod {key}", MOST_EVENTS),
+        owner=_owner(pod),
+    )
+    if queued is None:
+        return page
+    found = scheduler.profiles.get(queued.profile)
+    return msgspec.structs.replace(
+        page,
+        cause=causes.of(queued).cause,
+        wakers=wakers(found.hints, queued.rejectors) if found is not None else (),
+        next_attempt=next_attempt_of(scheduler, queued, now),
+    )
+
+
+def _owner(pod: api.Pod) -> str | msgspec.UnsetType:
+    owner = next((one for one in pod.metadata.owner_references if one.controller), None)
+    return msgspec.UNSET if owner is None else f"{owner.kind} {pod.metadata.namespace}/{owner.name}"
+
+
+def _timeline(
+    scheduler: Scheduler, pod: api.Pod, known: list[DecisionRecord], queued: QueuedPodInfo | None, now: float
+) -> Iterator[TimelineEntry]:
+    yield TimelineEntry("created", seconds_of(pod.metadata.creation_timestamp), "created")
+    yield from _attempts(known)
+    if queued is not None:
+        yield from _waiting(scheduler, queued, known, now)
+    if pod.status.nominated_node_name and not pod.spec.node_name and known:
+        node = pod.status.nominated_node_name
+        yield TimelineEntry("nominated", known[0].at, f"room is being made on {node}", node=node)
+    yield from _conditions(pod)
+    if pod.metadata.deletion_timestamp is not None:
+        yield TimelineEntry("deleted", seconds_of(pod.metadata.deletion_timestamp), "is being deleted")
+
+
+def _attempts(known: list[DecisionRecord]) -> Iterator[TimelineEntry]:
+    for index, record in enumerate(known):
+        if record.outcome is Outcome.SCHEDULED:
+            text = f"scheduled on {record.node}, one of {record.feasible_nodes} nodes that fitted"
+        else:
+            text = record.message or str(record.outcome)
+        yield TimelineEntry("attempt", record.at, text, node=record.node, decision=index)
+
+
+def _waiting(
+    scheduler: Scheduler, queued: QueuedPodInfo, known: list[DecisionRecord], now: float
+) -> Iterator[TimelineEntry]:
+    """The time that lasts still."""
+    begin = known[0].at if known else seconds_of(queued.pod.metadata.creation_timestamp)
+    until = next_attempt_of(scheduler, queued, now)
+    if queued.is_gated:
+        yield TimelineEntry("gated", begin, f"held back by {queued.gating_plugin}", until=None)
+    elif queued.place in (Place.BACKOFF, Place.ERROR_BACKOFF):
+        yield TimelineEntry("backoff", begin, "waits for the end of its backoff", until=until)
+    elif queued.place is Place.UNSCHEDULABLE:
+        plugins = ", ".join(sorted(queued.rejectors)) or "an event"
+        yield TimelineEntry("unschedulable", begin, f"waits for {plugins}", until=until)
+    else:
+        yield TimelineEntry("queued", begin, f"in the active queue since {queued.moved_by}")
+
+
+def _conditions(pod: api.Pod) -> Iterator[TimelineEntry]:
+    for condition in pod.status.conditions:
+        if condition.type == "PodScheduled" and condition.status == "True":
+            at = seconds_of(condition.last_transition_time)
+            yield TimelineEntry("bound", at, f"bound to {pod.spec.node_name}", node=pod.spec.node_name)
+    if pod.status.start_time is not None:
+        yield TimelineEntry("started", seconds_of(pod.status.start_time), "the kubelet has begun with it")
+    if pod.status.phase in ("Succeeded", "Failed"):
+        ended = [seconds_of(one.last_transition_time) for one in pod.status.conditions if one.type == "Ready"]
+        if ended:
+            yield TimelineEntry("finished", max(ended), pod.status.phase)
