@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack, asynccontextmanager
 from typing import Final, TypeVar
 
+import msgspec
+
 from steersman import api
 from steersman.app.authorities import Authorities
 from steersman.app.settings import ServingOptions
@@ -26,6 +28,7 @@ from steersman.serving import (
     HANDLERS_NOT_SYNCED,
     SHUTTING_DOWN,
     AccessControl,
+    AccessOptions,
     ApiReviews,
     Certificate,
     CertificateUsers,
@@ -69,7 +72,7 @@ async def served(
     authorities = Authorities(options.authentication, channels.authentication, users, tls)
     await authorities.prepare()
     reviews = ApiReviews(channels.authentication, channels.authorization)
-    access = AccessControl(reviews, timing.clock, options.access)
+    access = AccessControl(reviews, timing.clock, access_options(options))
     listen = Listen(
         options.address, options.port, tls.context, options.share_port or None, options.share_address or None
     )
@@ -91,6 +94,15 @@ async def served(
             finally:
                 for task in keeping:
                     task.cancel()
+
+
+def access_options(options: ServingOptions) -> AccessOptions:
+    """Files of the web page hold no data: whoever has no rights gets to see them, and nothing in them."""
+    if not options.web:
+        return options.access
+    from steersman.web.page_files import OPEN_PATHS
+
+    return msgspec.structs.replace(options.access, open_paths=(*options.access.open_paths, *OPEN_PATHS))
 
 
 def tls_of(options: ServingOptions, clock: Clock) -> ServerTls:

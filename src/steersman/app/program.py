@@ -18,7 +18,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -67,6 +67,9 @@ from steersman.observe.logs import Silence
 from steersman.rng import SeededRng
 from steersman.serving import PING, Check, Endpoints, beliefs_beside, scheduler_endpoints
 from steersman.waiting import ended_before
+
+if TYPE_CHECKING:
+    from steersman.app.web_page import RunPage
 
 logger = logging.getLogger(__name__)
 
@@ -147,6 +150,8 @@ class Program:
         self._watchdog = Watchdog(self._heartbeat, timing, self._give_up)
         #: Following begins with leading only where the configuration wants a lean standby.
         self._may_follow = asyncio.Event()
+        #: The web page; None: it is not served.
+        self._page: RunPage | None = None
         #: Plugins have asked once for what they need from outside.
         self._refreshed = asyncio.Event()
 
@@ -250,7 +255,7 @@ class Program:
 
     @asynccontextmanager
     async def _in_control_thread(self, shown: Endpoints, prepared: Callable[[], object]) -> AsyncGenerator[None, None]:
-        """Endpoints, watchdog and the care for memory, until the end of the block."""
+        """Endpoints, watchdog, web page and the care for memory, until the end of the block."""
         served = endpoints.served(
             self._controlling.serving, shown, self._controlling.channels, self._timing, self._metrics, prepared
         )
@@ -259,9 +264,13 @@ class Program:
                 group.create_task(self._kept_going("watchdog", self._watchdog.run), name="watchdog"),
                 group.create_task(self._kept_going("memory", self._give_back_memory), name="memory"),
             ]
+            if self._page is not None:
+                tasks.append(group.create_task(self._kept_going("web page", self._page.run), name="web page"))
             try:
                 yield
             finally:
+                if self._page is not None:
+                    self._page.close()
                 for task in tasks:
                     task.cancel()
 
@@ -308,7 +317,7 @@ class Program:
         exposition = Exposition(
             self._metrics, self._measuring, self._scheduler, (self._show_process, self._show_faults)
         )
-        return scheduler_endpoints(
+        shown = scheduler_endpoints(
             self._scheduler,
             exposition,
             self._decisions,
@@ -319,6 +328,13 @@ class Program:
             port.ask,
             self._controlling.flags,
         )
+        if not self._controlling.serving.web:
+            return shown
+        # Whoever serves no page need not load what it takes.
+        from steersman.app.web_page import RunPage
+
+        self._page = RunPage(self._scheduler, self._decisions, port.ask)
+        return msgspec.structs.replace(shown, others=self._page.answer)
 
     def _show_process(self) -> None:
         metrics, (conditions, events) = self._metrics, self._dispatcher.dropped

@@ -92,6 +92,8 @@ class ServingOptions(msgspec.Struct, frozen=True):
     authentication: AuthenticationOptions = msgspec.field(default_factory=AuthenticationOptions)
     #: --authorization-kubeconfig; "": the scheduler's own connection.
     authorization_kubeconfig: str = ""
+    #: --web: serve the web page too.
+    web: bool = False
 
 
 class RunOptions(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from steersman.cli.parameters import CommandT, Given, parse_list, parse_seconds, switch, with_options
+from steersman.errors import InputError
 
 if TYPE_CHECKING:
     from steersman.app import AuthenticationOptions, ServingOptions
@@ -21,6 +22,8 @@ def serving_options(given: Given) -> ServingOptions:
     from steersman.app import ServingOptions
     from steersman.serving import AccessOptions
 
+    if given["web"] and not given["secure_port"]:
+        raise InputError("cannot be served without a port", field="--web", hint="leave out --secure-port=0")
     return ServingOptions(
         address=given["bind_address"],
         port=given["secure_port"],
@@ -33,6 +36,7 @@ def serving_options(given: Given) -> ServingOptions:
         share_address=bool(given["permit_address_sharing"]),
         authentication=_authentication(given),
         authorization_kubeconfig=given["authorization_kubeconfig"],
+        web=bool(given["web"]),
     )
 
 
@@ -73,6 +77,7 @@ def _ttl(name: str, variable: str, text: str) -> Any:
 
 
 _LISTENING = (
+    switch("--web", "Serve the web page on the same port, read only, to those who may see /web/v1/."),
     click.option("--secure-port", type=click.IntRange(0, 65535), default=10259, show_default=True, help="0: no HTTPS."),
     click.option("--bind-address", default="0.0.0.0", show_default=True, help="Address of the HTTPS endpoints."),
     switch("--permit-port-sharing", "Let others listen on the same port (SO_REUSEPORT)."),

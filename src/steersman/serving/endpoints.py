@@ -15,6 +15,7 @@ import msgspec
 from steersman.errors import SteersmanError
 from steersman.observe import DecisionRecord
 from steersman.serving.health import Health
+from steersman.serving.http import Handler
 
 if TYPE_CHECKING:
     from steersman.explain import Explanation
@@ -84,6 +85,8 @@ class Endpoints(msgspec.Struct, frozen=True):
     flags: Mapping[str, str] | None = None
     #: `/statusz`; None: there is no such path.
     process: ProcessFacts | None = None
+    #: All other paths; None: there are none.
+    others: Handler | None = None
     healthz: Health = msgspec.field(default_factory=lambda: Health("healthz"))
     livez: Health = msgspec.field(default_factory=lambda: Health("livez"))
     readyz: Health = msgspec.field(default_factory=lambda: Health("readyz"))

@@ -125,9 +125,10 @@ class Route(msgspec.Struct, frozen=True):
 
 
 class Router:
-    """Finds the handler of a path. Pages are read, nothing else."""
+    """Finds the handler of a path. Pages are read, nothing else; `others` decides by itself about all other paths."""
 
-    def __init__(self, routes: Iterable[Route]) -> None:
+    def __init__(self, routes: Iterable[Route], others: Handler | None = None) -> None:
+        self._others = others
         self._exact: dict[str, Handler] = {}
         self._patterns: list[tuple[list[str], Handler]] = []
         for route in routes:
@@ -139,7 +140,7 @@ class Router:
     async def answer(self, request: Request) -> Answer:
         handler, parts = self._find(request.path)
         if handler is None:
-            return text_answer(NOT_FOUND, 404)
+            return text_answer(NOT_FOUND, 404) if self._others is None else await self._others(request)
         if request.method not in ("GET", "HEAD"):
             return text_answer(METHOD_NOT_ALLOWED, 405, {"Allow": "GET,HEAD"})
         return await handler(msgspec.structs.replace(request, parts=parts) if parts else request)

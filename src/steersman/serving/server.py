@@ -102,7 +102,8 @@ class Server(HttpServer):
         sockets: Sequence[socket.socket] = (),
     ) -> None:
         """`users` are told by client certificates."""
-        guard = Guard(access, users or CertificateUsers(), Router(routes(endpoints)).answer)
+        router = Router(routes(endpoints), endpoints.others)
+        guard = Guard(access, users or CertificateUsers(), router.answer)
         super().__init__(listen, guard.answer, limits, sockets)
 
 
@@ -116,7 +117,7 @@ class Guard:
 
     async def answer(self, request: Request) -> Answer:
         answer = await self._refusal(request) or await self._answer(request)
-        return msgspec.structs.replace(answer, headers={**answer.headers, **_HEADERS})
+        return msgspec.structs.replace(answer, headers={**_HEADERS, **answer.headers})
 
     async def _answer(self, request: Request) -> Answer:
         try:

@@ -10,7 +10,7 @@ A host makes a `WebHost` and puts `WebApi.answer` behind its own access control.
 from steersman.web.answers import ClockPart, EventRow
 from steersman.web.attempt_feed import AttemptFeed
 from steersman.web.cluster_feed import ClusterFeed, ClusterSource
-from steersman.web.event_rows import EventRows
+from steersman.web.event_rows import DecisionEvents, EventRows
 from steersman.web.host import WebHost, observed
 from steersman.web.http_api import PREFIX, WebApi, WebRefusal, bad_request, json_page, refused
 from steersman.web.page_files import OPEN_PATHS, PageFiles
@@ -23,6 +23,7 @@ __all__ = [
     "ClockPart",
     "ClusterFeed",
     "ClusterSource",
+    "DecisionEvents",
     "EventRow",
     "EventRows",
     "PageFiles",

@@ -10,6 +10,10 @@ from collections import deque
 from itertools import islice
 from typing import Final
 
+from steersman.assembly import AttemptObserver
+from steersman.clock import Clock
+from steersman.cycle.decision import Failed, Scheduled, Unschedulable
+from steersman.queue import QueuedPodInfo
 from steersman.web.answers import EventRow
 
 MOST_KEPT: Final = 500
@@ -38,3 +42,19 @@ class EventRows:
     def about(self, what: str, most: int) -> list[EventRow]:
         """Those about one object, newest first."""
         return list(islice((row for row in reversed(self._rows) if row.about == what), most))
+
+
+class DecisionEvents(AttemptObserver):
+    """The events that a scheduler reports about its attempts, for hosts that do not read Event objects."""
+
+    def __init__(self, rows: EventRows, clock: Clock) -> None:
+        self._rows = rows
+        self._clock = clock
+
+    def bound(self, decision: Scheduled) -> None:
+        note = f"Successfully assigned {decision.pod.key} to {decision.node}"
+        self._rows.add(EventRow(self._clock.now(), "Normal", "Scheduled", f"Pod {decision.pod.key}", note))
+
+    def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
+        now, about = self._clock.now(), f"Pod {queued.key}"
+        self._rows.add(EventRow(now, "Warning", "FailedScheduling", about, decision.message))

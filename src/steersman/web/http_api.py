@@ -218,9 +218,12 @@ class WebApi:
                 raise not_found(f"node {name}")
             return node_page(host.scheduler, row)
 
-        made = await self._in_slices(page)
-        node = host.scheduler.cache.nodes.nodes[made.row]
-        text = "" if node is None else manifest_text(host.document(node))
+        async def node() -> api.Node | None:
+            row = host.scheduler.cache.nodes.row_of(name)
+            return None if row is None else host.scheduler.cache.nodes.node(row)
+
+        made, found = await self._in_slices(page), await host.ask(node)
+        text = "" if found is None else manifest_text(host.document(found))
         return json_page(msgspec.structs.replace(made, yaml=text))
 
     async def _search(self, request: Request, parts: tuple[str, ...]) -> Answer:

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The web page of `steersman run --web`: read only, on the HTTPS port, for those whom the API server lets see `/web/v1/…`.
+
+Lives in the control loop; what belongs to the scheduling loop is asked for. Access control comes before a request gets
+here. What is left are requests that a browser, which may hold a client certificate, sends for another site.
+"""
+
+from __future__ import annotations
+
+from steersman.assembly import Scheduler
+from steersman.observe import DecisionLog
+from steersman.serving import Ask
+from steersman.serving.http import Answer, Request
+from steersman.web import (
+    PREFIX,
+    ClusterFeed,
+    ClusterSource,
+    DecisionEvents,
+    EventRows,
+    PageFiles,
+    SiteGuard,
+    WebApi,
+    WebHost,
+    WebRefusal,
+    observed,
+    refused,
+)
+
+
+class RunPage:
+    """The page of one scheduler. Made in the scheduling loop."""
+
+    def __init__(self, scheduler: Scheduler, decisions: DecisionLog, ask: Ask) -> None:
+        events = EventRows()
+        scheduler.observe(DecisionEvents(events, scheduler.clock))
+        _, attempts = observed(scheduler, decisions)
+        host = WebHost("run", scheduler, decisions, attempts, events, ask)
+        self._feed = ClusterFeed(ClusterSource(scheduler, attempts, events), ask)
+        self._api = WebApi(host, self._feed)
+        self._files = PageFiles()
+        self._sites = SiteGuard((), "https")
+
+    async def run(self) -> None:
+        """Ticks while somebody looks, until it is cancelled."""
+        await self._feed.run()
+
+    def close(self) -> None:
+        """Streams end."""
+        self._feed.close()
+
+    async def answer(self, request: Request) -> Answer:
+        foreign = self._sites.refusal(request)
+        if foreign:
+            return refused(WebRefusal(403, "Forbidden", foreign))
+        if request.path.startswith(PREFIX):
+            return await self._api.answer(request)
+        return self._files.answer(request.path)
