@@ -15,8 +15,9 @@ EXIT_CODES = (
     ("0", "all is well"),
     ("1", "the answer is no: differences, pods that failed, checks that failed, a lease that was lost"),
     ("2", "the input or the command line cannot be used; one line on standard error says what and where"),
-    ("3", "Steersman itself is at fault; `steersman --debug …` shows where"),
+    ("3", "Steersman itself is at fault; `steersman --debug …` shows where. Of `explain`: a pod is pending"),
     ("4", "a simulation did not come to rest; what it got to is printed"),
+    ("5", "of `explain`: Steersman itself is at fault"),
 )
 
 

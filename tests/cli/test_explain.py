@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 from tests.cli.commands import refused, steersman
+from tests.cli.files import write
 from tests.cli.serving import serving
 from tests.client.api_server import ApiServer
 
@@ -39,7 +40,7 @@ def kubeconfig(folder: Path, address: str) -> Path:
 def test_the_context_names_the_namespace(tmp_path: Path) -> None:
     with serving(a_shop()) as address:
         result = steersman("explain", "web", "--kubeconfig", kubeconfig(tmp_path, address))
-    assert result.exit_code == 0
+    assert result.exit_code == 3
     assert result.stdout.startswith("Pod shop/web, Pending, without a node; scheduler default-scheduler\n")
     assert "unschedulable: 0/1 nodes are available: 1 Insufficient cpu." in result.stdout
 
@@ -48,7 +49,7 @@ def test_the_namespace_may_be_said_in_three_ways(tmp_path: Path) -> None:
     with serving(a_shop()) as address:
         file = kubeconfig(tmp_path, address)
         for arguments in (("web",), ("-n", "shop", "web"), ("shop/web",)):
-            assert steersman("explain", *arguments, "--kubeconfig", file).exit_code == 0
+            assert steersman("explain", *arguments, "--kubeconfig", file).exit_code == 3
         line = refused("explain", "web", "--kubeconfig", file, "--context", "nowhere")
     assert line.startswith("Error: there is no pod web in namespace empty, but there is one in shop")
 
@@ -69,3 +70,106 @@ def test_a_server_that_is_not_there_is_one_line() -> None:
     assert refused("explain", "web", "--master", address).startswith(
         f"Error: cannot reach the API server at {address}: "
     )
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+
+FILES = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {kubernetes.io/hostname: n1}}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: app, resources: {requests: {cpu: "6"}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: small}
+spec: {containers: [{name: app, resources: {requests: {cpu: "1"}}}]}
+"""
+
+
+def test_files_are_simulated_and_a_single_pod_has_its_fixes(tmp_path: Path) -> None:
+    result = steersman("explain", "-f", write(tmp_path / "cluster.yaml", FILES), "web", "-o", "json")
+    document = json.loads(result.stdout)
+    assert result.exit_code == 3
+    assert (document["apiVersion"], document["kind"]) == ("steersman.dev/explain/v1", "Explanation")
+    assert document["cause"]["code"] == "InsufficientResources"
+    patch = document["fixes"][0]["patches"][0]
+    assert (patch["kind"], patch["namespace"], patch["name"]) == ("Pod", "default", "web")
+    assert patch["mergePatch"]["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "3"}
+
+
+def test_a_pod_that_has_a_node_is_a_success(tmp_path: Path) -> None:
+    result = steersman("explain", "-f", write(tmp_path / "cluster.yaml", FILES), "small")
+    assert result.exit_code == 0
+    assert "scheduled on n1, the only node that fits" in result.stdout
+    assert "fixes" not in result.stdout
+
+
+def test_all_pending_pods_are_a_list_without_fixes(tmp_path: Path) -> None:
+    file = write(tmp_path / "cluster.yaml", FILES)
+    result = steersman("explain", "-f", file, "--all-pending", "-o", "yaml")
+    document = yaml.safe_load(result.stdout)
+    assert (result.exit_code, document["kind"]) == (3, "ExplanationList")
+    assert [item["pod"] for item in document["items"]] == ["default/web"]
+    assert document["items"][0]["fixes"] is None
+    with_fixes = steersman("explain", "-f", file, "--all-pending", "--fixes", "-o", "json")
+    assert json.loads(with_fixes.stdout)["items"][0]["fixes"]
+
+
+def test_nothing_pending_is_a_success(tmp_path: Path) -> None:
+    file = write(tmp_path / "cluster.yaml", FILES.replace('cpu: "6"', 'cpu: "2"'))
+    result = steersman("explain", "-f", file, "--all-pending")
+    assert (result.exit_code, result.stdout) == (0, "No pod waits for a node.\n")
+
+
+def test_a_table_has_a_line_per_pod_and_markdown_has_headings(tmp_path: Path) -> None:
+    file = write(tmp_path / "cluster.yaml", FILES)
+    header, row = steersman("explain", "-f", file, "web", "-o", "table").stdout.splitlines()
+    assert header.split() == ["POD", "PODS", "STATE", "CAUSE", "WHY"]
+    assert row.split()[:4] == ["default/web", "1", "Pending", "InsufficientResources"]
+    page = steersman("explain", "-f", file, "web", "-o", "markdown").stdout
+    assert page.startswith("## Pod default/web\n\n**Needs 6 cpu on one node")
+    assert "### What would help" in page
+
+
+def test_the_examples_can_be_explained() -> None:
+    result = steersman("explain", "--example", "quickstart", "--all-pending", "-o", "table")
+    assert result.exit_code == 3
+    assert "default/train-2" in result.stdout
+
+
+def test_pools_say_whether_an_autoscaler_would_help(tmp_path: Path) -> None:
+    pools = write(
+        tmp_path / "pools.yaml",
+        "apiVersion: steersman.dev/v1alpha1\nkind: NodePools\npools:\n"
+        '- {name: large, pricePerHour: 1, template: {status: {allocatable: {cpu: "8", memory: 16Gi}}}}\n',
+    )
+    file = write(tmp_path / "cluster.yaml", FILES)
+    result = steersman("explain", "-f", file, "web", "--no-fixes", "--pools", pools)
+    assert "One more node of pool large would take it." in result.stdout
+
+
+def test_what_is_asked_must_be_said_once(tmp_path: Path) -> None:
+    file = write(tmp_path / "cluster.yaml", FILES)
+    assert "Name a POD, or ask for --all-pending." in steersman("explain", "-f", file).stderr
+    assert "Either POD or --all-pending." in steersman("explain", "-f", file, "web", "--all-pending").stderr
+    mixed = steersman("explain", "-f", file, "web", "--context", "here")
+    assert "--context is for a live cluster, -f and --example for files." in mixed.stderr
+    assert {mixed.exit_code, steersman("explain", "-f", file).exit_code} == {2}
+
+
+def test_a_plugin_that_is_broken_has_an_exit_code_of_its_own(tmp_path: Path) -> None:
+    plugin = write(
+        tmp_path / "broken.py",
+        "from steersman.framework import FilterPlugin\n\n"
+        "class Broken(FilterPlugin):\n    name = 'Broken'\n\n"
+        "    def filter(self, pod, node):\n        raise ValueError('oh')\n",
+    )
+    result = steersman("explain", "-f", write(tmp_path / "c.yaml", FILES), "small", "--plugin", plugin, "--no-fixes")
+    assert result.exit_code == 1
+    assert "Something is broken" in result.stdout

@@ -20,7 +20,7 @@ def test_a_pending_pod_has_the_message_that_the_scheduler_wrote(plane: ControlPl
         written = admin.wait_until(lambda: condition(admin.get("Pod", "large"), "PodScheduled"))
     assert written is not None
     result = steersman("explain", "large", "--kubeconfig", plane.kubeconfig(), "-o", "json")
-    assert result.exit_code == 0, result.output
+    assert result.exit_code == 3, result.output
     document = json.loads(result.stdout)
     assert document["explanation"]["message"] == written["message"]
     assert {"type": "PodScheduled", "status": "False"}.items() <= document["conditions"][0].items()

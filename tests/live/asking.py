@@ -11,22 +11,31 @@ from tests.client.serving import run
 from steersman import api
 from steersman.app import RunOptions, effective
 from steersman.client import Connection, http_transport
-from steersman.live import LiveExplanation, explain_pod
+from steersman.live import LiveSimulation, read_simulation
 from steersman.testing import make_node
+from steersman.why import Asked, PodExplanation, explain_pod
 
 
 def explained(
-    server: ApiServer, pod: str, namespace: str = "default", options: RunOptions | None = None
-) -> LiveExplanation:
+    server: ApiServer,
+    pod: str,
+    namespace: str = "default",
+    options: RunOptions | None = None,
+    *,
+    fixes: bool = False,
+) -> PodExplanation:
     """What `steersman explain` says; the server must see nothing but reading."""
 
-    async def scenario() -> LiveExplanation:
+    async def scenario() -> LiveSimulation:
         async with server.serving() as address, http_transport(Connection(address)) as transport:
-            return await explain_pod(transport, effective(options or RunOptions()), address, namespace, pod)
+            settings = effective(options or RunOptions())
+            return await read_simulation(transport, settings, address, [f"{namespace}/{pod}"])
 
-    answer = run(scenario())
+    simulation, notes = run(scenario())
     assert {request.split()[0] for request in server.requests} == {"GET"}
-    return answer
+    asked = Asked(loaded=simulation if fixes else None, is_live=True, notes=notes)
+    with simulation:
+        return explain_pod(simulation, f"{namespace}/{pod}", asked)
 
 
 def cluster(nodes: int = 2, cpu: str = "4", kinds: Iterable[type[api.Object]] = SERVED_KINDS) -> ApiServer:

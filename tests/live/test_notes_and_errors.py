@@ -13,12 +13,13 @@ from tests.live.asking import cluster, explained
 from steersman import api
 from steersman.app import RunOptions, effective
 from steersman.client import Connection, http_transport
-from steersman.live import LiveError, explain_pod
+from steersman.errors import SteersmanError
+from steersman.live import LiveError, read_simulation
 from steersman.testing import make_pod
 
 
 def refusal(server: ApiServer, pod: str, namespace: str = "default") -> str:
-    with pytest.raises(LiveError) as failure:
+    with pytest.raises(SteersmanError) as failure:
         explained(server, pod, namespace)
     return str(failure.value)
 
@@ -109,7 +110,7 @@ def test_a_server_that_cannot_be_reached_is_named() -> None:
             pass
         async with http_transport(Connection(address)) as transport:
             with pytest.raises(LiveError, match=f"cannot reach the API server at {address}"):
-                await explain_pod(transport, effective(RunOptions()), address, "default", "web")
+                await read_simulation(transport, effective(RunOptions()), address, ["default/web"])
 
     run(scenario())
 

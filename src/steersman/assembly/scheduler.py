@@ -29,7 +29,7 @@ from steersman.binding import BindingCycle, BindingParts
 from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration
 from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
-from steersman.cycle.schedule_one import SchedulingCycle
+from steersman.cycle.schedule_one import Observer, SchedulingCycle
 from steersman.engine.evaluation import Evaluation
 from steersman.framework.events import ASSIGNED_POD_ADD
 from steersman.framework.extender import EXTENDER_PLUGIN, Extender
@@ -266,13 +266,18 @@ class Scheduler:
         self._observers.carried_out(decision)
         return decision
 
-    async def _decide(self, queued: QueuedPodInfo) -> Decision:
-        pod = self._infos.take(queued.pod)
+    async def decide(self, pod: PodInfo, observer: Observer | None = None) -> Decision:
+        """The decision on a pod, with the extenders that are interested in it; nothing is carried out. A node that is found is
+        assumed."""
         extenders = self._extended.interested_in(pod)
         if not extenders:
-            return self.cycle.schedule_one(pod, self._observers.on_evaluated)
+            return self.cycle.schedule_one(pod, observer)
+        return await self._extended.schedule_one(pod, extenders, observer)
+
+    async def _decide(self, queued: QueuedPodInfo) -> Decision:
+        pod = self._infos.take(queued.pod)
         try:
-            return await self._extended.schedule_one(pod, extenders, self._observers.on_evaluated)
+            return await self.decide(pod, self._observers.on_evaluated)
         except asyncio.CancelledError:
             self._attempt_failed(queued, Failed(pod, pod.scheduler_name, error(CANCELLED), is_reported=False))
             raise

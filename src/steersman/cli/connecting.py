@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from steersman.client import ChosenCluster, ClusterChoice, Transport
 
 T = TypeVar("T")
+
+FROM_KUBECTL: Final = "kubectl"
+"""The object of the root context when kubectl runs us as its plugin."""
+
+
+def is_run_by_kubectl() -> bool:
+    """Whether commands read the cluster that kubectl would, unless files are named."""
+    runner: object = click.get_current_context().find_root().obj
+    return runner == FROM_KUBECTL
 
 
 def cluster_options(command: CommandT) -> CommandT:

@@ -1,63 +1,251 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`steersman explain`: why a pod of a live cluster is where it is, or nowhere. Reads, and changes nothing."""
+"""`steersman explain`: why pods are where they are, or nowhere, and what would help. Of a live cluster, or of files.
+
+Reads, and changes nothing. `kubectl steersman why` is the same command.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from steersman.cli.connecting import asked, cluster_options
+from steersman.cli.examples import complete_example, files_of
 from steersman.cli.output import say, say_json, say_yaml
+from steersman.cli.parameters import chosen_validation, parse_gates, parse_seconds, validation_options
+from steersman.cli.progress import working
 from steersman.cli.terminal import terminal_width
+from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.client import ChosenCluster, Transport
-    from steersman.live import LiveExplanation
+    from steersman.sim import Simulation
+    from steersman.why import PodExplanation
 
-#: Of a table in the text.
 MOST_ROWS: Final = 30
+"""Of a table in the text of a recorded cycle."""
+MOST_NODES: Final = 5
+"""So many of the nodes that fit are shown."""
+BROKEN: Final = 1
+"""Exit code when something is broken: a plugin fails on a pod."""
+PENDING: Final = 3
+"""Exit code when a pod is pending."""
+NONE_PENDING: Final = "No pod waits for a node."
+NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
 
 
 @click.command()
-@click.argument("pod")
-@click.option("-n", "--namespace", default="", metavar="NAMESPACE", help="Of the pod; else the context's.")
+@click.argument("pods", nargs=-1, metavar="[POD]…")
+@click.option("--all-pending", is_flag=True, help="Every pod that waits for a node; replicas are explained once.")
+@click.option(
+    "-n",
+    "--namespace",
+    default="",
+    metavar="NAMESPACE",
+    help="Of the pods; else the context's. With --all-pending: only this one.",
+)
+@click.option(
+    "-f",
+    "--filename",
+    "files",
+    multiple=True,
+    type=click.Path(),
+    metavar="PATH",
+    help="Manifests or dumps instead of a cluster, as for `simulate`: a file, a directory, or - for standard input.",
+)
+@click.option(
+    "--example",
+    metavar="NAME",
+    shell_complete=complete_example,
+    help="One of `steersman examples` instead of a cluster.",
+)
 @cluster_options
-@click.option("--all-nodes", is_flag=True, help="Show every node in the text, not only the best and the reasons.")
-@click.option("-o", "--output", type=click.Choice(["text", "json", "yaml"]), default="text", show_default=True)
-def explain(
-    pod: str,
-    namespace: str,
-    kubeconfig: str,
-    context: str,
-    master: str,
-    config_file: str,
-    plugins: tuple[str, ...],
-    feature_gates: str,
-    all_nodes: bool,
-    output: str,
-) -> None:
-    """Say what every node and every plugin think of a pod of a live cluster, now.
+@click.option(
+    "--extenders",
+    is_flag=True,
+    help="Ask the extenders of the configuration, over HTTP and in real time. Default: they are left out.",
+)
+@validation_options
+@click.option("--seed", type=int, default=0, show_default=True, help="With -f: decides among equally good nodes.")
+@click.option(
+    "--until",
+    callback=parse_seconds,
+    metavar="DURATION",
+    help="With -f: look after so much virtual time, for example 10m. Default: when nothing changes any more.",
+)
+@click.option(
+    "--fixes/--no-fixes",
+    default=None,
+    help="The smallest changes that make a pending pod schedule, each tried on a copy. Default: for a single pod.",
+)
+@click.option(
+    "--pools",
+    "pools_file",
+    type=click.Path(),
+    metavar="FILE",
+    help="NodePools, as `plan nodes` takes them: whether one more node of a pool would take the pod.",
+)
+@click.option("--to", "target", default="", metavar="NODE", help="Of a placed pod: what would bring it to this node.")
+@click.option("--all-nodes", is_flag=True, help="Show every node in the text, not only groups and the best.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "table", "json", "yaml", "markdown"]),
+    default="text",
+    show_default=True,
+    help="`table` has a line per pod.",
+)
+def explain(pods: tuple[str, ...], all_pending: bool, output: str, all_nodes: bool, **given: Any) -> None:
+    """Say why pods are pending or where they are, in a sentence, and what would help.
 
-    POD is NAME or NAMESPACE/NAME. A pod that has a node is looked at as if it had none: where would it go, and does its node
-    still win? A pending one: why, what preemption would do, and which events would have it tried again. With the
-    scheduler's own --config and --plugin the answer is that scheduler's.
+    POD is NAME or NAMESPACE/NAME of a live cluster, which is only read, or of files (-f), which are simulated first. A pending
+    pod: the cause, groups of nodes by the objection that decides, the smallest changes that help, each tried, and when it is
+    tried again. A pod that has a node: does the node still win, by how much, and what would move it? With the scheduler's own
+    --config and --plugin the answer is that scheduler's.
+
+    Exits with 0 if every pod has a node or fits now, with 3 if one is pending, with 1 if something is broken (a plugin fails on
+    a pod), with 2 if the input cannot be used, with 5 if Steersman itself is at fault.
     """
+    if bool(pods) == all_pending:
+        raise click.UsageError(NOTHING_ASKED if not pods else "Either POD or --all-pending.")
+    has_files = bool(given["files"] or given["example"])
+    answers = (_of_files if has_files else _of_cluster)(pods, given)
+    _print(answers, output, None if all_nodes else MOST_NODES, is_list=all_pending or len(pods) > 1)
+    click.get_current_context().exit(_exit_code(answers))
+
+
+# -- asking -----------------------------------------------------------------------------------------------------------
+
+
+def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
+    import sys
+
+    from steersman.sim import Simulation
+
+    for name in ("kubeconfig", "context", "master"):
+        if given[name]:
+            raise click.UsageError(f"--{name} is for a live cluster, -f and --example for files.")
+    example = files_of(given["example"]) if given["example"] else None
+    with working("loading"):
+        loaded = Simulation.load(
+            *(example.manifests if example else ()),
+            *given["files"],
+            config=given["config_file"] or (example.configuration if example else None),
+            seed=given["seed"],
+            plugins=(*(example.plugins if example else ()), *given["plugins"]),
+            gates=parse_gates(given["feature_gates"] or None),
+            stdin=sys.stdin.buffer if "-" in given["files"] else None,
+            validate=chosen_validation(given["validate"], given["strict"]),
+            extenders=given["extenders"],
+        )
+    with loaded, loaded.fork() as simulation, working("simulating"):
+        stopped = simulation.run(given["until"]).stopped
+        return _answers(simulation, loaded, pods, given, notes=(stopped,) if stopped else ())
+
+
+def _of_cluster(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
     from steersman.app import RunOptions, effective
     from steersman.client import ClusterChoice
-    from steersman.live import explain_pod
+    from steersman.live import LiveSimulation, read_simulation
 
-    settings = effective(RunOptions(config_file=config_file, plugin_files=plugins, feature_gates=feature_gates))
-    space, _, name = pod.rpartition("/")
+    settings = effective(
+        RunOptions(
+            config_file=given["config_file"], plugin_files=given["plugins"], feature_gates=given["feature_gates"]
+        )
+    )
+    named: list[str] = []
 
-    async def question(transport: Transport, cluster: ChosenCluster) -> LiveExplanation:
-        chosen = space or namespace or cluster.namespace
-        return await explain_pod(transport, settings, cluster.connection.server, chosen, name)
+    async def question(transport: Transport, cluster: ChosenCluster) -> LiveSimulation:
+        named.extend(_key(pod, given["namespace"] or cluster.namespace) for pod in pods)
+        server = cluster.connection.server
+        return await read_simulation(transport, settings, server, named, extenders=given["extenders"])
 
-    explained = asked(ClusterChoice(kubeconfig, context, master), question)
-    if output == "text":
-        say(explained.text(None if all_nodes else MOST_ROWS, terminal_width()))
-    elif output == "json":
-        say_json(explained.to_dict())
+    choice = ClusterChoice(given["kubeconfig"], given["context"], given["master"])
+    simulation, notes = asked(choice, question)
+    with simulation, working("explaining"):
+        return _answers(simulation, simulation, named, given, notes=notes, is_live=True)
+
+
+def _answers(
+    simulation: Simulation,
+    loaded: Simulation,
+    pods: Sequence[str],
+    given: dict[str, Any],
+    *,
+    notes: tuple[str, ...] = (),
+    is_live: bool = False,
+) -> Sequence[PodExplanation]:
+    from steersman import why
+    from steersman.sim import load_pools
+
+    wants_fixes = len(pods) == 1 if given["fixes"] is None else given["fixes"]
+    question = why.Asked(
+        loaded=loaded if wants_fixes else None,
+        pools=load_pools(given["pools_file"]) if given["pools_file"] else None,
+        is_live=is_live,
+        target=given["target"],
+        notes=notes,
+    )
+    if not pods:
+        return why.explain_pending(simulation, question, given["namespace"])
+    return [why.explain_pod(simulation, _key(pod, given["namespace"]), question) for pod in pods]
+
+
+def _key(pod: str, namespace: str) -> str:
+    return pod if "/" in pod else f"{namespace or 'default'}/{pod}"
+
+
+# -- printing ---------------------------------------------------------------------------------------------------------
+
+
+def _print(answers: Sequence[PodExplanation], output: str, most: int | None, *, is_list: bool) -> None:
+    from steersman.why import answers_document
+
+    if output in ("json", "yaml"):
+        document = answers_document(answers) if is_list else answers[0].to_dict()
+        say_json(document) if output == "json" else say_yaml(document)
+    elif not answers:
+        say(NONE_PENDING)
+    elif output == "table":
+        say("\n".join(_table(answers)))
+    elif output == "markdown":
+        say("\n".join(answer.markdown() for answer in answers).rstrip("\n"))
     else:
-        say_yaml(explained.to_dict())
+        width = terminal_width()
+        say("\n\n".join(answer.text(most, width) for answer in _without_common_notes(answers)))
+
+
+def _without_common_notes(answers: Sequence[PodExplanation]) -> Sequence[PodExplanation]:
+    """What is to be said of all of several pods is said once, before them."""
+    import msgspec
+
+    if len(answers) < 2:
+        return answers
+    common = [note for note in answers[0].notes if all(note in answer.notes for answer in answers)]
+    for note in common:
+        say(f"Note: {printable(note)}", err=True)
+    return [
+        msgspec.structs.replace(answer, notes=tuple(note for note in answer.notes if note not in common))
+        for answer in answers
+    ]
+
+
+def _table(answers: Sequence[PodExplanation]) -> list[str]:
+    from steersman.explain.tables import aligned
+
+    rows = [("POD", "PODS", "STATE", "CAUSE", "WHY")]
+    for answer in answers:
+        why = answer.cause.sentence if answer.is_pending else answer.summary
+        rows.append((answer.pod, str(1 + len(answer.others)), str(answer.state), str(answer.cause.code), why))
+    return aligned(rows, width=terminal_width())
+
+
+def _exit_code(answers: Sequence[PodExplanation]) -> int:
+    from steersman.why import PodState
+
+    states = {answer.state for answer in answers}
+    if PodState.ERROR in states:
+        return BROKEN
+    return PENDING if PodState.PENDING in states else 0

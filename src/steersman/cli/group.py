@@ -2,7 +2,8 @@
 """The command `steersman` itself: its subcommands, and what becomes of errors.
 
 Every error is one line on standard error. Exit codes: 0 all is well, 1 the answer is no (differences, pods that failed), 2
-the input cannot be used, 3 Steersman itself is at fault, 4 a simulation did not come to rest.
+the input cannot be used, 3 Steersman itself is at fault, 4 a simulation did not come to rest. Of `explain`, 3 says that a pod
+is pending, and 5 that Steersman itself is at fault.
 """
 
 from __future__ import annotations
@@ -31,6 +32,9 @@ from steersman.errors import SteersmanError
 
 BAD_INPUT: Final = 2
 INTERNAL: Final = 3
+INTERNAL_OF_EXPLAIN: Final = 5
+EXPLAINS: Final = ("explain", "why")
+"""The commands that say with 3 that a pod is pending."""
 GOES_ON: Final = ("run", "sandbox")
 """The commands that are meant to take their time."""
 
@@ -59,7 +63,7 @@ class ErrorLines(click.Group):
             raise
         except Exception as error:
             text = f"internal error: {type(error).__name__}: {error} (steersman --debug … shows where)"
-            _say(ctx, text, INTERNAL)
+            _say(ctx, text, INTERNAL_OF_EXPLAIN if ctx.invoked_subcommand in EXPLAINS else INTERNAL)
         return None
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import click
 
-from steersman.cli.connecting import asked
+from steersman.cli.connecting import asked, is_run_by_kubectl
 from steersman.cli.examples import ExampleFiles, complete_example, files_of
 from steersman.cli.parameters import (
     CommandT,
@@ -142,8 +142,9 @@ def stdin_of(given: Given) -> BinaryIO | None:
 
 def sources_of(given: Given, example: ExampleFiles) -> list[Any]:
     """Paths and objects of the cluster; of a live one what was read from it."""
-    is_live = bool(given["kubeconfig"] or given["context"])
-    if not (given["files"] or given["example"] or is_live):
+    has_files = bool(given["files"] or given["example"])
+    is_live = bool(given["kubeconfig"] or given["context"]) or (is_run_by_kubectl() and not has_files)
+    if not (has_files or is_live):
         raise click.UsageError("Missing option '-f' / '--filename', '--example' or '--kubeconfig'.")
     live = _read_cluster(given["kubeconfig"], given["context"]) if is_live else []
     return [*live, *example.manifests, *given["files"]]

@@ -20,9 +20,8 @@ from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
 
 if TYPE_CHECKING:
-    from steersman.explain import Explanation
-    from steersman.fixes import Fix
     from steersman.sim import Result, Simulation
+    from steersman.why import PodExplanation
 
 NO: Final = 1
 """Exit code of a run that ended with pods that failed, or that were not to be pending."""
@@ -188,11 +187,10 @@ def simulate(
         with recording(simulation, record_directory):
             result = _run(simulation, until, explain)
         timing.ran(result)
-        explanations = [result.explain(pod) for pod in explain]
-        found = None if unrun is None else _fixes(unrun, explain)
+        explanations = _explained(simulation, result, explain, unrun)
     for note in result.notes:
         say(f"Note: {printable(note)}", err=True)
-    _print(result, explanations, found, output, None if all_nodes else MOST_ROWS)
+    _print(result, explanations, output, None if all_nodes else MOST_ROWS)
     if report_file is not None:
         _write_report(simulation, result, before, report_file)
     _conclude(result, fail_on_pending)
@@ -211,27 +209,35 @@ def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) 
         return simulation.run(until, explain, show)
 
 
-def _fixes(unrun: Simulation, pods: tuple[str, ...]) -> list[tuple[Fix, ...]]:
-    """The fixes of each pod."""
-    from steersman.fixes import find_fixes
+def _explained(
+    simulation: Simulation, result: Result, pods: tuple[str, ...], unrun: Simulation | None
+) -> list[PodExplanation]:
+    """The pods in the state that the run came to; `unrun` is as the simulation was before it, for fixes."""
+    if not pods:
+        return []
+    from steersman.why import Asked, explain_pod
 
-    with working("looking for fixes"), unrun:
-        return [find_fixes(unrun, pod) for pod in pods]
+    for pod in pods:
+        result.explain(pod)  # refuses a pod that the run is not about
+    with working("explaining"):
+        explained = [explain_pod(simulation, pod, Asked(loaded=unrun)) for pod in pods]
+    if unrun is not None:
+        unrun.close()
+    return explained
 
 
 def _print(
     result: Result,
-    explanations: list[Explanation],
-    fixes: list[tuple[Fix, ...]] | None,
+    explanations: list[PodExplanation],
     output: str,
     most: int | None,
 ) -> None:
     from steersman.cli import simulation_report
 
     if output == "table":
-        say(simulation_report.as_table(result, explanations, most, terminal_width(), fixes))
+        say(simulation_report.as_table(result, explanations, most, terminal_width()))
         return
-    document = simulation_report.as_document(result, explanations, fixes)
+    document = simulation_report.as_document(result, explanations)
     say_json(document) if output == "json" else say_yaml(document)
 
 

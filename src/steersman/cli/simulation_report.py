@@ -13,8 +13,8 @@ from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.explain import Explanation
-    from steersman.fixes import Fix
     from steersman.sim import Placement, Result, Usage
+    from steersman.why import PodExplanation
 
 _ALWAYS_SHOWN: Final = ("cpu", "memory", "pods")
 MOST_NODES: Final = 50
@@ -22,36 +22,21 @@ MOST_NODES: Final = 50
 
 
 def as_table(
-    result: Result,
-    explanations: Sequence[Explanation],
-    most: int | None = None,
-    width: int | None = None,
-    fixes: Sequence[Sequence[Fix]] | None = None,
+    result: Result, answers: Sequence[PodExplanation], most: int | None = None, width: int | None = None
 ) -> str:
-    """`most` rows per table of an explanation, None: a row per node; `width` in characters, None: no limit. `fixes` are those
-    of each explanation, None: they were not looked for."""
-    return "\n".join(_sections(result, explanations, most, width, fixes))
+    """`most` rows per table of an explanation, None: a row per node; `width` in characters, None: no limit."""
+    return "\n".join(_sections(result, answers, most, width))
 
 
-def as_document(
-    result: Result, explanations: Sequence[Explanation], fixes: Sequence[Sequence[Fix]] | None = None
-) -> dict[str, Any]:
+def as_document(result: Result, answers: Sequence[PodExplanation | Explanation]) -> dict[str, Any]:
+    """The result, with what was asked about single pods."""
     document = result.to_dict()
-    if explanations:
-        document["explanations"] = [explanation.to_dict() for explanation in explanations]
-    if fixes is not None:
-        for explained, found in zip(document["explanations"], fixes, strict=True):
-            explained["fixes"] = [fix.to_dict() for fix in found]
+    if answers:
+        document["explanations"] = [answer.to_dict() for answer in answers]
     return document
 
 
-def _sections(
-    result: Result,
-    explanations: Sequence[Explanation],
-    most: int | None,
-    width: int | None,
-    fixes: Sequence[Sequence[Fix]] | None,
-) -> Iterator[str]:
+def _sections(result: Result, answers: Sequence[PodExplanation], most: int | None, width: int | None) -> Iterator[str]:
     placed = [placement for placement in result.placements.values() if not placement.is_pending]
     if placed:
         yield from _placed(placed, width)
@@ -71,11 +56,13 @@ def _sections(
     if result.pending:
         yield from _pending(result.pending.values(), width)
         yield ""
-    for position, explanation in enumerate(explanations):
-        yield explanation.table(most, width)
+    for answer in answers:
+        if answer.is_pending and not answer.cause.groups:
+            yield from wrapped(f"Pod {answer.pod}: {printable(answer.cause.sentence)}", width)
+        yield answer.explanation.table(most, width)
         yield ""
-        if fixes is not None and not explanation.node:
-            yield fixes_text(explanation.pod, fixes[position], width)
+        if answer.fixes is not None and answer.is_pending:
+            yield fixes_text(answer.pod, answer.fixes, width)
             yield ""
     yield from wrapped(summary_line(result), width)
 

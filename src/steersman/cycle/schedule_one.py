@@ -151,6 +151,10 @@ class SchedulingCycle:
         for engine in self._engines.values():
             validate_engine(engine)
 
+    def looks_at_all_nodes(self, profile: Profile) -> bool:
+        """Whether every node is examined, rather than a sample."""
+        return self._engines[profile.name].sampling.looks_at_all
+
     def evaluate(self, profile: Profile, pod: PodInfo) -> Evaluation:
         """The pod against all nodes as they are now. CycleAborted when a plugin is broken."""
         if self._scalar:

@@ -10,7 +10,7 @@ Simulations record explanations through the scheduler's observer, or make them a
 `live` makes them of a cluster that it has read. `wakers` says what would have a rejected pod tried again.
 """
 
-from steersman.explain.cause import Cause, CauseCode, NodeGroup
+from steersman.explain.cause import Cause, CauseCode, GroupDetail, NodeGroup, rejecting_groups
 from steersman.explain.explanation import (
     Explanation,
     NodeExplanation,
@@ -37,6 +37,7 @@ __all__ = [
     "Cause",
     "CauseCode",
     "Explanation",
+    "GroupDetail",
     "NodeExplanation",
     "NodeGroup",
     "Outcome",
@@ -52,6 +53,7 @@ __all__ = [
     "explain",
     "preemption_explanation",
     "preemption_report",
+    "rejecting_groups",
     "wakers",
     "with_earlier_preemption",
     "without_cycle",

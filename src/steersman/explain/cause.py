@@ -8,6 +8,7 @@ fewest objections tell the cause: a node that is cordoned, tainted and full says
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
@@ -23,6 +24,8 @@ _EXAMPLES: Final = 3
 """So many nodes of a group are named."""
 _CLAUSES: Final = 3
 """So many groups of nodes besides the decisive one are in the sentence."""
+_DETAILS: Final = 4
+"""So many details of a group are told apart."""
 
 
 class CauseCode(StrEnum):
@@ -45,7 +48,11 @@ class CauseCode(StrEnum):
     VOLUMES = "Volumes"
     VOLUME_LIMIT = "VolumeLimit"
     DEVICES = "Devices"
+    EXTENDER = "Extender"
     PLUGIN = "Plugin"
+    NO_PROFILE = "NoProfile"
+    WAITING = "WaitingOnPermit"
+    TERMINATING = "Terminating"
 
 
 _BY_PLUGIN: Final = {
@@ -62,11 +69,19 @@ _BY_PLUGIN: Final = {
     "VolumeRestrictions": CauseCode.VOLUMES,
     "NodeVolumeLimits": CauseCode.VOLUME_LIMIT,
     "DynamicResources": CauseCode.DEVICES,
+    "Extender": CauseCode.EXTENDER,
 }
 
 
 _CHOSEN_BY_PODS: Final = frozenset(("NodeAffinity", "NodeName"))
 """Plugins by which pods say on which nodes they are to run."""
+
+
+class GroupDetail(msgspec.Struct, frozen=True, rename="camel"):
+    """What a plugin says more exactly of some nodes of a group: which zone of a constraint, which volume, which device."""
+
+    text: str
+    count: int
 
 
 class NodeGroup(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -83,6 +98,8 @@ class NodeGroup(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True)
     objections: int
     #: The node that comes nearest, and what it lacks; "" where nodes do not differ in that.
     nearest: str = ""
+    #: Where nodes of the group differ: what is said of most of them first.
+    details: tuple[GroupDetail, ...] = ()
 
 
 class Cause(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
@@ -112,19 +129,28 @@ def cause_of(explanation: Explanation) -> Cause:
 
 
 def _of_nodes(nodes: Sequence[NodeExplanation]) -> Cause:
-    by_objection: dict[tuple[str, ...], list[NodeExplanation]] = {}
-    for node in nodes:
-        if node.verdicts:
-            by_objection.setdefault(_key(node.verdicts[0]), []).append(node)
-    if not by_objection:
+    ranked = _ranked(nodes)
+    if not ranked:
         return Cause(CauseCode.PLUGIN, "No node was examined.")
-    ranked = sorted(by_objection.values(), key=lambda group: (*_distance(group), -len(group)))
     groups = tuple(map(_group, ranked))
     clauses = [_decisive(groups[0], ranked[0]), *(_other(group) for group in groups[1 : 1 + _CLAUSES])]
     rest = sum(group.count for group in groups[1 + _CLAUSES :])
     if rest:
         clauses.append(f"{_nodes(rest)} for other reasons")
     return Cause(groups[0].code, f"{'; '.join(clauses)}.", groups)
+
+
+def rejecting_groups(nodes: Sequence[NodeExplanation]) -> tuple[NodeGroup, ...]:
+    """The nodes that the pod does not fit on, by the objection that decides; those that come nearest first."""
+    return tuple(map(_group, _ranked(nodes)))
+
+
+def _ranked(nodes: Sequence[NodeExplanation]) -> list[list[NodeExplanation]]:
+    by_objection: dict[tuple[str, ...], list[NodeExplanation]] = {}
+    for node in nodes:
+        if node.verdicts:
+            by_objection.setdefault(_key(node.verdicts[0]), []).append(node)
+    return sorted(by_objection.values(), key=lambda group: (*_distance(group), -len(group)))
 
 
 def _key(verdict: Verdict) -> tuple[str, ...]:
@@ -161,7 +187,16 @@ def _group(nodes: Sequence[NodeExplanation]) -> NodeGroup:
         examples=tuple(node.node for node in closest[:_EXAMPLES]),
         objections=fewest,
         nearest=_nearest(closest),
+        details=_details(nodes),
     )
+
+
+def _details(nodes: Sequence[NodeExplanation]) -> tuple[GroupDetail, ...]:
+    """The details in which nodes of a group differ; none where all have the same."""
+    counted = Counter(node.verdicts[0].detail for node in nodes if node.verdicts[0].detail)
+    if len(counted) < 2:
+        return ()
+    return tuple(GroupDetail(text, count) for text, count in counted.most_common(_DETAILS))
 
 
 def _code(nodes: Sequence[NodeExplanation]) -> CauseCode:
@@ -278,7 +313,8 @@ def _wants(verdict: Verdict) -> str:
 
 def _nearest(nodes: Sequence[NodeExplanation]) -> str:
     """The node that lacks the least, with what it lacks; "" for objections that are not about amounts."""
-    if not nodes[0].verdicts[0].shortages:
+    shortages = nodes[0].verdicts[0].shortages
+    if not shortages or [shortage.resource for shortage in shortages] == ["pods"]:
         return ""
     nearest = min(nodes, key=lambda node: max(map(_lack, node.verdicts[0].shortages)))
     return f"{nearest.node} lacks {' and '.join(_lacks(nearest))}"

@@ -13,6 +13,7 @@ from steersman.api import NodeSelectorTerm, PersistentVolume, PersistentVolumeCl
 from steersman.api.persistent_volumes import STORAGE, class_of_claim
 from steersman.api.selectors import Selector
 from steersman.explain.amounts import amount
+from steersman.explain.claim_details import ClaimDetails
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.pod_info import AffinityTerm, PodInfo
@@ -50,6 +51,7 @@ class ClusterDetails:
         self._pod = pod
         self._state = state
         self._volume_binding = profile.plugins.get(VolumeBinding.name)
+        self._claims = ClaimDetails(pod, profile, state).by_plugin
         #: By position of the constraint: the least count of its domains, which is the same for every node.
         self._least: dict[int, int] = {}
         #: By topology key: the pods that the affinity wants, in all domains.
@@ -63,6 +65,9 @@ class ClusterDetails:
 
     def of(self, status: Status, node: NodeInfo) -> str:
         """The details that the plugin's reasons leave out; "" if there is nothing to add."""
+        of_claims = self._claims.get(status.plugin)
+        if of_claims is not None:
+            return of_claims(node)
         said = self._by_plugin.get(status.plugin)
         return said(status, node) if said is not None else ""
 

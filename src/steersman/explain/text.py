@@ -33,22 +33,23 @@ def _lines(explanation: Explanation, most: int | None, width: int | None) -> Ite
     at = "" if explanation.at is None else f", at {explanation.at:g} s"
     yield f"Pod {explanation.pod} (profile {explanation.profile}{at})"
     cause = [] if explanation.node or explanation.outcome not in _PENDING else [f"  {explanation.cause.sentence}"]
-    for line in (*cause, f"  {_outcome(explanation)}", *_pre_filter(explanation)):
+    for line in (*cause, f"  {outcome_text(explanation)}", *_pre_filter(explanation)):
         yield from wrapped(line, width)
     fitting = [node for node in explanation.nodes if node.fits]
     if fitting:
         yield ""
-        yield from _fitting(explanation, fitting, most, width)
+        yield from fitting_lines(explanation, fitting, most, width)
     rejected = [node for node in explanation.nodes if not node.fits]
     if rejected and not explanation.nominated_only:
         yield ""
         yield from _rejected(rejected, most, width)
     if explanation.preemption is not None:
         yield ""
-        yield from _preemption(explanation.preemption, most, width)
+        yield from preemption_lines(explanation.preemption, most, width)
 
 
-def _outcome(explanation: Explanation) -> str:
+def outcome_text(explanation: Explanation) -> str:
+    """How the cycle ended: the node, or the message."""
     if not explanation.node:
         return f"{explanation.outcome}: {explanation.message}" if explanation.message else str(explanation.outcome)
     went = "would go to" if explanation.outcome == _UNDECIDED else "scheduled on"
@@ -73,9 +74,10 @@ def _pre_filter(explanation: Explanation) -> Iterator[str]:
         yield f"  Score: nothing to do for {', '.join(explanation.score_skipped)}"
 
 
-def _fitting(
+def fitting_lines(
     explanation: Explanation, nodes: Sequence[NodeExplanation], most: int | None, width: int | None
 ) -> Iterator[str]:
+    """The nodes that fit with their scores, the best first."""
     scored = [node for node in nodes if node.total is not None]
     if not scored:
         yield from wrapped(f"Fits on {_some([node.node for node in nodes], most)}; nothing was scored.", width)
@@ -164,7 +166,8 @@ def _some(names: Sequence[str], most: int | None, between: str = ", ") -> str:
     return f"{between.join(names[:most])} and {len(names) - most} more"
 
 
-def _preemption(room: PreemptionExplanation, most: int | None, width: int | None) -> Iterator[str]:
+def preemption_lines(room: PreemptionExplanation, most: int | None, width: int | None) -> Iterator[str]:
+    """Whether making room would help, and where, with the victims."""
     examined = _plural(room.examined_nodes, "node")
     if not room.nominated_node:
         yield f"Preemption would not help; {examined} examined."

@@ -44,6 +44,9 @@ class Waker(msgspec.Struct, frozen=True, rename="camel"):
 
     plugin: str
     events: tuple[str, ...]
+    #: The rejections that such an event could lift: the plugin's reasons, and on how many nodes; none where that is not known.
+    reasons: tuple[str, ...] = ()
+    nodes: int = 0
 
 
 def wakers(hints: Iterable[tuple[str, ClusterEventWithHint]], rejectors: Collection[str]) -> tuple[Waker, ...]:

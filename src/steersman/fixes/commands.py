@@ -46,7 +46,7 @@ def _with_priority(document: Document) -> Document:
     """A pod as an API server has it: with the number of its class, which has to go for another class to count."""
     if document["kind"] != "Pod":
         return document
-    return {**document, "spec": {"priority": 0, "preemptionPolicy": "", **document["spec"]}}
+    return {**document, "spec": {"priority": 0, "preemptionPolicy": "", **document.get("spec", {})}}
 
 
 def _with_generated_selector(job: Document) -> Document:

@@ -21,6 +21,7 @@ from steersman.controllers import Cluster
 from steersman.controllers import start as start_controllers
 from steersman.cycle.decision import Decision
 from steersman.embedded import EphemeralClaims, ResourceClaimController, Store, StoreReader, VolumeController, feed
+from steersman.framework.pod_info import PodInfo
 from steersman.host import UNSCHEDULABLE_SECONDS, TimerHeap, frozen_heap, keep_freed_memory
 from steersman.kubelets import DEFAULT_POLICY, Drain, KubeletPolicy, Kubelets
 from steersman.rng import SeededRng
@@ -153,6 +154,14 @@ class Driver:
         waiting = (*contents.unschedulable, *contents.backoff, *contents.error_backoff)
         queue.activate([queued.pod for queued in waiting])
         self._decide_all(None, None)
+
+    def decide_on(self, pod: PodInfo) -> Decision:
+        """The decision on a pod that nobody takes from the queue, with extenders where they are asked. Nothing is carried out;
+        a node that is found is assumed, and what making room sets in motion begins: to be asked of a fork."""
+        self.refresh_plugins_once()
+        if not self._asks_extenders:
+            return self.scheduler.cycle.schedule_one(pod)
+        return self._tasks.finish(self.scheduler.decide(pod))
 
     @property
     def is_at_rest(self) -> bool:

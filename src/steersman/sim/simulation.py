@@ -345,6 +345,10 @@ class Simulation:
             else:
                 self._driver.schedule_now()
 
+    def refresh_plugins(self) -> None:
+        """Has plugins find out what they know from outside, unless they have; forks that are made later know it too."""
+        self._driver.refresh_plugins_once()
+
     @property
     def is_at_rest(self) -> bool:
         """Whether nothing would change any more, however much time passes."""

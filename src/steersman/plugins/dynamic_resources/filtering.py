@@ -45,6 +45,7 @@ from steersman.plugins.dynamic_resources.filter_cache import (
 )
 from steersman.plugins.dynamic_resources.postponed_search import PodSearches, PostponedSearches, Steps, in_slices
 from steersman.plugins.dynamic_resources.pre_filter import CycleClaims
+from steersman.plugins.dynamic_resources.shortfall import DeviceShortfall, shortfall
 
 #: What the devices of one pod may take in a cycle that can be postponed.
 CYCLE_SECONDS: Final = 0.02
@@ -175,6 +176,16 @@ class ClaimFilter:
         if self.unavailable(cycle, examined):
             return _NOT_AVAILABLE
         return NodeAllocation(tuple(prepared), found, extended_claim)
+
+    def shortfall(self, cycle: CycleClaims, pod: api.Pod, node: NodeInfo) -> DeviceShortfall | None:
+        """The request for devices that cannot be met on the node, in numbers; None: it is not about devices."""
+        try:
+            claims = self._claims_for(cycle, pod, node)
+        except AllocationFault:
+            return None
+        if isinstance(claims, Status) or cycle.supply is None:
+            return None
+        return shortfall(claims[0], self._published.of(node.node), cycle.supply)
 
     def unavailable(self, cycle: CycleClaims, node: api.Node) -> set[int]:
         """The claims, by position, that are allocated but cannot be used on the node, or not any more."""

@@ -55,6 +55,7 @@ from steersman.plugins.dynamic_resources.filter_cache import (
 from steersman.plugins.dynamic_resources.filtering import REASON_NOT_AVAILABLE, ClaimFilter
 from steersman.plugins.dynamic_resources.hints import ClaimHints
 from steersman.plugins.dynamic_resources.pre_filter import ClaimPreFilter, CycleClaims
+from steersman.plugins.dynamic_resources.shortfall import DeviceShortfall
 
 REASON_NO_NEW_CLAIMS = "no new claims to deallocate"
 REASON_DEALLOCATED = "deallocation of ResourceClaim completed"
@@ -137,6 +138,11 @@ class DynamicResources(
         self._latest = cycle
         answer = self._filter.answer(cycle, pod, node)
         return answer if isinstance(answer, Status) else None
+
+    def shortfall(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> DeviceShortfall | None:
+        """For explanations: the request for devices that cannot be met on the node; None: it is not about devices."""
+        cycle = state.read(STATE_KEY, CycleClaims)
+        return None if cycle is None or cycle.is_empty else self._filter.shortfall(cycle, pod.pod, node)
 
     def known_rows(self, state: CycleState, pod: PodInfo, rows: RowIndex, view: NodesView) -> tuple[RowIndex, RowIndex]:
         cycle = state.read(STATE_KEY, CycleClaims)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from steersman import api
 from steersman.api import CSIDriver, CSINode, PersistentVolumeClaim, VolumeAttachment
@@ -72,7 +73,20 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExt
             if fault is not None:
                 return fault
         attached = self._attachments.of_node(node.name)
-        return unschedulable(ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED) if exceeds(limits, in_use, attached, new) else None
+        exceeded = first_exceeded(limits, in_use, attached, new)
+        return None if exceeded is None else unschedulable(ERR_REASON_MAX_VOLUME_COUNT_EXCEEDED)
+
+    def exceeded(self, pod: PodInfo, node: NodeInfo) -> ExceededLimit | None:
+        """For explanations: the limit that the pod's volumes would go beyond on the node; None: none, or it is not known."""
+        csi_node = self._objects.get(CSINode, node.name)
+        new = self._volumes.of_new(pod.pod, csi_node)
+        in_use: Attachable = {}
+        for other in node.pods:
+            if self._volumes.of_existing(other.pod, csi_node, in_use) is not None:
+                return None
+        if isinstance(new, Status):
+            return None
+        return first_exceeded(volume_limits(csi_node), in_use, self._attachments.of_node(node.name), new)
 
     def _missing_driver(self, new: Attachable, node: CSINode | None) -> str:
         """A driver of the pod that insists on being installed and is not; "" if there is none."""
@@ -151,9 +165,23 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin, ColumnarFilter, EnqueueExt
         return QueueingHint.QUEUE if grows else QueueingHint.SKIP
 
 
-def exceeds(limits: dict[str, int], in_use: Attachable, attached: Attachable, new: Attachable) -> bool:
-    """Whether the new volumes go beyond a limit. One that a pod on the node uses takes no further place; one that is
+class ExceededLimit(NamedTuple):
+    """A driver's limit that a pod would go beyond on a node: what is attached, and what the pod brings."""
+
+    driver: str
+    limit: int
+    present: int
+    coming: int
+
+
+def first_exceeded(
+    limits: dict[str, int], in_use: Attachable, attached: Attachable, new: Attachable
+) -> ExceededLimit | None:
+    """The first limit that the new volumes go beyond. One that a pod on the node uses takes no further place; one that is
     merely attached does."""
     present = Counter((attached | in_use).values())
     coming = Counter(driver for volume, driver in new.items() if volume not in in_use)
-    return any(driver in limits and present[driver] + count > limits[driver] for driver, count in coming.items())
+    for driver, count in coming.items():
+        if driver in limits and present[driver] + count > limits[driver]:
+            return ExceededLimit(driver, limits[driver], present[driver], count)
+    return None

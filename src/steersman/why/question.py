@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asks why pods are where they are: a simulation and names of pods in, answers out. The simulation stays as it is.
+
+    explain_pod(simulation, "default/web-0", loaded=loaded)    # of the moment at which the simulation is
+    explain_pending(simulation)                                # every pod that waits, replicas together
+
+The moment is the simulation's: of files it is the end of a run, of a live cluster the time at which it was read, when nothing
+has been simulated yet. Everything that is asked is asked of forks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import msgspec
+
+from steersman import api
+from steersman.explain import Cause, CauseCode, Explanation, Outcome, Waker, wakers, without_cycle
+from steersman.fixes import Fix, find_fixes
+from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
+from steersman.framework.status import Status
+from steersman.sim import NodePools, Placement, Simulation
+from steersman.sim.placements import REASON_BINDING, REASON_NO_PROFILE, REASON_WAITING
+from steersman.sim.pod_probe import PodProbe, ProbedCycle
+from steersman.sim.result import pod_key
+from steersman.why.answer import PodExplanation, PodState
+from steersman.why.pods import PodGroup, controller_name, find_pod, pending_groups
+from steersman.why.standing import placed_summary, standing
+from steersman.why.waiting import waiting
+
+OTHER_SCHEDULER: Final = "scheduler {} is to place this pod, not one of {}; what follows is by profile {}"
+TERMINATING: Final = "the pod is being deleted; no scheduler will try it"
+
+_replace = msgspec.structs.replace
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What is asked beside the cause."""
+
+    #: The simulation as it was before it ran, with which fixes are looked for; None: they are not.
+    loaded: Simulation | None = None
+    #: Pools of an autoscaler: would one more node help?
+    pools: NodePools | None = None
+    #: The simulation shows a live cluster, whose own scheduler has a queue that nobody sees.
+    is_live: bool = False
+    #: Of a placed pod: what would have to change for it to be on this node.
+    target: str = ""
+    #: What the reader should know about the input, beside what the simulation says.
+    notes: tuple[str, ...] = ()
+
+
+def explain_pod(simulation: Simulation, pod: str, asked: Asked | None = None) -> PodExplanation:
+    """Why the pod `namespace/name` is where it is, or nowhere. Raises `InputError` for one that there is not."""
+    return _Question(simulation, asked or Asked()).answer(PodGroup(find_pod(simulation, pod_key(pod))))
+
+
+def explain_pending(
+    simulation: Simulation, asked: Asked | None = None, namespace: str = ""
+) -> tuple[PodExplanation, ...]:
+    """Why pods wait, of one namespace or of all; pods of one controller that wait for the same reason are explained once."""
+    question = _Question(simulation, asked or Asked())
+    return tuple(question.answer(group) for group in pending_groups(simulation, namespace))
+
+
+class _Question:
+    """The questions about pods of one simulation."""
+
+    def __init__(self, simulation: Simulation, asked: Asked) -> None:
+        self._simulation = simulation
+        self._asked = asked
+        simulation.refresh_plugins()
+        self._result = simulation.result()
+
+    def answer(self, group: PodGroup) -> PodExplanation:
+        pod = group.pod
+        answer = self._placed(pod) if pod.spec.node_name else self._pending(pod)
+        return _replace(answer, others=group.others)
+
+    def _placed(self, pod: api.Pod) -> PodExplanation:
+        """Of a pod that has a node: the cycle that gave it, if the simulation did, and how the node does now."""
+        key, node = api.key(pod), pod.spec.node_name
+        placement = self._result.placements.get(key)
+        then = self._result.explain(key) if placement is not None and placement.node == node else None
+        with PodProbe(self._simulation, pod) as probe:
+            now = probe.cycle(node).explanation
+        return _replace(
+            self._about(pod, then or now, now.cause, probe.profile.name),
+            state=PodState.PLACED,
+            summary=placed_summary(now, node),
+            placed=standing(self._simulation, pod, now, then, self._asked.target),
+            fixes=None if self._asked.loaded is None else (),
+        )
+
+    def _pending(self, pod: api.Pod) -> PodExplanation:
+        placement = self._result.placements.get(api.key(pod))
+        with PodProbe(self._simulation, pod) as probe:
+            gate = probe.gate()
+            cycle = self._cycle(probe, pod, placement)
+            found_wakers = self._wakers(probe, cycle, gate)
+        cause = self._cause(pod, placement, cycle.explanation, gate)
+        about = self._about(pod, cycle.explanation, cause, probe.profile.name)
+        answer = _replace(about, state=_state(cause), summary=_pending_summary(cycle.explanation, gate, pod))
+        if answer.state is PodState.FITS:
+            return _replace(answer, fixes=None if self._asked.loaded is None else ())
+        return _replace(
+            answer,
+            fixes=self._fixes(answer),
+            when=waiting(self._simulation, pod, gate, self._asked.pools, is_live=self._asked.is_live),
+            wakers=found_wakers,
+        )
+
+    def _about(self, pod: api.Pod, explanation: Explanation, cause: Cause, profile: str) -> PodExplanation:
+        """The answer as far as it is the same for all pods."""
+        return PodExplanation(
+            pod=api.key(pod),
+            controller=controller_name(pod),
+            scheduler_name=pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME,
+            phase=pod.status.phase,
+            node=pod.spec.node_name,
+            nominated_node=pod.status.nominated_node_name,
+            conditions=pod.status.conditions,
+            state=PodState.PENDING,
+            summary="",
+            cause=cause,
+            notes=tuple(self._notes(pod, profile)),
+            explanation=explanation,
+        )
+
+    # -- the cycle ---------------------------------------------------------------------------------------------------
+
+    def _cycle(self, probe: PodProbe, pod: api.Pod, placement: Placement | None) -> ProbedCycle:
+        if placement is not None and placement.reason in (REASON_WAITING, REASON_BINDING):
+            message = f"{placement.message} (node {placement.node})"
+            return ProbedCycle(without_cycle(api.key(pod), probe.profile.name, message, self._simulation.now or None))
+        return probe.cycle(pod.spec.node_name)
+
+    def _wakers(self, probe: PodProbe, cycle: ProbedCycle, gate: Status | None) -> tuple[Waker, ...]:
+        if gate is not None:
+            return wakers(probe.hints, {gate.plugin})
+        return tuple(
+            _replace(waker, **_rejections(waker.plugin, cycle.explanation))
+            for waker in wakers(probe.hints, cycle.rejectors)
+        )
+
+    # -- in words ----------------------------------------------------------------------------------------------------
+
+    def _cause(self, pod: api.Pod, placement: Placement | None, explanation: Explanation, gate: Status | None) -> Cause:
+        without = explanation.cause
+        if pod.metadata.deletion_timestamp is not None:
+            return Cause(CauseCode.TERMINATING, "The pod is being deleted.")
+        reason = "" if placement is None else placement.reason
+        if reason == REASON_NO_PROFILE and not self._asked.is_live:
+            assert placement is not None
+            return Cause(CauseCode.NO_PROFILE, f"Nobody schedules it: {placement.message}.")
+        if reason in (REASON_WAITING, REASON_BINDING):
+            return Cause(CauseCode.WAITING, f"Has a node in view: {explanation.message}.")
+        if gate is not None:
+            return Cause(CauseCode.HELD_BACK, _held_back(gate, without))
+        return without
+
+    def _notes(self, pod: api.Pod, profile: str) -> Iterator[str]:
+        wanted = pod.spec.scheduler_name or DEFAULT_SCHEDULER_NAME
+        names = self._simulation.profiles
+        if wanted not in names:
+            yield OTHER_SCHEDULER.format(wanted, ", ".join(names), profile)
+        if pod.metadata.deletion_timestamp is not None:
+            yield TERMINATING
+        yield from self._asked.notes
+        yield from self._result.notes
+
+    def _fixes(self, answer: PodExplanation) -> tuple[Fix, ...] | None:
+        if self._asked.loaded is None or answer.cause.code in (CauseCode.TERMINATING, CauseCode.WAITING):
+            return None
+        return find_fixes(self._asked.loaded, answer.pod)
+
+
+def _state(cause: Cause) -> PodState:
+    return {CauseCode.FITS: PodState.FITS, CauseCode.ERROR: PodState.ERROR}.get(cause.code, PodState.PENDING)
+
+
+def _pending_summary(explanation: Explanation, gate: Status | None, pod: api.Pod) -> str:
+    if gate is not None:
+        return f"held back by {gate.plugin}: {gate.message}; below is what would be said of it without that"
+    if explanation.node:
+        waits = f" (nominated to {pod.status.nominated_node_name})" if pod.status.nominated_node_name else ""
+        return f"fits now{waits}: {explanation.node} is a node where it would go"
+    if explanation.outcome is Outcome.UNSCHEDULABLE:
+        return "fits nowhere now"
+    return f"{explanation.outcome}: {explanation.message}"
+
+
+def _held_back(gate: Status, without: Cause) -> str:
+    after = without.sentence[:1].lower() + without.sentence[1:] if without.sentence else ""
+    return f"Is held back by {gate.plugin}: {gate.message}. Without that: {after}"
+
+
+def _rejections(plugin: str, explanation: Explanation) -> dict[str, object]:
+    """Which of the pod's rejections are the plugin's: its reasons, and on how many nodes."""
+    rejection = explanation.pre_filter.rejection
+    if rejection is not None and rejection.plugin == plugin:
+        return {"reasons": rejection.reasons, "nodes": len(explanation.nodes)}
+    mine = [verdict for node in explanation.nodes for verdict in node.verdicts if verdict.plugin == plugin]
+    reasons = dict.fromkeys(reason for verdict in mine for reason in verdict.reasons)
+    return {"reasons": tuple(reasons), "nodes": len(mine)}

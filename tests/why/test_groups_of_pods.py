@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replicas that wait for the same reason are explained once; pods that differ are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.why.rejections import node
+
+from steersman import InputError, Simulation
+from steersman.explain import CauseCode
+from steersman.testing import make_node, make_pod
+from steersman.why import Asked, explain_pending, explain_pod
+
+
+def deployment(name: str, replicas: int, cpu: str) -> dict[str, Any]:
+    container = {"name": "app", "resources": {"requests": {"cpu": cpu}}}
+    template = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [container]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": {"app": name}}, "template": template}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+def test_pods_of_one_replica_set_are_explained_once() -> None:
+    simulation = Simulation.load(node("n1").obj(), deployment("web", 340, "9"), deployment("api", 2, "8"))
+    simulation.run()
+    web, api = sorted(explain_pending(simulation), key=lambda answer: -len(answer.others))
+    assert (len(web.others), len(api.others)) == (339, 1)
+    assert web.text().splitlines()[0].startswith(f"Pod {web.pod} and 339 others of ReplicaSet web-")
+    assert web.cause.sentence.startswith("Needs 9 cpu on one node")
+
+
+def test_pods_without_a_controller_and_of_another_namespace_stand_for_themselves() -> None:
+    pods = [make_pod(name).namespace(space).req(cpu="9").obj() for name, space in (("a", "x"), ("b", "x"), ("a", "y"))]
+    simulation = Simulation.load(node("n1").obj(), *pods)
+    simulation.run()
+    assert [answer.pod for answer in explain_pending(simulation)] == ["x/a", "x/b", "y/a"]
+    assert [answer.pod for answer in explain_pending(simulation, namespace="y")] == ["y/a"]
+
+
+def test_pods_that_are_placed_or_being_deleted_do_not_wait() -> None:
+    simulation = Simulation.load(node("n1").obj(), make_pod("web").obj(), make_pod("gone").terminating().obj())
+    simulation.run()
+    assert explain_pending(simulation) == ()
+
+
+def test_a_pod_that_is_being_deleted_is_told_so() -> None:
+    simulation = Simulation.load(node("n1").obj(), make_pod("gone").terminating().obj())
+    assert explain_pod(simulation, "gone", Asked(is_live=True)).cause.code is CauseCode.TERMINATING
+
+
+def test_a_name_that_is_not_there_is_refused_with_similar_ones() -> None:
+    simulation = Simulation.load(node("n1").obj(), make_pod("web-0").obj())
+    with pytest.raises(InputError, match="there is no pod web-O in namespace default; similar names there: web-0"):
+        explain_pod(simulation, "web-O")
+
+
+def test_thousands_of_nodes_fit_on_a_screen() -> None:
+    nodes = []
+    for index in range(2000):
+        builder = make_node(f"node-{index}").capacity(cpu="4", memory="8Gi", pods="10")
+        builder = builder.taint(f"team-{index % 30}", "x") if index % 3 == 0 else builder
+        nodes.append(builder.unschedulable(index % 7 == 0).obj())
+    simulation = Simulation.load(nodes, make_pod("web").req(cpu="6").obj())
+    simulation.run()
+    answer = explain_pod(simulation, "web")
+    text = answer.text(5, 80)
+    assert len(text.splitlines()) < 60
+    assert "other reasons" in text
+    assert sum(group.count for group in answer.cause.groups) == 2000
+    assert len(answer.text(None, 80).splitlines()) > 2000
