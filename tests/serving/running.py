@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import socket
 import ssl
 from dataclasses import dataclass
 from typing import Any
@@ -79,28 +80,51 @@ def get_over_tls(path: str, server: ssl.SSLContext, client: ssl.SSLContext) -> R
 
 
 def get_with_certificate(
-    path: str,
-    client: ssl.SSLContext,
-    users: CertificateUsers,
-    reviews: Reviews,
-    headers: dict[str, str],
-    trusted: bytes = b"",
+    path: str, client: ssl.SSLContext, users: CertificateUsers, reviews: Reviews, headers: dict[str, str]
 ) -> Received:
-    """By a client with a certificate, to a server whose TLS trusts the authorities of `users`, or `trusted`."""
-    own = self_signed(("127.0.0.1",), datetime.datetime.now(datetime.UTC))
-    tls = ServerTls(TlsOptions(), lambda: own)
-    tls.ask_for_certificates(trusted or users.authorities.all)
+    """By a client with a certificate, to a server that asks for one."""
 
     async def ask() -> Received:
-        access = AccessControl(reviews, ManualClock())
         async with (
-            Server(Listen("127.0.0.1", 0, tls.context), endpoints(), access, users) as server,
+            _asking_server(users, reviews) as server,
             ClientSession(timeout=ClientTimeout(10), headers=headers) as session,
             session.get(f"https://127.0.0.1:{server.port}{path}", ssl=client) as response,
         ):
             return Received(response.status, await response.text(), dict(response.headers))
 
     return asyncio.run(ask())
+
+
+def statuses_of_two_connections(
+    path: str, client: ssl.SSLContext, users: CertificateUsers, reviews: Reviews
+) -> list[tuple[int, bool]]:
+    """The answers to a client that offers the session of its first connection at the second; and whether it was resumed."""
+
+    async def ask() -> list[tuple[int, bool]]:
+        async with _asking_server(users, reviews) as server:
+            return await asyncio.to_thread(_two_connections, server.port, path, client)
+
+    return asyncio.run(ask())
+
+
+def _two_connections(port: int, path: str, client: ssl.SSLContext) -> list[tuple[int, bool]]:
+    answers: list[tuple[int, bool]] = []
+    session: ssl.SSLSession | None = None
+    for _ in range(2):
+        plain = socket.create_connection(("127.0.0.1", port), timeout=10)
+        with client.wrap_socket(plain, session=session) as channel:
+            channel.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+            head = channel.recv(4096)
+            answers.append((int(head.split()[1]), bool(channel.session_reused)))
+            session = channel.session
+    return answers
+
+
+def _asking_server(users: CertificateUsers, reviews: Reviews) -> Server:
+    own = self_signed(("127.0.0.1",), datetime.datetime.now(datetime.UTC))
+    tls = ServerTls(TlsOptions(), lambda: own)
+    tls.ask_for_certificates()
+    return Server(Listen("127.0.0.1", 0, tls.context), endpoints(), AccessControl(reviews, ManualClock()), users)
 
 
 async def _get(

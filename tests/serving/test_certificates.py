@@ -9,10 +9,13 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 from tests.serving.running import get_over_tls
 
 from steersman.errors import InputError
 from steersman.serving import Certificate, ServerTls, TlsOptions, self_signed
+from steersman.testing.control_plane import Authority, Identity
 
 
 def made(*names: str) -> Certificate:
@@ -62,6 +65,36 @@ def test_files_that_are_no_certificate_are_named(tmp_path: Path) -> None:
         from_files(str(chain), str(tmp_path / "missing.key"))
 
 
+def test_a_key_that_is_encrypted_or_belongs_to_another_certificate_is_refused(tmp_path: Path) -> None:
+    """Nobody sits there to be asked for a password."""
+    chain, key = tmp_path / "tls.crt", tmp_path / "tls.key"
+    chain.write_bytes(made("127.0.0.1").chain)
+    key.write_bytes(made("127.0.0.1").key)
+    with pytest.raises(InputError, match="key values mismatch"):
+        from_files(str(chain), str(key))
+    secret = serialization.BestAvailableEncryption(b"secret")
+    own = ec.generate_private_key(ec.SECP256R1())
+    key.write_bytes(own.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, secret))
+    with pytest.raises(InputError, match="encrypted"):
+        from_files(str(chain), str(key))
+
+
+def test_the_whole_chain_is_shown(tmp_path: Path) -> None:
+    root = Authority("root")
+    branch = Authority("branch", root)
+    server = branch.server("127.0.0.1")
+    files = Identity(server.certificate + branch.certificate, server.key).write(tmp_path, "tls")
+    client = ssl.create_default_context(cadata=root.certificate.decode())
+    assert get_over_tls("/livez", from_files(*map(str, files)), client).text == "ok"
+
+
 def test_old_versions_of_tls_are_refused() -> None:
     certificate = made("127.0.0.1")
-    assert context_for(certificate).minimum_version is ssl.TLSVersion.TLSv1_2
+    client = trusting(certificate)
+    client.set_ciphers("DEFAULT@SECLEVEL=0")
+    with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
+        client.minimum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.warns(DeprecationWarning, match="TLSv1_1 is deprecated"):
+        client.maximum_version = ssl.TLSVersion.TLSv1_1
+    with pytest.raises(aiohttp.ClientError):
+        get_over_tls("/livez", context_for(certificate), client)

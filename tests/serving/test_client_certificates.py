@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 
-import aiohttp
 import pytest
-from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from tests.serving.client_identities import HOUR, NOW, SERVER, Issuer, der, root
 from tests.serving.reviews import Reviews
-from tests.serving.running import Received, get_with_certificate
+from tests.serving.running import Received, get_with_certificate, statuses_of_two_connections
 
 from steersman.serving import Access, CertificateUsers, ClientAuthorities, ProxyHeaders, User
 from steersman.serving.http import HeaderFields
@@ -36,12 +36,21 @@ def authorities(*allowed: str) -> ClientAuthorities:
 
 
 def ask(
-    folder: Path, identity: Identity, reviews: Reviews, known: ClientAuthorities, headers: dict[str, str] | None = None
+    folder: Path,
+    identity: Identity,
+    reviews: Reviews,
+    known: ClientAuthorities,
+    headers: dict[str, str] | None = None,
+    path: str = "/metrics",
 ) -> Received:
+    return get_with_certificate(path, client_tls(folder, identity), CertificateUsers(known), reviews, headers or {})
+
+
+def client_tls(folder: Path, identity: Identity) -> ssl.SSLContext:
     client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
     client.load_cert_chain(*identity.write(folder, "client"))
-    return get_with_certificate("/metrics", client, CertificateUsers(known), reviews, headers or {})
+    return client
 
 
 def test_a_certificate_names_a_user_and_groups(tmp_path: Path) -> None:
@@ -83,19 +92,77 @@ def test_intermediate_authorities_of_proxies_make_no_users(tmp_path: Path) -> No
 
 
 def test_a_users_certificate_is_no_authority(tmp_path: Path) -> None:
-    """Even where TLS had let it pass."""
-    alice = USERS.user("alice")
-    forger = Authority("alice")
-    forger._key = load_pem_private_key(alice.key, None)  # type: ignore[assignment]
-    forged = forger.user("root")
-    ders = [ssl.PEM_cert_to_DER_cert(one.certificate.decode()) for one in (forged, alice)]
-    headers = HeaderFields()
-    assert CertificateUsers(authorities()).identify(ders[0], headers, ders[1:]) is None
+    issuer = root()
+    alice = Issuer("alice", issuer)
+    forged = Issuer("root", alice).identity(alice)
+    assert ask(tmp_path, forged, Everybody(), ClientAuthorities(issuer.pem)).status == 401
 
 
-def test_a_certificate_of_strangers_is_not_even_shaken_hands_with(tmp_path: Path) -> None:
-    with pytest.raises(aiohttp.ClientError):
-        ask(tmp_path, STRANGERS.user("alice"), Everybody(), authorities())
+def test_a_stranger_is_answered_with_401(tmp_path: Path) -> None:
+    answer = ask(tmp_path, STRANGERS.user("alice"), Everybody(), authorities())
+    assert (answer.status, answer.json["reason"]) == (401, "Unauthorized")
+
+
+def test_a_stranger_does_not_see_what_is_open_to_those_who_show_nothing(tmp_path: Path) -> None:
+    assert ask(tmp_path, STRANGERS.user("alice"), Everybody(), authorities(), path="/livez").status == 401
+    assert ask(tmp_path, USERS.user("alice"), Everybody(), authorities(), path="/livez").status == 200
+
+
+def test_a_stranger_with_a_token_is_whom_the_token_names(tmp_path: Path) -> None:
+    reviews = Everybody()
+    token = {"Authorization": "Bearer monitor"}
+    assert ask(tmp_path, STRANGERS.user("mallory"), reviews, authorities(), token).status == 200
+    assert ask(tmp_path, STRANGERS.user("mallory"), reviews, authorities(), token, path="/livez").status == 200
+    assert [user.name for user in reviews.seen] == ["prometheus"]
+
+
+@pytest.mark.parametrize(
+    "certificate",
+    [
+        lambda issuer: Issuer("alice", issuer, begins=NOW - 2 * HOUR, ends=NOW - HOUR),
+        lambda issuer: Issuer("alice", issuer, begins=NOW + HOUR, ends=NOW + 2 * HOUR),
+        lambda issuer: Issuer("alice", issuer, usages=(SERVER,)),
+        lambda issuer: Issuer("alice"),
+    ],
+    ids=["expired", "not yet valid", "for servers", "self-signed"],
+)
+def test_a_certificate_that_does_not_count_is_answered_with_401(
+    tmp_path: Path, certificate: Callable[[Issuer], Issuer]
+) -> None:
+    issuer = root()
+    assert ask(tmp_path, certificate(issuer).identity(), Everybody(), ClientAuthorities(issuer.pem)).status == 401
+    assert ask(tmp_path, Issuer("bob", issuer).identity(), Everybody(), ClientAuthorities(issuer.pem)).status == 200
+
+
+def test_a_certificate_ends_while_its_connection_lasts() -> None:
+    time, issuer = [NOW.timestamp()], root()
+    users = CertificateUsers(ClientAuthorities(issuer.pem), clock=lambda: time[0])
+    shown = [Issuer("alice", issuer, ends=NOW + HOUR / 2).der]
+    found = users.identify(shown, HeaderFields())
+    assert found is not None
+    assert found.name == "alice"
+    time[0] += HOUR.total_seconds() * 0.75
+    assert users.identify(shown, HeaderFields()) is None
+    time[0] -= HOUR.total_seconds() * 0.75
+    assert users.identify(shown, HeaderFields()) == found
+
+
+def test_what_is_no_certificate_names_nobody() -> None:
+    users = CertificateUsers(authorities())
+    assert users.identify([b"nonsense"], HeaderFields()) is None
+    assert users.identify([der(USERS.user("alice").certificate), b"nonsense"], HeaderFields()) is None
+
+
+def test_a_session_is_not_resumed(tmp_path: Path) -> None:
+    """A session would be resumed without the certificates between the client's own and the authority."""
+    branch = Authority("branch", USERS)
+    identity = branch.user("alice")
+    chain = Identity(identity.certificate + branch.certificate, identity.key)
+    client = client_tls(tmp_path, chain)
+    assert statuses_of_two_connections("/metrics", client, CertificateUsers(authorities()), Everybody()) == [
+        (200, False),
+        (200, False),
+    ]
 
 
 def test_a_proxy_says_who_the_user_is(tmp_path: Path) -> None:
@@ -119,9 +186,6 @@ def test_a_user_cannot_play_the_proxy(tmp_path: Path) -> None:
 def test_an_authority_that_was_replaced_does_not_vouch_any_more(tmp_path: Path) -> None:
     users = CertificateUsers(authorities())
     users.replace(ClientAuthorities(STRANGERS.certificate))
-    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.check_hostname, client.verify_mode = False, ssl.CERT_NONE
-    client.load_cert_chain(*USERS.user("alice").write(tmp_path, "client"))
-    trusted = USERS.certificate + STRANGERS.certificate
-    answer = get_with_certificate("/metrics", client, users, Everybody(), {}, trusted)
+    client = client_tls(tmp_path, USERS.user("alice"))
+    answer = get_with_certificate("/metrics", client, users, Everybody(), {})
     assert answer.status == 401

@@ -63,8 +63,8 @@ class Authorities:
         if authorities == self._users.authorities:
             return
         self._users.replace(authorities)
-        if authorities.all:
-            self._tls.ask_for_certificates(authorities.all)
+        if authorities.is_any:
+            self._tls.ask_for_certificates()
 
     async def _current(self) -> ClientAuthorities:
         given, options = self._from_files(), self._options

@@ -11,6 +11,7 @@ import datetime
 import os
 import secrets
 import ssl
+import tempfile
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ import msgspec
 import yaml
 
 from steersman.errors import InputError
-from steersman.serving.server_tls import Certificate, load_certificate, self_signed
+from steersman.serving.server_tls import Certificate, self_signed
 
 NAME: Final = "steersman-sandbox"
 NAMES: Final = ("localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
@@ -34,8 +35,17 @@ class SandboxCredentials(msgspec.Struct, frozen=True):
     def tls(self) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
-        load_certificate(context, self.certificate)
+        _load_certificate(context, self.certificate)
         return context
+
+
+def _load_certificate(context: ssl.SSLContext, certificate: Certificate) -> None:
+    """The ssl module reads certificates from files only; they pass through files that nobody else can read."""
+    with tempfile.TemporaryDirectory() as folder:
+        chain, key = Path(folder, "chain"), Path(folder, "key")
+        chain.write_bytes(certificate.chain)
+        key.write_bytes(certificate.key)
+        context.load_cert_chain(chain, key)
 
 
 def new_credentials(address: str) -> SandboxCredentials:

@@ -119,11 +119,19 @@ class AccessControl:
         self._access: Reviewed[Access] = Reviewed(clock, self._options)
 
     async def decide(
-        self, method: str, path: str, authorization: str, known: User | None = None, peer: str = ""
+        self,
+        method: str,
+        path: str,
+        authorization: str,
+        known: User | None = None,
+        peer: str = "",
+        *,
+        is_stranger: bool = False,
     ) -> Verdict:
         """`authorization` is the header, "" when there is none; `known` who it is by a client certificate; `peer` the address
-        that the request comes from."""
-        if path in self._open:
+        that the request comes from. A stranger has shown a certificate that names nobody: without a token there is nothing
+        for it, not even what is open to those who show none, as upstream has it."""
+        if path in self._open and not is_stranger:
             return Granted()
         if known is not None:
             return await self._authorise(known, method.lower(), path)
@@ -139,7 +147,7 @@ class AccessControl:
             return Unauthenticated()
         if user is None:
             return Unauthenticated()
-        return await self._authorise(user, method.lower(), path)
+        return Granted(user) if path in self._open else await self._authorise(user, method.lower(), path)
 
     async def _authorise(self, user: User, verb: str, path: str) -> Verdict:
         if PRIVILEGED_GROUPS.intersection(user.groups):

@@ -1,32 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who shows a client certificate: a user, or a proxy in front that says in headers who the user is.
 
-TLS has verified the certificate against all authorities that were ever trusted (`server_tls`); here counts who issued it now,
-directly or through the intermediate authorities that the client shows with it. Comes before tokens in `server`. A certificate
-that names nobody is as good as none.
+TLS takes any certificate (`openssl_context`). Here counts who vouches for it at the time of the request, directly or through
+the intermediate authorities that the client shows with it (`certificate_chains`). Comes before tokens in `server`.
 """
 
 from __future__ import annotations
 
+import datetime
 import hashlib
-from collections.abc import Mapping, Sequence
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 import msgspec
 
-from steersman.errors import InputError
 from steersman.serving.access import User
+from steersman.serving.certificate_chains import MOST_OTHERS, CertificateRejected, TrustedAuthorities, bundle_of
 from steersman.serving.http import HeaderFields
 
 if TYPE_CHECKING:
     from cryptography import x509
 
+logger = logging.getLogger(__name__)
+
 AUTHENTICATED: Final = "system:authenticated"
 CREDENTIAL: Final = "authentication.kubernetes.io/credential-id"
 _MOST_KNOWN: Final = 256
-_MOST_INTERMEDIATES: Final = 8
-"""Chains are shorter; a client may send as many certificates as it likes."""
 
 
 class ProxyHeaders(msgspec.Struct, frozen=True):
@@ -50,61 +52,95 @@ class ClientAuthorities(msgspec.Struct, frozen=True):
     proxy: ProxyHeaders = ProxyHeaders()
 
     @property
-    def all(self) -> bytes:
-        return b"\n".join(filter(None, (self.users, self.proxy.authorities)))
+    def is_any(self) -> bool:
+        return bool(self.users or self.proxy.authorities)
 
 
 class CertificateUsers:
-    """Tells users by the authorities that were last given."""
+    """Tells users by the authorities that were last given, as of the time of each request."""
 
-    def __init__(self, authorities: ClientAuthorities | None = None) -> None:
+    def __init__(self, authorities: ClientAuthorities | None = None, clock: Callable[[], float] = time.time) -> None:
+        """`clock` says the seconds since 1970."""
+        self._clock = clock
         self.authorities = ClientAuthorities()
         self.replace(authorities or ClientAuthorities())
 
     def replace(self, authorities: ClientAuthorities) -> None:
         """Believes these authorities from now on. InputError, and all as before, for what is no bundle of certificates."""
-        users, proxies = _bundle(authorities.users), _bundle(authorities.proxy.authorities)
-        self.authorities, self._users, self._proxies = authorities, users, proxies
-        self._known: dict[bytes, _Shown] = {}
+        users, proxies = bundle_of(authorities.users), bundle_of(authorities.proxy.authorities)
+        self._users = TrustedAuthorities(users) if users else None
+        self._proxies = TrustedAuthorities(proxies) if proxies else None
+        self.authorities = authorities
+        #: Certificates that somebody vouches for, by the digest of all that was shown.
+        self._known: dict[bytes, _Vouched] = {}
 
-    def identify(self, certificate: bytes, headers: HeaderFields, others: Sequence[bytes] = ()) -> User | None:
-        """`certificate` is DER, and so are `others` that came with it. None: it says nothing about who asks."""
-        shown = self._shown(certificate, others)
+    def identify(self, certificates: Sequence[bytes], headers: HeaderFields) -> User | None:
+        """`certificates` are DER, the client's own first. None: they say nothing about who asks."""
+        vouched = self._vouched(certificates)
         proxy = self.authorities.proxy
-        if shown.of_proxy and (not proxy.allowed_names or shown.name in proxy.allowed_names):
+        if vouched.of_proxy and (not proxy.allowed_names or vouched.name in proxy.allowed_names):
             user = user_in(headers, proxy)
             if user is not None:
                 return user
-        return shown.user if shown.of_user and shown.name else None
+        return vouched.user if vouched.of_user and vouched.name else None
 
-    def _shown(self, certificate: bytes, others: Sequence[bytes]) -> _Shown:
-        key = hashlib.sha256(b"".join((certificate, *others))).digest()
+    def _vouched(self, certificates: Sequence[bytes]) -> _Vouched:
+        now, key = self._clock(), hashlib.sha256(b"".join(certificates)).digest()
         known = self._known.get(key)
-        if known is None:
+        if known is not None and now < known.until:
+            return known
+        found = self._verify(certificates, now)
+        if found.of_user or found.of_proxy:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
-            known = self._known[key] = self._look_at(certificate, others)
-        return known
+            self._known[key] = found
+        return found
 
-    def _look_at(self, certificate: bytes, others: Sequence[bytes]) -> _Shown:
+    def _verify(self, certificates: Sequence[bytes], now: float) -> _Vouched:
         from cryptography import x509
 
-        parsed, digest = x509.load_der_x509_certificate(certificate), hashlib.sha256(certificate).hexdigest()
-        between = [x509.load_der_x509_certificate(other) for other in others[:_MOST_INTERMEDIATES]]
-        name = "".join(_subject(parsed, x509.NameOID.COMMON_NAME)[:1])
-        groups = _subject(parsed, x509.NameOID.ORGANIZATION_NAME)
+        try:
+            own, *others = (x509.load_der_x509_certificate(one) for one in certificates[: 1 + MOST_OTHERS])
+            name = "".join(_subject(own, x509.NameOID.COMMON_NAME)[:1])
+            groups = _subject(own, x509.NameOID.ORGANIZATION_NAME)
+        except ValueError as fault:
+            logger.debug("a client certificate cannot be read: %s", fault)
+            return _NOBODY
+        digest = hashlib.sha256(certificates[0]).hexdigest()
         user = User(name, "", (*groups, AUTHENTICATED), ((CREDENTIAL, (f"X509SHA256={digest}",)),))
-        of_user, of_proxy = (_vouched_for(parsed, between, bundle) for bundle in (self._users, self._proxies))
-        return _Shown(name, user, of_user, of_proxy)
+        of_user, of_proxy = (_end(by, own, others, now) for by in (self._users, self._proxies))
+        return _Vouched(name, user, of_user > 0, of_proxy > 0, min(filter(None, (of_user, of_proxy)), default=0.0))
 
 
-class _Shown(msgspec.Struct, frozen=True):
-    """A certificate that a client has shown."""
+class _Vouched(msgspec.Struct, frozen=True):
+    """What a certificate says, and who vouches for it."""
 
     name: str
     user: User
     of_user: bool
     of_proxy: bool
+    #: Seconds since 1970; then a certificate of the chain runs out.
+    until: float
+
+
+_NOBODY: Final = _Vouched("", User(""), False, False, 0.0)
+
+
+def _end(
+    authorities: TrustedAuthorities | None,
+    certificate: x509.Certificate,
+    others: Sequence[x509.Certificate],
+    now: float,
+) -> float:
+    """Until when the authorities vouch for the certificate; 0: they do not."""
+    if authorities is None:
+        return 0.0
+    try:
+        chain = authorities.chain(certificate, others, datetime.datetime.fromtimestamp(now, datetime.UTC))
+    except CertificateRejected as reason:
+        logger.debug("the client certificate of %s: %s", certificate.subject.rfc4514_string(), reason)
+        return 0.0
+    return min(one.not_valid_after_utc.timestamp() for one in chain)
 
 
 def user_in(headers: HeaderFields, proxy: ProxyHeaders) -> User | None:
@@ -124,46 +160,6 @@ def _extra(headers: HeaderFields, proxy: ProxyHeaders) -> Mapping[str, tuple[str
                 key = unquote(header[len(prefix) :].lower())
                 extra[key] = (*extra.get(key, ()), value)
     return extra
-
-
-def _bundle(pem: bytes) -> list[x509.Certificate]:
-    if not pem.strip():
-        return []
-    from cryptography import x509
-
-    try:
-        return x509.load_pem_x509_certificates(pem)
-    except ValueError as cause:
-        raise InputError(f"is not a bundle of PEM certificates: {cause}", field="client CA") from cause
-
-
-def _vouched_for(
-    certificate: x509.Certificate, between: Sequence[x509.Certificate], authorities: Sequence[x509.Certificate]
-) -> bool:
-    """Whether one of the authorities has issued the certificate, or an authority between that issued it."""
-    if any(_is_issuer(authority, certificate) for authority in authorities):
-        return True
-    issuer = next((one for one in between if _is_authority(one) and _is_issuer(one, certificate)), None)
-    return issuer is not None and _vouched_for(issuer, [one for one in between if one is not issuer], authorities)
-
-
-def _is_authority(certificate: x509.Certificate) -> bool:
-    from cryptography import x509
-
-    try:
-        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
-    except (x509.ExtensionNotFound, ValueError):
-        return False
-
-
-def _is_issuer(authority: x509.Certificate, certificate: x509.Certificate) -> bool:
-    from cryptography.exceptions import InvalidSignature
-
-    try:
-        certificate.verify_directly_issued_by(authority)
-    except (ValueError, TypeError, InvalidSignature):
-        return False
-    return True
 
 
 def _subject(certificate: x509.Certificate, oid: x509.ObjectIdentifier) -> list[str]:

@@ -12,11 +12,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from email.utils import formatdate
 from http import HTTPStatus
-from ssl import SSLObject
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 import httptools
@@ -59,6 +58,14 @@ class HeaderFields:
         return (value for field, value in self._fields if field.lower() == wanted)
 
 
+class TlsChannel(Protocol):
+    """The TLS connection of a client."""
+
+    def get_unverified_chain(self) -> Sequence[bytes]:
+        """The certificates that the client has shown, its own first, DER; nobody has verified them."""
+        ...
+
+
 class Request(msgspec.Struct, frozen=True):
     """One request, as handlers see it."""
 
@@ -70,7 +77,7 @@ class Request(msgspec.Struct, frozen=True):
     #: The address of the client.
     remote: str = ""
     #: The TLS connection; None over plain HTTP.
-    channel: SSLObject | None = None
+    channel: TlsChannel | None = None
     #: What the parts of the path in braces stand for.
     parts: dict[str, str] = {}
     #: None: it is longer than the server takes, and was not read.
@@ -347,7 +354,7 @@ class _Collector:
         self.is_complete = True
 
 
-def _parsed(head: bytes, remote: str, channel: SSLObject | None, takes_bodies: bool) -> _Parsed | Answer:
+def _parsed(head: bytes, remote: str, channel: TlsChannel | None, takes_bodies: bool) -> _Parsed | Answer:
     """The request, as yet without its body; an answer to what is none, or has a body that is not taken."""
     collector = _Collector()
     parser = collector.parser

@@ -19,7 +19,7 @@ from typing import Any, Final, Self
 
 import msgspec
 
-from steersman.serving.access import AccessControl, AccessForbidden, Granted, TooManyReviews, Unauthenticated, User
+from steersman.serving.access import AccessControl, AccessForbidden, Granted, TooManyReviews, Unauthenticated
 from steersman.serving.client_certificates import CertificateUsers
 from steersman.serving.connections import ConnectionLimits, ConnectionTable
 from steersman.serving.endpoints import Endpoints, SchedulingLoopBusy
@@ -35,7 +35,6 @@ from steersman.serving.http import (
     text_answer,
 )
 from steersman.serving.listener import Listen, Listener
-from steersman.serving.server_tls import certificates_sent
 
 logger = logging.getLogger(__name__)
 
@@ -130,8 +129,16 @@ class Guard:
 
     async def _refusal(self, request: Request) -> Answer | None:
         """The refusal of a request; None: go on."""
-        header, known = request.headers.get("Authorization"), _by_certificate(self._users, request)
-        verdict = await self._access.decide(request.method, request.path, header, known, request.remote)
+        shown = () if request.channel is None else request.channel.get_unverified_chain()
+        known = self._users.identify(shown, request.headers) if shown else None
+        verdict = await self._access.decide(
+            request.method,
+            request.path,
+            request.headers.get("Authorization"),
+            known,
+            request.remote,
+            is_stranger=bool(shown) and known is None,
+        )
         if isinstance(verdict, Granted):
             return None
         if isinstance(verdict, Unauthenticated):
@@ -142,13 +149,6 @@ class Guard:
             headers = {"Retry-After": str(verdict.retry_after)}
             return json_answer(_too_many_requests(verdict.retry_after), 429, headers)
         return text_answer(_internal_error(request.path, verdict.cause), 500)
-
-
-def _by_certificate(users: CertificateUsers, request: Request) -> User | None:
-    certificate = None if request.channel is None else request.channel.getpeercert(binary_form=True)
-    if request.channel is None or certificate is None:
-        return None
-    return users.identify(certificate, request.headers, certificates_sent(request.channel)[1:])
 
 
 # -- refusals, as Kubernetes words them --------------------------------------------------------------------------------

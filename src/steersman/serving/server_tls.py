@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TLS of the server while it runs: its certificate is read again when the files change, trusted authorities may be added.
+"""TLS of the server while it runs: its certificate is read again when the files change, clients may be asked for theirs.
 
-Made from `TlsOptions`; `server` listens with `context`, which stays the same object. Versions and cipher suites go by the names
-that Kubernetes' flags have for them. A certificate comes from files, or is a self-signed one that lives as long as the process.
+Made from `TlsOptions`; `server` listens with `context` (`openssl_context`), which stays the same object. Versions and cipher
+suites go by the names that Kubernetes' flags have for them. A certificate comes from files, or is a self-signed one that lives
+as long as the process.
 """
 
 from __future__ import annotations
 
-import _ssl
 import asyncio
 import datetime
 import ipaddress
 import logging
 import os
 import ssl
-import sys
-import tempfile
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -26,6 +24,7 @@ from steersman.errors import InputError
 
 if TYPE_CHECKING:
     from cryptography import x509
+    from OpenSSL import SSL
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +37,7 @@ VERSIONS: Final = {
     "VersionTLS12": ssl.TLSVersion.TLSv1_2,
     "VersionTLS13": ssl.TLSVersion.TLSv1_3,
 }
-#: Suites of TLS 1.3 are not chosen: neither Go nor the ssl module lets one. Naming them is no mistake.
+#: Suites of TLS 1.3 are not chosen: Go does not let one either. Naming them is no mistake.
 ALWAYS_ON: Final = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
 SUITES: Final = {
     "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA": "ECDHE-ECDSA-AES128-SHA",
@@ -61,6 +60,9 @@ SUITES: Final = {
     "TLS_RSA_WITH_AES_256_CBC_SHA": "AES256-SHA",
     "TLS_RSA_WITH_AES_256_GCM_SHA384": "AES256-GCM-SHA384",
 }
+#: Unless others are named: those of Python's ssl module. The level stays when suites are named.
+DEFAULT_SUITES: Final = "ECDH+AESGCM:ECDH+CHACHA20:ECDH+AES:DHE+AES:!aNULL:!eNULL:!aDSS:!SHA1:!AESCCM"
+SECURITY_LEVEL: Final = "@SECLEVEL=2"
 VERSION_FLAG: Final = "--tls-min-version"
 SUITES_FLAG: Final = "--tls-cipher-suites"
 VALID_DAYS: Final = 365
@@ -83,26 +85,21 @@ class ServerTls:
     """The TLS context of the server, kept up to date. `own` makes the certificate of a server without files."""
 
     def __init__(self, options: TlsOptions, own: Callable[[], Certificate]) -> None:
-        self._options = options
-        self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        self.context.minimum_version = version_named(options.min_version)
-        limit_suites(self.context, options.cipher_suites)
-        self._stamps = self._current_stamps()
-        if options.certificate_file:
-            load_files(self.context, options.certificate_file, options.key_file)
-        else:
-            load_certificate(self.context, own())
+        # With cryptography it costs start-up time, which commands that serve nothing need not spend.
+        from steersman.serving.openssl_context import OpenSslContext
 
-    def ask_for_certificates(self, authorities: bytes) -> None:
-        """Clients may show certificates of these authorities (PEM), from the next connection on. What was trusted before
-        stays so for TLS; `client_certificates` decides what a certificate is worth."""
-        try:
-            self.context.load_verify_locations(cadata=authorities.decode("ascii"))
-        except (ssl.SSLError, ValueError) as cause:
-            raise InputError(f"is not a bundle of PEM certificates: {cause}", field="client CA") from cause
-        self.context.verify_mode = ssl.CERT_OPTIONAL
-        # An authority need not be a root to be trusted, as in Go.
-        self.context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        self._options = options
+        self._stamps = self._current_stamps()
+        context = self._new_context()
+        if options.certificate_file:
+            load_files(context, options.certificate_file, options.key_file)
+        else:
+            load_certificate(context, own())
+        self.context = OpenSslContext(context)
+
+    def ask_for_certificates(self) -> None:
+        """Clients may show certificates, from the next connection on; `client_certificates` decides what they are worth."""
+        self.context.asks_for_certificates = True
 
     def reload(self) -> bool:
         """Reads the files if they have changed; True when there is a new certificate. A pair that does not fit, because
@@ -110,12 +107,13 @@ class ServerTls:
         stamps = self._current_stamps()
         if stamps == self._stamps:
             return False
+        context = self._new_context()
         try:
-            load_files(self.context, self._options.certificate_file, self._options.key_file)
+            load_files(context, self._options.certificate_file, self._options.key_file)
         except InputError as fault:
             logger.warning("the certificate stays as it was: %s", fault)
             return False
-        self._stamps = stamps
+        self._stamps, self.context.current = stamps, context
         logger.info("the certificate was read again from %s", self._options.certificate_file)
         return True
 
@@ -125,17 +123,18 @@ class ServerTls:
             await sleep(LOOK_SECONDS)
             self.reload()
 
+    def _new_context(self) -> SSL.Context:
+        """Without a certificate."""
+        from steersman.serving.openssl_context import new_context
+
+        context = new_context()
+        context.set_min_proto_version(version_named(self._options.min_version))
+        limit_suites(context, self._options.cipher_suites)
+        return context
+
     def _current_stamps(self) -> tuple[Stamp | None, ...]:
         files = (self._options.certificate_file, self._options.key_file)
         return tuple(_stamp(file) for file in files if file)
-
-
-def certificates_sent(channel: ssl.SSLObject) -> Sequence[bytes]:
-    """The certificates that the other side has sent, its own first, DER."""
-    if sys.version_info >= (3, 13):
-        return channel.get_unverified_chain()
-    inner: Any = channel._sslobj  # type: ignore[attr-defined, unused-ignore]  # public from Python 3.13 on
-    return [certificate.public_bytes(_ssl.ENCODING_DER) for certificate in inner.get_unverified_chain() or ()]
 
 
 def _stamp(file: str) -> Stamp | None:
@@ -159,19 +158,22 @@ def version_named(name: str) -> ssl.TLSVersion:
     return VERSIONS[name]
 
 
-def limit_suites(context: ssl.SSLContext, names: Sequence[str]) -> None:
-    """Only these may be used below TLS 1.3; none named: those of the ssl module."""
+def limit_suites(context: SSL.Context, names: Sequence[str]) -> None:
+    """Only these may be used below TLS 1.3; none named: the default ones."""
+    from OpenSSL import SSL
+
+    from steersman.serving.openssl_context import reason_of
+
     known = [name for name in names if name not in ALWAYS_ON]
     for name in known:
         if name not in SUITES:
             choices = f"use names such as {next(iter(SUITES))}"
             raise InputError("there is no such cipher suite", field=SUITES_FLAG, value=name, hint=choices)
-    if not known:
-        return
+    suites = ":".join(SUITES[name] for name in known) or DEFAULT_SUITES
     try:
-        context.set_ciphers(":".join(SUITES[name] for name in known))
-    except ssl.SSLError as cause:
-        raise InputError(f"cannot be used: {cause}", field=SUITES_FLAG, value=",".join(known)) from cause
+        context.set_cipher_list(f"{SECURITY_LEVEL}:{suites}".encode())
+    except SSL.Error as cause:
+        raise InputError(f"cannot be used: {reason_of(cause)}", field=SUITES_FLAG, value=",".join(known)) from cause
 
 
 # -- certificates ------------------------------------------------------------------------------------------------------
@@ -184,25 +186,39 @@ class Certificate(msgspec.Struct, frozen=True):
     key: bytes
 
 
-def load_files(context: ssl.SSLContext, certificate_file: str, key_file: str) -> None:
-    """--tls-cert-file and --tls-private-key-file. InputError, and everything as before, when they cannot be used."""
+def load_files(context: SSL.Context, certificate_file: str, key_file: str) -> None:
+    """--tls-cert-file and --tls-private-key-file. InputError when they cannot be used."""
     try:
-        # A context that was half changed would show one certificate and sign with the key of another.
-        ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate_file, key_file)
-        context.load_cert_chain(certificate_file, key_file)
-    except (OSError, ssl.SSLError) as cause:
+        load_certificate(context, Certificate(Path(certificate_file).read_bytes(), Path(key_file).read_bytes()))
+    except (OSError, ValueError) as cause:
         raise InputError(
             f"cannot be used as certificate and key: {cause}", file=certificate_file, value=key_file
         ) from cause
 
 
-def load_certificate(context: ssl.SSLContext, certificate: Certificate) -> None:
-    """The ssl module reads certificates from files only; they pass through files that nobody else can read."""
-    with tempfile.TemporaryDirectory() as folder:
-        chain, key = Path(folder, "chain"), Path(folder, "key")
-        chain.write_bytes(certificate.chain)
-        key.write_bytes(certificate.key)
-        context.load_cert_chain(chain, key)
+def load_certificate(context: SSL.Context, certificate: Certificate) -> None:
+    """ValueError: chain or key cannot be read, or they do not fit."""
+    from cryptography import x509
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from OpenSSL import SSL
+
+    from steersman.serving.openssl_context import reason_of
+
+    try:
+        own, *others = x509.load_pem_x509_certificates(certificate.chain)
+        context.use_certificate(own)
+        for other in others:
+            context.add_extra_chain_cert(other)
+        key = load_pem_private_key(certificate.key, None)
+        if not isinstance(key, ec.EllipticCurvePrivateKey | ed25519.Ed25519PrivateKey | rsa.RSAPrivateKey):
+            raise ValueError(f"{type(key).__name__} is no key of a server")
+        context.use_privatekey(key)
+        context.check_privatekey()
+    except SSL.Error as cause:
+        raise ValueError(reason_of(cause)) from cause
+    except TypeError as cause:
+        raise ValueError(str(cause)) from cause  # of a key that is encrypted
 
 
 def self_signed(names: Sequence[str], now: datetime.datetime) -> Certificate:
