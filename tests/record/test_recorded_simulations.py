@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,10 +20,13 @@ from tests.sim.clusters import a_node, a_pod, nodes, pods
 from tests.sim.test_binding_that_waits import TakesTime
 
 from steersman import api
-from steersman.engine.evaluation import Evaluation
+from steersman.assembly import AttemptObserver
+from steersman.cycle.decision import Decision, Scheduled
+from steersman.engine.evaluation import Evaluation, ScoreTable
 from steersman.errors import InputError, SteersmanError
 from steersman.explain import Outcome
 from steersman.framework import NodeInfo, PodInfo, ScorePlugin
+from steersman.queue import QueuedPodInfo
 from steersman.record import Differs, Limits, RecordReader, Replay, history, record_simulation, replay
 from steersman.record.frames import FrameKind
 from steersman.record.recorded_run import read_run
@@ -89,26 +93,37 @@ class _Compares(ScorePlugin):
         return len(node.pods) * 7 % 101
 
 
+class _ComparesTotals(AttemptObserver):
+    """Compares the column by which a node was chosen with the table of scores."""
+
+    def __init__(self) -> None:
+        self.compared = 0
+        self._evaluation: Evaluation | None = None
+        self._table: ScoreTable | None = None
+
+    def evaluated(self, pod: PodInfo, evaluation: Evaluation) -> None:
+        self._evaluation, self._table = evaluation, evaluation.scores()
+
+    def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
+        evaluation, table = self._evaluation, self._table
+        if not isinstance(decision, Scheduled) or evaluation is None:
+            return
+        ranked = evaluation.ranked_totals(decision.node)
+        assert (table is None) == (ranked is None)
+        if table is not None and ranked is not None:
+            self.compared += 1
+            feasible = Counter(total for total in ranked.totals.tolist() if total >= 0)
+            assert Counter(table.total) <= feasible, "rows that a filter of the whole cluster rejects are there as well"
+            assert ranked.chosen == table.total[list(table.nodes).index(decision.node)]
+
+
 @pytest.mark.parametrize("plugins", [[], [_Compares]])
-def test_totals_are_those_of_the_table_of_scores(plugins: list[type[ScorePlugin]]) -> None:
-    from steersman.assembly import EvaluationObserver
-
-    compared = 0
-
-    def see(_: PodInfo, evaluation: Evaluation) -> None:
-        nonlocal compared
-        found = evaluation.totals()
-        names, totals = ([], []) if found is None else ([found.names[row] for row in found.rows], found.totals.tolist())
-        table = evaluation.scores()
-        assert (table is None) == (found is None)
-        if table is not None:
-            compared += 1
-            assert (names, totals) == (list(table.nodes), list(table.total))
-
+def test_totals_by_which_nodes_are_chosen_are_those_of_the_table_of_scores(plugins: list[type[ScorePlugin]]) -> None:
+    observer = _ComparesTotals()
     simulation = busy_cluster(1, plugins=plugins)
-    simulation.observe(EvaluationObserver(see))
+    simulation.observe(observer)
     simulation.run(until=60)
-    assert compared > 5
+    assert observer.compared > 5
 
 
 def test_a_decision_takes_less_than_a_kilobyte(tmp_path: Path) -> None:

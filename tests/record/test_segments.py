@@ -19,13 +19,9 @@ from hypothesis import strategies as st
 from steersman.errors import InputError
 from steersman.record import Limits, ProblemKind, RecordReader
 from steersman.record.frames import (
-    ExtenderAnswerBody,
-    FlushTickBody,
     Frame,
     FrameKind,
     SnapshotBody,
-    WatchEventBody,
-    WriteAnswerBody,
     encoded,
 )
 from steersman.record.log import RecordLog
@@ -279,19 +275,3 @@ def test_a_record_of_a_later_format_is_refused(tmp_path: Path) -> None:
     written(tmp_path, [[encoded(FrameKind.SNAPSHOT, 0.0, SnapshotBody(0, format=2), [SNAPSHOT_SUBJECT])]])
     with pytest.raises(InputError, match=r"format: is of another format \(got 2\)"):
         read(tmp_path)
-
-
-def test_what_a_scheduler_of_a_live_cluster_is_told_has_frames(tmp_path: Path) -> None:
-    pod = msgspec.Raw(b'{"kind": "Pod",  "future": {"field": 1}}')
-    stimuli = [
-        encoded(FrameKind.WATCH_EVENT, 1.0, WatchEventBody("MODIFIED", "pods", pod), ["pod/default/web"]),
-        encoded(FrameKind.FLUSH_TICK, 2.0, FlushTickBody("backoff")),
-        encoded(FrameKind.WRITE_ANSWER, 3.0, WriteAnswerBody(17, 201), ["pod/default/web"]),
-        encoded(FrameKind.EXTENDER_ANSWER, 4.0, ExtenderAnswerBody("http://e", "filter", 200, msgspec.Raw(b"{}"))),
-    ]
-    written(tmp_path, [stimuli])
-    event, tick, answer, extender = (frame.body for frame in read(tmp_path)[0])
-    assert msgspec.json.decode(event, type=WatchEventBody).object == pod, "to the byte"
-    assert msgspec.json.decode(tick, type=FlushTickBody).queue == "backoff"
-    assert msgspec.json.decode(answer, type=WriteAnswerBody).code == 201
-    assert msgspec.json.decode(extender, type=ExtenderAnswerBody).verb == "filter"

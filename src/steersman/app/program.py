@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import socket
 import uuid
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequence
@@ -28,6 +27,7 @@ from steersman.app.decision_lines import AttemptLines, DecisionLines, log_preemp
 from steersman.app.event_lines import LEAST_VERBOSITY, EventLines
 from steersman.app.process import Control
 from steersman.app.queue_lines import QueueLines
+from steersman.app.recording import NotRecorded
 from steersman.app.settings import Effective, ServingOptions
 from steersman.app.supervision import Heartbeat, Watchdog, kept_going
 from steersman.app.tasks import Bindings
@@ -121,10 +121,14 @@ class Program:
         log: Log | Silence,
         metrics: Metrics,
         internal_errors: InternalErrors,
-        announce: Callable[[], None] = lambda: None,
+        announce: Callable[[], None],
+        seed: int,
+        recording: NotRecorded,
     ) -> None:
-        """`announce` is called when nothing can be wrong any more with flags, files and the port."""
+        """`announce` is called when nothing can be wrong any more with flags, files and the port. `seed` is that of the
+        scheduler's random numbers."""
         self._announce = announce
+        self._recording = recording
         self._configuration = settings.configuration
         self._controlling = controlling
         self._fence = outside.fence
@@ -137,13 +141,19 @@ class Program:
         metrics.show_gates(settings.gates)
         self._dispatcher = self._make_dispatcher(outside.channels)
         self._measuring = Measuring(metrics, timing.clock)
-        self._scheduler = self._make_scheduler(settings, outside)
+        self._scheduler = self._make_scheduler(settings, outside, seed)
         self._informers = self._make_informers(outside, log)
         self._listers = endpoints.listers_of(self._informers)
         self._decisions = DecisionLog(self._scheduler)
         self._scheduler.observe(self._decisions)
         self._log_decisions(log)
-        self._loop = SchedulingLoop(self._scheduler, timing, internal_errors)
+        self._loop = SchedulingLoop(
+            self._scheduler,
+            timing,
+            internal_errors,
+            act=recording.act,
+            attempt=partial(recording.attempt, self._scheduler),
+        )
         self._identity = f"{socket.gethostname()}_{uuid.uuid4()}"
         self._election = self._make_election() if self._configuration.leader_election.leader_elect else None
         self._heartbeat = Heartbeat(timing, metrics)
@@ -157,6 +167,7 @@ class Program:
 
     async def run(self) -> int:
         """The exit code."""
+        self._recording.begin(self._scheduler, asyncio.get_running_loop())
         async with asyncio.TaskGroup() as group:
             background = [
                 group.create_task(self._dispatcher.run(), name="dispatcher"),
@@ -342,6 +353,7 @@ class Program:
         metrics.writes_dropped[("condition",)].set(conditions)
         metrics.writes_dropped[("event",)].set(events)
         metrics.writes_refused.set(self._fence.refused)
+        self._recording.show(metrics)
         if self._election is not None:
             lease = self._configuration.leader_election.resource_name
             metrics.leading[(lease,)].set(self._election.is_leading)
@@ -366,20 +378,26 @@ class Program:
         events = EventRecorder(channels.events, timing, socket.gethostname(), internal_errors=errors)
         return Dispatcher(channels.cluster, events, timing, internal_errors=errors)
 
-    def _make_scheduler(self, settings: Effective, outside: Outside) -> Scheduler:
+    def _make_scheduler(self, settings: Effective, outside: Outside, seed: int) -> Scheduler:
+        recording = self._recording
         options = SchedulerOptions(
             settings.configuration,
             settings.gates,
             settings.registry,
-            outside.extenders,
+            recording.extenders(outside.extenders),
             settings.max_in_unschedulable,
             internal_errors=self._internal_errors,
             postpones=True,
             instruments=self._measuring,
         )
-        rng = SeededRng(secrets.randbits(64))
-        reader = ApiServerReader(outside.channels.cluster, self._timing)
-        return Scheduler(self._timing.clock, rng, self._dispatcher, self._bindings.spawn, options, reader)
+        return Scheduler(
+            recording.clock(self._timing.clock),
+            SeededRng(seed),
+            recording.writer(self._dispatcher),
+            recording.spawn(self._bindings.spawn),
+            options,
+            recording.reader(ApiServerReader(outside.channels.cluster, self._timing)),
+        )
 
     def _log_decisions(self, log: Log | Silence) -> None:
         nodes = self._scheduler.cache.nodes
@@ -399,12 +417,13 @@ class Program:
             logger.info("plugins need these rights: %s", ", ".join(map(str, rights)))
         return Informers(
             outside.channels.cluster,
-            sink,
+            self._recording.sink(sink),
             self._timing,
             self._scheduler.watched_kinds,
             raw_objects=outside.raw_objects,
             internal_errors=self._internal_errors,
             failure_log=self._failure_log,
+            texts=self._recording.texts,
         )
 
     def _make_election(self) -> LeaderElection:

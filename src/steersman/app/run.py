@@ -9,14 +9,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import secrets
 import signal
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 from steersman.app.control_thread import ControlThread
 from steersman.app.process import ENDING, Control, new_event_loop, raise_open_files, signals_handled
 from steersman.app.program import Controlling, Outside, Program
+from steersman.app.recording import NOT_RECORDED, NotRecorded
 from steersman.app.settings import Effective, RunOptions, effective
 from steersman.app.tasks import Bindings
 from steersman.app.transports import ControlConnections, control_transports, transports
@@ -115,7 +118,9 @@ async def _run(
     others = _control_connections(settings, options, environment, timing)
     elects = configuration.leader_election.leader_elect
     fence = WriteFence(timing.clock) if elects else WriteFence.open(timing.clock)
+    seed = secrets.randbits(64)
     async with (
+        _recording(settings, options, seed, timing) as recording,
         ControlThread() as thread,
         thread.entered(lambda: control_transports(others, requests)) as control_channels,
         transports(own, configuration.client_connection, timing, requests, fence) as channels,
@@ -126,9 +131,38 @@ async def _run(
         outside = Outside(channels, extenders, originals, fence, failures)
         controlling = Controlling(thread, control_channels, options.serving, options.flags)
         program = Program(
-            settings, outside, controlling, bindings, control, timing, log, metrics, internal_errors, announce
+            settings,
+            outside,
+            controlling,
+            bindings,
+            control,
+            timing,
+            log,
+            metrics,
+            internal_errors,
+            announce,
+            seed,
+            recording,
         )
         return await program.run()
+
+
+@asynccontextmanager
+async def _recording(
+    settings: Effective, options: RunOptions, seed: int, timing: Timing
+) -> AsyncGenerator[NotRecorded, None]:
+    """The record, which is closed when nothing happens any more."""
+    if options.record is None:
+        yield NOT_RECORDED
+        return
+    from steersman.app.recorded import Recorded  # takes a while to import, and few record
+
+    recorded = Recorded(options.record, settings, seed, timing.clock)
+    try:
+        yield recorded
+    finally:
+        asyncio.get_running_loop().set_task_factory(None)
+        await asyncio.to_thread(recorded.close)
 
 
 def _what_starts(settings: Effective, options: RunOptions, own: Connection) -> dict[str, str]:

@@ -96,6 +96,17 @@ class ServingOptions(msgspec.Struct, frozen=True):
     web: bool = False
 
 
+class RecordOptions(msgspec.Struct, frozen=True):
+    """Where everything is recorded, and how much of it is kept."""
+
+    #: --record
+    directory: str
+    #: --record-size
+    total_bytes: int = 1 << 30
+    #: --record-age, in seconds; None: nothing is too old.
+    age_seconds: float | None = None
+
+
 class RunOptions(msgspec.Struct, frozen=True):
     """Everything that an operator may say to `steersman run` on the command line; "" or None where nothing was said."""
 
@@ -116,6 +127,8 @@ class RunOptions(msgspec.Struct, frozen=True):
     plugin_files: tuple[str, ...] = ()
     #: --pod-max-in-unschedulable-pods-duration, in seconds.
     max_in_unschedulable: float = QueueSettings().max_in_unschedulable
+    #: None: nothing is recorded.
+    record: RecordOptions | None = None
     #: The command line as `/flagz` shows it, by flag; None: there was none.
     flags: Mapping[str, str] | None = None
 

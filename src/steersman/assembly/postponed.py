@@ -19,6 +19,7 @@ from typing import Final
 
 import msgspec
 
+from steersman.assembly.stimuli import Act, Stimulus, at_once
 from steersman.clock import Clock
 from steersman.cycle.decision import Failed, Postponed
 from steersman.framework.status import error
@@ -99,16 +100,16 @@ class PostponedAttempts:
         """The pod has a decision, or is gone."""
         self.resumed.pop(uid, None)
 
-    async def run(self) -> None:
+    async def run(self, act: Act = at_once) -> None:
         """Until it is cancelled; what waits then has ended."""
         try:
             while True:
                 await self._added.wait()
                 await asyncio.sleep(self._owed)
                 self._owed = 0.0
-                self.run_slice()
+                act(Stimulus.POSTPONED, self.run_slice)
         finally:
-            self._drop_all()
+            act(Stimulus.POSTPONED_END, self.drop_all)
 
     def run_slice(self) -> None:
         """One slice of the work of one attempt."""
@@ -151,7 +152,8 @@ class PostponedAttempts:
         attempt.latest.work.close()
         self._end(attempt.queued.uid)
 
-    def _drop_all(self) -> None:
+    def drop_all(self) -> None:
+        """Ends all of them: scheduling ends."""
         for attempt in list(self._working.values()):
             self._drop(attempt)
         while self.ready:

@@ -8,7 +8,14 @@ from typing import Any
 import click
 
 from steersman.cli.platforms import require_unix
-from steersman.cli.run_flags import client_flags, debugging_flags, election_flags, flag_values, scheduling_flags
+from steersman.cli.run_flags import (
+    client_flags,
+    debugging_flags,
+    election_flags,
+    flag_values,
+    record_options,
+    scheduling_flags,
+)
 from steersman.cli.run_serving_flags import serving_flags, serving_options
 from steersman.cli.run_unsupported import unsupported_flags
 
@@ -46,6 +53,7 @@ def run(**given: Any) -> None:
         write_config_to=given["write_config_to"],
         plugin_files=given["plugins"],
         max_in_unschedulable=given["max_in_unschedulable"],
+        record=record_options(given),
         flags=flag_values(click.get_current_context()),
     )
     click.get_current_context().exit(main(options))

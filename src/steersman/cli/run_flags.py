@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -22,11 +22,13 @@ from steersman.cli.parameters import (
 )
 
 if TYPE_CHECKING:
-    from steersman.app import ClientFlags, DebuggingFlags, ElectionFlags
+    from steersman.app import ClientFlags, DebuggingFlags, ElectionFlags, RecordOptions
+
+SMALLEST_RECORD: Final = 1 << 20
 
 
 def scheduling_flags(command: CommandT) -> CommandT:
-    return with_options(command, (*_CONFIGURATION, *_CLUSTER, *_QUEUE, *_ELECTION, *_LOGS))
+    return with_options(command, (*_CONFIGURATION, *_CLUSTER, *_QUEUE, *_ELECTION, *_RECORD, *_LOGS))
 
 
 def election_flags(given: Given) -> ElectionFlags:
@@ -52,6 +54,15 @@ def debugging_flags(given: Given) -> DebuggingFlags:
     from steersman.app import DebuggingFlags
 
     return DebuggingFlags(given["profiling"], given["contention_profiling"])
+
+
+def record_options(given: Given) -> RecordOptions | None:
+    """None: nothing is recorded."""
+    from steersman.app import RecordOptions
+
+    if given["record"] is None:
+        return None
+    return RecordOptions(given["record"], given["record_size"], given["record_age"])
 
 
 def flag_values(context: click.Context) -> dict[str, str]:
@@ -83,6 +94,19 @@ def _verbosity(_: click.Context, __: click.Parameter, text: str) -> int:
     if not number.isdecimal() or len(number) > 9:
         raise click.BadParameter(f"{text!r} is not a number")
     return int(number)
+
+
+def _bytes(_: click.Context, __: click.Parameter, text: str) -> int:
+    from steersman.api import quantity
+    from steersman.errors import InputError
+
+    try:
+        size = quantity.value(quantity.parse(text))
+    except InputError as error:
+        raise click.BadParameter(f'{text!r} is not an amount of memory; use for example "500Mi" or "10Gi"') from error
+    if size < SMALLEST_RECORD:
+        raise click.BadParameter(f"{text!r} is too little for a record; it takes 1Mi at least")
+    return size
 
 
 def _duration(name: str, text: str) -> Any:
@@ -137,6 +161,23 @@ _ELECTION = (
     ),
     click.option("--leader-elect-resource-name", metavar="NAME", help="Name of the lease."),
     click.option("--leader-elect-resource-namespace", metavar="NAMESPACE", help="Namespace of the lease."),
+)
+_RECORD = (
+    click.option(
+        "--record",
+        type=click.Path(),
+        metavar="DIR",
+        help="Record what is told and decided, for `steersman replay`.",
+    ),
+    click.option(
+        "--record-size",
+        default="1Gi",
+        show_default=True,
+        callback=_bytes,
+        metavar="QUANTITY",
+        help="How much of it is kept.",
+    ),
+    click.option("--record-age", callback=parse_seconds, metavar="DURATION", help="For how long; default: for ever."),
 )
 _LOGS = (
     click.option(

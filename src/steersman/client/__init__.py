@@ -20,7 +20,7 @@ from steersman.client.foreign_input import decode_foreign
 from steersman.client.informers import Informers
 from steersman.client.kubeconfig import ChosenCluster, ClusterChoice, connect
 from steersman.client.lease import ElectionSettings, HttpLease, LeaderElection, LeaseLost
-from steersman.client.list_watch import ListWatch
+from steersman.client.list_watch import ListWatch, ObjectTexts
 from steersman.client.pacing import RateLimited, RetryPolicy, Timing, TokenBucket
 from steersman.client.raw_objects import RawObjects
 from steersman.client.reading import ApiServerReader
@@ -50,6 +50,7 @@ __all__ = [
     "LeaseLost",
     "LeaseNotHeld",
     "ListWatch",
+    "ObjectTexts",
     "RateLimited",
     "RawObjects",
     "Reflector",

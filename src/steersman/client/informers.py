@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from steersman import api
 from steersman.client.failure_log import FailureLog
-from steersman.client.list_watch import ListWatch
+from steersman.client.list_watch import ListWatch, ObjectTexts
 from steersman.client.pacing import Timing
 from steersman.client.raw_objects import RawObjects
 from steersman.client.reflector import UNNAMED_SERVER, Reflector
@@ -38,11 +38,12 @@ class Informers:
         raw_objects: RawObjects | None = None,
         internal_errors: InternalErrors | None = None,
         failure_log: FailureLog | None = None,
+        texts: ObjectTexts | None = None,
     ) -> None:
         failures = failure_log or FailureLog(timing.clock, UNNAMED_SERVER)
         #: Objects of any kind that cannot be used.
         self.set_aside = SetAside(timing.clock)
-        sources = (ListWatch(transport, kind, timing, _SELECTORS.get(kind, ""), raw_objects) for kind in kinds)
+        sources = (ListWatch(transport, kind, timing, _SELECTORS.get(kind, ""), raw_objects, texts) for kind in kinds)
         self.reflectors: Sequence[Reflector[Any]] = [
             Reflector(
                 source,

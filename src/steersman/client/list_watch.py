@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
@@ -101,6 +101,16 @@ class WatchedChange(msgspec.Struct, Generic[T], frozen=True):
     object: T | Unreadable
 
 
+class ObjectTexts(Protocol):
+    """Is given the text of every object that was read, right before the object goes on its way."""
+
+    def listed(self, obj: api.Object, text: msgspec.Raw) -> None:
+        """An object of a list; the others of the list follow before any is told."""
+
+    def watched(self, obj: api.Object, text: msgspec.Raw) -> None:
+        """The object of a line of a watch."""
+
+
 class ListWatch(Generic[T]):
     """All objects of a kind, or those that a field selector leaves."""
 
@@ -111,8 +121,10 @@ class ListWatch(Generic[T]):
         timing: Timing,
         field_selector: str = "",
         raw_objects: RawObjects | None = None,
+        texts: ObjectTexts | None = None,
     ) -> None:
         self.kind = kind
+        self._texts = texts
         self._raw_objects = raw_objects if raw_objects is not None and raw_objects.keeps(kind) else None
         self._transport = transport
         self._timing = timing
@@ -160,6 +172,8 @@ class ListWatch(Generic[T]):
             found = self._object(raw)
             if not isinstance(found, Unreadable):
                 listing.objects.append(found)
+                if self._texts is not None:
+                    self._texts.listed(found, raw)
                 continue
             listing.unreadable.append(found)
             if len(listing.unreadable) % UNREADABLE_AT_ONCE == 0:
@@ -176,6 +190,8 @@ class ListWatch(Generic[T]):
         obj = self._object(event.object, is_named=event.type != BOOKMARK)
         if event.type == DELETED and self._raw_objects is not None and not isinstance(obj, Unreadable):
             self._raw_objects.forget(obj)
+        if self._texts is not None and not isinstance(obj, Unreadable):
+            self._texts.watched(obj, event.object)
         return WatchedChange(event.type, obj)
 
     def _object(self, raw: msgspec.Raw, is_named: bool = True) -> T | Unreadable:

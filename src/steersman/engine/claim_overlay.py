@@ -21,7 +21,7 @@ from steersman.framework.nodes_view import BoolColumn
 class ClaimOverlay:
     """Answers like a `Signature`."""
 
-    __slots__ = ("_filters", "_scores", "_shared")
+    __slots__ = ("_filters", "_scores", "_shared", "ranked")
 
     def __init__(
         self,
@@ -32,6 +32,8 @@ class ClaimOverlay:
         self._shared = shared
         self._filters = filters
         self._scores = scores
+        #: The totals by which the rows were last ranked; None: they never were.
+        self.ranked: Totals | None = None
 
     def feasible(self, excluded: BoolColumn | None = None) -> Feasible:
         rejected = excluded
@@ -59,7 +61,12 @@ class ClaimOverlay:
         return total
 
     def best(self, feasible: Feasible) -> Sequence[int] | NDArray[np.intp]:
-        return rows_of_greatest(self.totals(feasible)) if self._scores else self._shared.best(feasible)
+        if self._scores:
+            self.ranked = self.totals(feasible)
+            return rows_of_greatest(self.ranked)
+        best = self._shared.best(feasible)
+        self.ranked = self._shared.ranked
+        return best
 
     def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
         feasible = self.feasible()

@@ -20,9 +20,9 @@ from steersman.engine.evaluation import (
     Answer,
     Choice,
     Evaluation,
-    FeasibleTotals,
     NodeStatuses,
     PreFilterOutcome,
+    RankedTotals,
     ScoreTable,
     merge,
     not_restricted_to,
@@ -111,6 +111,8 @@ class ColumnarEvaluation(Evaluation):
     #: None: nobody is nominated anywhere.
     _nominated_pods: NominatedPodsFilter | None = None
     _scores: ScoreTable | None = None
+    #: With the scores of plugins that are asked in every cycle, once they were added.
+    _live_totals: Totals | None = None
     _local: LocalFilters | None = None
     _asked_for_local = False
 
@@ -392,15 +394,6 @@ class ColumnarEvaluation(Evaluation):
             )
         return self._scores
 
-    def totals(self) -> FeasibleTotals | None:
-        """Read off the signature, without a table of single scores, where kernels alone score."""
-        if self.feasible_count < 2 or self._scores is not None or self._entry.live_scores:
-            return super().totals()
-        self._require_scores()
-        rows = self._feasible.rows
-        totals = self._entry.signature.totals(self._feasible)[rows]
-        return FeasibleTotals(self._engine.names(), rows, totals.astype(np.int64))
-
     def score_skipped(self) -> frozenset[str]:
         """Of the kernels, without their scores; those of plugins that are asked in every cycle are needed anyway."""
         if self.feasible_count < 2 or self._scores is not None or self._entry.live_scores:
@@ -424,6 +417,13 @@ class ColumnarEvaluation(Evaluation):
             self.feasible_count = self._passing.count
             self._best_rows = None
 
+    def ranked_totals(self, node: str) -> RankedTotals | None:
+        row = self._table.row_of(node)
+        if self.feasible_count < 2 or row is None:
+            return None
+        totals = self._live_totals if self._entry.live_scores else self._entry.signature.ranked
+        return None if totals is None else RankedTotals(totals, int(totals[row]))
+
     def choose(self, rng: Rng) -> Choice:
         best = self._best_rows
         if best is None:
@@ -446,6 +446,7 @@ class ColumnarEvaluation(Evaluation):
         assert table is not None
         column = np.full(self._table.capacity, np.iinfo(np.int64).min, np.int64)
         column[self._feasible.rows] = table.total
+        self._live_totals = column
         return column
 
 

@@ -13,10 +13,9 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
-import numpy as np
-from numpy.typing import NDArray
 
 from steersman.framework.cycle_state import CycleState, DeferredState
+from steersman.framework.nodes_view import AnyIntColumn
 from steersman.framework.plugin import PreFilterResult
 from steersman.framework.status import Code, Status, unresolvable
 from steersman.rng import Rng
@@ -67,15 +66,14 @@ class ScoreTable(msgspec.Struct, frozen=True):
         return ranked[:count]
 
 
-class FeasibleTotals(NamedTuple):
-    """The weighted totals of the feasible nodes. Not to be kept: the next evaluation may write into it."""
+class RankedTotals(NamedTuple):
+    """The totals by which a node was chosen. Not to be kept or changed: the next evaluation may write into them."""
 
-    #: The nodes' names by row.
-    names: Sequence[str]
-    #: Of the feasible nodes.
-    rows: NDArray[np.intp]
-    #: Aligned with the rows.
-    totals: NDArray[np.int64]
+    #: By row; something below zero where a filter rejects the node for what it is. Rows that only filters of the whole cluster
+    #: reject have their totals here as well, where these do not depend on what is feasible.
+    totals: AnyIntColumn
+    #: The total of the chosen node.
+    chosen: int
 
 
 class Choice(msgspec.Struct, frozen=True):
@@ -153,13 +151,9 @@ class Evaluation(ABC):
     def scores(self) -> ScoreTable | None:
         """Every score of every feasible node; None with fewer than two of them, where nothing is scored."""
 
-    def totals(self) -> FeasibleTotals | None:
-        """The total of every feasible node, for those who have no use for single scores; None with fewer than two of them,
-        where nothing is scored. CycleAborted when a plugin is broken."""
-        table = self.scores()
-        if table is None:
-            return None
-        return FeasibleTotals(table.nodes, np.arange(len(table.nodes)), np.asarray(table.total, np.int64))
+    def ranked_totals(self, node: str) -> RankedTotals | None:
+        """The column by which `choose` found this node the best; None where it had no choice, or had no column."""
+        return None
 
     def score_skipped(self) -> frozenset[str]:
         """Plugins that have nothing to score; nothing is said with fewer than two feasible nodes, where nothing is scored."""

@@ -117,6 +117,8 @@ class Signature:
         self._best: BestRows | None = None
         #: The best rows without those that the filters asked in every cycle reject.
         self._masked: MaskedBest | None = None
+        #: The totals by which the rows were last ranked; None: they never were.
+        self.ranked: Totals | None = None
         #: The scores that are normalised over the feasible rows; None: there are none.
         self._addition: RelativeScores | None = None
         #: Positions of the logs at which the combined columns were exact.
@@ -199,9 +201,10 @@ class Signature:
     def best(self, feasible: Feasible) -> Sequence[int] | NDArray[np.intp]:
         """The rows with the greatest total, ascending. Not to be kept or changed."""
         if self._active_cluster_scores or feasible.penalty is not self._penalty:
-            total = self.totals(feasible)
+            total = self.ranked = self.totals(feasible)
             if total is not self._total:
                 return rows_of_greatest(total)
+        self.ranked = self._total
         if self._best is None or self._best.rows is None:
             self._best = BestRows(self._total)
         return self._best.rows or ()
@@ -213,6 +216,7 @@ class Signature:
         if self._active_cluster_scores or (rejected is not None and self._addition is not None):
             feasible = self._feasible(rejected)
             return self.best(feasible) if feasible.count > 1 else feasible.rows, feasible.count
+        self.ranked = self._total
         if rejected is not None:
             # What a row is worth does not depend on which others are feasible.
             log = self._table.log

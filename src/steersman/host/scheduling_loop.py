@@ -8,10 +8,11 @@ are survived, nothing that goes wrong with one pod or one flush ends the loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from steersman.assembly import Scheduler
+from steersman.assembly.stimuli import Act, Stimulus, at_once
 from steersman.client import Timing
 from steersman.cycle.decision import Decision
 from steersman.internal_errors import InternalErrors
@@ -37,10 +38,15 @@ class SchedulingLoop:
         internal_errors: InternalErrors | None = None,
         *,
         pods_at_a_time: int = 1,
+        act: Act = at_once,
+        attempt: Callable[[], Awaitable[Decision | None]] | None = None,
     ) -> None:
         """`internal_errors`: where errors are survived; None: they end the loop. `pods_at_a_time` are decided before others
-        have their turn: going round the event loop costs as much as a decision."""
+        have their turn: going round the event loop costs as much as a decision. `act` does everything that is done to the
+        scheduler, but for attempts with extenders: `attempt` makes these."""
         self._scheduler = scheduler
+        self._act = act
+        self._attempt = attempt or scheduler.schedule_one_async
         self._pods_at_a_time = pods_at_a_time
         self._timing = timing
         self._internal_errors = internal_errors
@@ -51,13 +57,12 @@ class SchedulingLoop:
 
     async def run(self) -> None:
         """Until it is cancelled."""
-        queue = self._scheduler.queue
         async with asyncio.TaskGroup() as group:
-            group.create_task(self._again(self._to_next_second, queue.flush_backoff), name="flush backoff")
+            group.create_task(self._again(self._to_next_second, self._flush_backoff), name="flush backoff")
             group.create_task(
                 self._again(lambda: UNSCHEDULABLE_SECONDS, self._flush_unschedulable), name="flush unschedulable"
             )
-            group.create_task(self._scheduler.postponed.run(), name="postponed attempts")
+            group.create_task(self._scheduler.postponed.run(self._act), name="postponed attempts")
             group.create_task(self._schedule(), name="schedule")
 
     async def _schedule(self) -> None:
@@ -80,14 +85,17 @@ class SchedulingLoop:
 
     async def _next(self) -> Decision | None:
         if self._scheduler.options.extenders:
-            return await self._scheduler.schedule_one_async()
-        return self._scheduler.schedule_one()
+            return await self._attempt()
+        return self._act(Stimulus.ATTEMPT, self._scheduler.schedule_one)
+
+    def _flush_backoff(self) -> None:
+        self._act(Stimulus.BACKOFF, self._scheduler.queue.flush_backoff)
 
     def _flush_unschedulable(self) -> None:
-        self._scheduler.queue.flush_unschedulable()
+        self._act(Stimulus.UNSCHEDULABLE, self._scheduler.queue.flush_unschedulable)
         errors = 0 if self._internal_errors is None else self._internal_errors.counts.total()
         if errors != self._errors_seen:
-            self._scheduler.adopt_lost_pods()
+            self._act(Stimulus.LOST_PODS, self._scheduler.adopt_lost_pods)
             self._errors_seen = errors
 
     def _to_next_second(self) -> float:

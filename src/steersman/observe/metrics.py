@@ -238,6 +238,11 @@ class Metrics(MetricSet):
         self.writes_refused = self.gauge(
             "steersman_writes_without_lease", "Writes that were not sent because the lease did not hold."
         )
+        self.is_recording = self.gauge(
+            "steersman_recording", "1 while a record is written, 0 if that is not asked for or the disk fails."
+        )
+        self.recorded_bytes = self.gauge("steersman_recorded_bytes", "What was written to the record so far.")
+        self.record_gaps = self.gauge("steersman_record_gaps", "How often the record was interrupted.")
 
     def show_gates(self, gates: FeatureGates) -> None:
         """Which features are on, with their stages; upstream leaves the stage of a settled feature empty."""

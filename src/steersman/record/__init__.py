@@ -2,15 +2,17 @@
 """Records: everything that a scheduler was told and did, on disk, to be looked at and decided again.
 
     simulation ─► simulation_recorder ─► log ─► segments            frames, in blocks, in files
-    segments ─► reader ─► recorded_run ─► replay, history
+    segments ─► reader ─► recorded_run ─► replay, history, moment
 
 `frames` has what a record is made of, `score_digest` how scores are compared, `steps` what is done to a simulation as frames.
 docs/record.md describes the format.
 """
 
+from steersman.record.comparison import DecisionDifference, Differs, Replay
 from steersman.record.history import History, HistoryEntry, history
+from steersman.record.moment import simulation_at
 from steersman.record.reader import Problem, ProblemKind, RecordReader
-from steersman.record.replay import DecisionDifference, Differs, Replay, replay
+from steersman.record.replay import replay
 from steersman.record.segments import Limits
 from steersman.record.simulation_recorder import record_simulation
 
@@ -27,4 +29,5 @@ __all__ = [
     "history",
     "record_simulation",
     "replay",
+    "simulation_at",
 ]

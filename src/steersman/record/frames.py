@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from steersman.assembly.stimuli import Stimulus
 from steersman.observe.decisions import DecisionRecord
 
 FORMAT: Final = 1
@@ -47,12 +48,16 @@ class FrameKind(IntEnum):
 
     WATCH_EVENT = 16
     """A line of a watch or an item of a list, as the API server sent it."""
-    FLUSH_TICK = 17
-    """The host had the queue flush what is due."""
-    WRITE_ANSWER = 18
-    """What the API server answered to a write: a binding, a status, a deletion, an event."""
-    EXTENDER_ANSWER = 19
-    """What an extender answered."""
+    TICK = 17
+    """The host had the scheduler do something that is due: an attempt, a flush of the queue."""
+    ANSWER = 18
+    """What came of a call of the scheduler to the outside: a write, a read of a plugin, a question to an extender."""
+    TASK_STEP = 19
+    """A coroutine of the scheduler went on: a binding, a preemption."""
+
+
+STIMULI: Final = frozenset({FrameKind.WATCH_EVENT, FrameKind.TICK, FrameKind.TASK_STEP})
+"""Kinds of which each sets the scheduler of a live cluster to work; what comes of it follows."""
 
 
 class Frame(NamedTuple):
@@ -122,6 +127,10 @@ class SnapshotBody(_Body, frozen=True):
     frames: int
     #: So many decisions were made before; what leads here makes them again.
     decisions: int = 0
+    #: Nothing was before: a process begins here, which may go on with the record of an earlier one.
+    begins: bool = False
+    #: Why something before the snapshot is missing.
+    gap: str = ""
     format: int = FORMAT
 
 
@@ -136,7 +145,7 @@ class PluginFile(_Body, frozen=True):
 class RunBody(_Body, frozen=True):
     """How a scheduler was made."""
 
-    #: The command that records: `simulate`, later also `run` and `sandbox`.
+    #: The command that records: `simulate` or `run`.
     host: str
     version: str
     kube_scheduler_version: str
@@ -152,6 +161,10 @@ class RunBody(_Body, frozen=True):
     #: A KubeletPolicy.
     kubelets: dict[str, Any] = {}
     controllers: bool = True
+    #: Seconds after which an unschedulable pod is tried again without a reason.
+    max_in_unschedulable: float | None = None
+    #: Plugins that ask somebody by themselves, which is not recorded.
+    refreshing_plugins: tuple[str, ...] = ()
 
 
 class StepBody(_Body, frozen=True):
@@ -174,7 +187,7 @@ class DecisionBody(DecisionRecord, frozen=True):
     attempt: int = 0
     #: The weighted total of the chosen node; None: fewer than two nodes fitted, and nothing was scored.
     total: int | None = None
-    #: Of the names and totals of all nodes that fitted (`score_digest`); "" where nothing was scored.
+    #: Of the totals of all nodes that fitted (`score_digest`); "" where nothing was scored.
     digest: str = ""
     #: The node on which room is made for the pod, and the pods that have to go for it.
     nominated_node: str = ""
@@ -195,34 +208,69 @@ class EndBody(_Body, frozen=True):
     is_complete: bool = True
 
 
+class WatchedChange(StrEnum):
+    """What `ingest` is told of watched objects."""
+
+    CHANGED = "CHANGED"
+    DELETED = "DELETED"
+    EXPECTED = "EXPECTED"
+    """A list came with so many objects of the kind."""
+
+
 class WatchEventBody(_Body, frozen=True):
-    """A watch event, or an item of a list (`type` is LIST then)."""
+    """An object of a watch or a list, as it was told to the scheduler."""
 
-    type: str
-    resource: str
-    object: msgspec.Raw
-
-
-class FlushTickBody(_Body, frozen=True):
-    #: Which of the queue's parts: `backoff`, `unschedulable`.
-    queue: str
-
-
-class WriteAnswerBody(_Body, frozen=True):
-    """The answer to the write with this number; writes are counted in the order in which the scheduler asked for them."""
-
-    write: int
-    #: HTTP status; 0: nobody answered.
-    code: int
-    body: msgspec.Raw = msgspec.Raw(b"null")
+    type: WatchedChange
+    #: API version and kind: `apps/v1/ReplicaSet`.
+    kind: str
+    #: Readings of the scheduler's clock while it dealt with this, in order.
+    clock: tuple[float, ...] = ()
+    #: The object's JSON to the byte; for `EXPECTED` a number.
+    object: msgspec.Raw = msgspec.Raw(b"null")
 
 
-class ExtenderAnswerBody(_Body, frozen=True):
-    extender: str
-    #: `filter`, `prioritize`, `preempt` or `bind`.
-    verb: str
-    code: int
-    body: msgspec.Raw = msgspec.Raw(b"null")
+class TickBody(_Body, frozen=True):
+    what: Stimulus
+    clock: tuple[float, ...] = ()
+    #: Of an attempt that may wait for extenders: the number of the coroutine that makes it.
+    task: int = 0
+
+
+class StepCause(StrEnum):
+    """Why a coroutine goes on."""
+
+    WOKEN = "woken"
+    CANCELLED = "cancelled"
+    CLOSED = "closed"
+
+
+class TaskStepBody(_Body, frozen=True):
+    #: Coroutines are counted from 1, in the order in which the scheduler makes them.
+    task: int
+    clock: tuple[float, ...] = ()
+    cause: StepCause = StepCause.WOKEN
+
+
+class RaisedError(_Body, frozen=True):
+    """An exception instead of an answer."""
+
+    name: str
+    message: str
+    #: Whether it is meant for users (`SteersmanError`).
+    is_for_users: bool = False
+    #: Of an extender's error: it may have done what it was asked for.
+    may_have_acted: bool = False
+    #: Of a reading plugin's error: the API server's HTTP status.
+    code: int = 0
+
+
+class AnswerBody(_Body, frozen=True):
+    """What came of a call to the outside; calls are counted from 1, in the order in which the scheduler makes them."""
+
+    call: int
+    #: Plain values and documents, depending on the method that was called.
+    value: msgspec.Raw = msgspec.Raw(b"null")
+    error: RaisedError | None = None
 
 
 def encoded(kind: FrameKind, time: float, body: msgspec.Struct, subjects: Iterable[str] = ()) -> Frame:

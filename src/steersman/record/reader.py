@@ -90,6 +90,10 @@ class RecordReader:
             if (frame.number > repeated or not repeated) and since <= frame.time <= until:
                 yield frame
 
+    def all_frames(self) -> Iterator[Frame]:
+        """All frames in order, those of snapshots as well. `problems` grows while they are read."""
+        return self._wanted(_Wanted(None, -math.inf, math.inf))
+
     def _wanted(self, wanted: _Wanted) -> Iterator[Frame]:
         """The frames that are wanted, and all snapshots."""
         self.problems = []

@@ -34,6 +34,8 @@ class RecordedRun(msgspec.Struct, frozen=True):
     decisions_before: int
     #: The time from which on the record is complete.
     since: float
+    #: The time of its last frame.
+    until: float
     #: None: the record was not closed in good order, and may end too early.
     end: EndBody | None
     problems: tuple[Problem, ...]
@@ -49,10 +51,11 @@ class _Collected:
         self.objects: list[Frame] = []
         self.decisions: list[DecisionBody] = []
         self.before = 0
-        self.since = 0.0
+        self.since = self.until = 0.0
         self.end: EndBody | None = None
 
     def add(self, frame: Frame) -> None:
+        self.until = max(self.until, frame.time)
         if frame.kind == FrameKind.SNAPSHOT:
             self.before = snapshot_of(frame, self.directory).decisions
             self.since = frame.time
@@ -87,6 +90,7 @@ def read_run(directory: str | os.PathLike[str]) -> RecordedRun:
         tuple(collected.decisions),
         collected.before,
         collected.since,
+        collected.until,
         collected.end,
         tuple(reader.problems),
     )

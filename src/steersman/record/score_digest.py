@@ -1,71 +1,51 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The digest of an attempt's scores: two attempts with the same digest had the same feasible nodes, in the same order, with the
-same totals.
+"""The digest of an attempt's scores: two attempts with the same digest had, but for a chance of one in 2**64, the same totals
+in the same rows.
 
-It is taken of the column of totals that the engine keeps anyway. Single plugins' scores are not in it: putting them together
-takes twenty times as long as the whole attempt (docs/adr/0033-records.md).
+It is a sum of products over the column of totals that the engine has ranked anyway; nothing is put together for the purpose.
+Single plugins' scores are not in it: those would take twenty times as long as the whole attempt (docs/adr/0033-records.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from steersman.engine.evaluation import Evaluation
-from steersman.framework.status import CycleAborted
-from steersman.graph_copy import copied_attributes, no_value
+from steersman.framework.nodes_view import AnyIntColumn
 
-_NAME_BYTES = 8
-_DIGEST_BYTES = 16
+_SEED = 0x5EED
+_NO_NODE = -1
+"""In place of the totals of rows that are not feasible: what stands there has no meaning."""
+_BITS = (1 << 64) - 1
 
 
 class DigestedScores(NamedTuple):
-    """The scores of one attempt."""
+    """The scores of one attempt, as they are recorded."""
 
     digest: str
-    #: Hashes of the names of the feasible nodes, and their totals.
-    names: NDArray[np.uint64]
-    totals: NDArray[np.int64]
-
-    def total_of(self, node: str) -> int | None:
-        """The weighted total of a node; None if it was not feasible."""
-        found = np.flatnonzero(self.names == _number(node))
-        return int(self.totals[found[0]]) if len(found) else None
+    #: The weighted total of the chosen node.
+    total: int
 
 
-@copied_attributes(_names=no_value)
 class ScoreDigests:
-    """Takes digests. The names of the nodes are hashed once as long as the nodes stay the same."""
+    """Takes digests of one scheduler's attempts."""
 
     def __init__(self) -> None:
-        #: The names by row for which there are hashes, and these.
-        self._names: Sequence[str] | None = None
-        self._hashes: NDArray[np.uint64] = np.zeros(0, np.uint64)
+        #: A random odd number per row, the same in every process.
+        self._factors: NDArray[np.int64] = np.zeros(0, np.int64)
 
-    def of(self, evaluation: Evaluation) -> DigestedScores | None:
-        """None where nothing was scored, or a plugin is broken."""
-        try:
-            found = evaluation.totals()
-        except CycleAborted:
-            return None
-        if found is None:
-            return None
-        names = self._hashes_of(found.names)[found.rows]
-        digest = blake2b(digest_size=_DIGEST_BYTES)
-        digest.update(names.astype("<u8").tobytes())
-        digest.update(found.totals.astype("<i8").tobytes())
-        return DigestedScores(digest.hexdigest(), names, found.totals)
+    def of(self, evaluation: Evaluation, node: str) -> DigestedScores | None:
+        """Of an attempt that has chosen the node; None where nothing was scored, or nothing was ranked by columns."""
+        ranked = evaluation.ranked_totals(node)
+        return None if ranked is None else DigestedScores(self._digest(ranked.totals), ranked.chosen)
 
-    def _hashes_of(self, names: Sequence[str]) -> NDArray[np.uint64]:
-        if names is not self._names:
-            self._hashes = np.fromiter(map(_number, names), np.uint64, len(names))
-            self._names = names
-        return self._hashes
-
-
-def _number(name: str) -> int:
-    return int.from_bytes(blake2b(name.encode(), digest_size=_NAME_BYTES).digest(), "little")
+    def _digest(self, totals: AnyIntColumn) -> str:
+        if len(self._factors) < len(totals):
+            generator = np.random.Generator(np.random.PCG64(_SEED))
+            numbers = generator.integers(1 << 62, size=2 * len(totals), dtype=np.int64)
+            self._factors = numbers * 2 + 1
+        feasible = np.maximum(totals, _NO_NODE).astype(np.int64, copy=False)
+        return f"{int(np.dot(feasible, self._factors[: len(totals)])) & _BITS:016x}"

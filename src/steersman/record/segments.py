@@ -20,7 +20,9 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from hashlib import blake2b
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
@@ -42,6 +44,8 @@ MOST_BYTES_OF_A_BLOCK: Final = LONGEST_BODY + (64 << 20)
 """Unpacked: no file makes a reader use more memory at a time."""
 
 _CHECKSUM: Final = 8
+_PRIVATE_DIRECTORY: Final = 0o700
+_PRIVATE_FILE: Final = 0o600
 _HEADER: Final = struct.Struct("<8sQ")
 _HEAD: Final = struct.Struct(f"<4sIIIIQdd{_CHECKSUM}s")
 _HASH: Final = struct.Struct("<I")
@@ -54,6 +58,8 @@ class Limits(msgspec.Struct, frozen=True):
     total_bytes: int = 1 << 30
     #: Segments that were last written longer ago are removed; None: none are.
     age_seconds: float | None = None
+    #: A live scheduler begins a new segment after so long, however small the last one is.
+    segment_seconds: float = 3600.0
 
 
 class BlockHead(NamedTuple):
@@ -219,7 +225,7 @@ class SegmentWriter:
     segment begins. Raises `OSError`; of one thread."""
 
     def __init__(self, directory: Path, limits: Limits, now: Callable[[], float] = time.time) -> None:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)
         self._directory = directory
         self._limits = limits
         self._now = now
@@ -243,7 +249,7 @@ class SegmentWriter:
     def _open_next(self) -> None:
         self._segment += 1
         path = self._directory / f"{self._segment:08d}{SUFFIX}"
-        self._file = path.open("xb", buffering=0)
+        self._file = _new_file(path)
         self._write(segment_header(self._segment))
         _sync_directory(self._directory)
 
@@ -251,6 +257,11 @@ class SegmentWriter:
     def size(self) -> int:
         """Of the present segment, in bytes."""
         return self._file.tell()
+
+    @property
+    def has_blocks(self) -> bool:
+        """Whether there is anything in the present segment."""
+        return self.size > _HEADER.size + _CHECKSUM
 
     def write(self, frames: Sequence[Frame]) -> None:
         """Appends a block."""
@@ -280,6 +291,11 @@ class SegmentWriter:
         finally:
             self._file.close()
 
+    def abandon(self) -> None:
+        """Ends the segment as it is, after a failure."""
+        with suppress(OSError):
+            self._file.close()
+
     def _superfluous(self) -> Iterable[Path]:
         files = [(path, path.stat()) for path in segment_files(self._directory)]
         total = sum(stat.st_size for _, stat in files)
@@ -292,12 +308,17 @@ class SegmentWriter:
             yield path
 
 
+def _new_file(path: Path) -> FileIO:
+    """A file that nobody else may read: objects of a cluster may hold secrets."""
+    return FileIO(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), _PRIVATE_FILE), "wb")
+
+
 def new_directory(path: str | os.PathLike[str]) -> Path:
     """The directory of a record that is yet to be written. Raises `InputError` if there is one already, or no directory can
     be made."""
     directory = Path(path)
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        directory.mkdir(mode=_PRIVATE_DIRECTORY, parents=True, exist_ok=True)
         if segment_files(directory):
             raise InputError("holds a record already", file=str(path), hint="name a new directory, or remove it")
     except OSError as error:

@@ -7,13 +7,13 @@ its journal. What is changed directly in `Simulation.cluster` is in no journal; 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from steersman.embedded import Store
 from steersman.errors import InputError
-from steersman.graph_copy import shared_by_copies
+from steersman.graph_copy import copied_attributes, no_value, shared_by_copies
 from steersman.sim.tasks import SimulationError
 
 if TYPE_CHECKING:
@@ -36,11 +36,14 @@ class Step(NamedTuple):
             return  # as it was the first time, and the caller has gone on
 
 
+@copied_attributes(on_step=no_value)
 class Journal:
     """The steps so far, in order."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
+        #: Told when a step begins; the journal of a fork tells nobody.
+        self.on_step: Callable[[], None] | None = None
         self.steps: list[Step] = []
         #: False: something was written to the store that is not in the steps.
         self.is_complete = True
@@ -52,6 +55,8 @@ class Journal:
         if self._store.version != self._version:
             self.is_complete = False
         self.steps.append(step)
+        if self.on_step is not None:
+            self.on_step()
         try:
             yield
         finally:

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Decisions and bindings as a record has them, told by an observer of the scheduler: in simulations and on live clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from steersman.assembly import AttemptObserver
+from steersman.cycle.decision import Decision, Dropped, Failed, Postponed, Scheduled, Unschedulable
+from steersman.engine.evaluation import Evaluation
+from steersman.explain import Outcome
+from steersman.framework.pod_info import PodInfo
+from steersman.graph_copy import copied_attributes, no_value
+from steersman.preemption import PreemptionReport
+from steersman.queue import QueuedPodInfo
+from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameKind, encoded
+from steersman.record.score_digest import DigestedScores, ScoreDigests
+
+Tell = Callable[[DecisionBody | BindingBody], None]
+
+
+@copied_attributes(_tell=no_value, _now=no_value, _evaluation=no_value)
+class DecisionObserver(AttemptObserver):
+    """Tells every decision and binding of a scheduler. The copy of a fork is silent."""
+
+    def __init__(self, now: Callable[[], float], tell: Tell) -> None:
+        """`now` is the time of a decision, as Unix time."""
+        self._now: Callable[[], float] | None = now
+        self._tell: Tell | None = tell
+        self._digests = ScoreDigests()
+        #: Of the attempt that is under way.
+        self._evaluation: Evaluation | None = None
+        self._last: Decision | None = None
+
+    def begins(self) -> None:
+        self._evaluation = None
+
+    def evaluated(self, pod: PodInfo, evaluation: Evaluation) -> None:
+        self._evaluation = evaluation
+
+    def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
+        evaluation, self._evaluation = self._evaluation, None
+        if self._tell is None or self._now is None or isinstance(decision, Postponed):
+            return
+        self._last = decision
+        scores = None
+        if evaluation is not None and isinstance(decision, Scheduled):
+            scores = self._digests.of(evaluation, decision.choice.node)
+        self._tell(decision_body(decision, self._now(), queued.attempts, scores))
+
+    def failed(self, queued: QueuedPodInfo, decision: Unschedulable | Failed) -> None:
+        if self._tell is not None and decision is not self._last:  # what was told already
+            self._tell(BindingBody(queued.key, queued.uid, "", decision.message))
+
+    def bound(self, decision: Scheduled) -> None:
+        if self._tell is not None:
+            self._tell(BindingBody(decision.pod.key, decision.pod.uid, decision.node))
+
+
+def decision_body(
+    decision: Scheduled | Unschedulable | Failed | Dropped, at: float, attempt: int, scores: DigestedScores | None
+) -> DecisionBody:
+    """The decision as it is recorded."""
+    pod = decision.pod
+    if isinstance(decision, Scheduled):
+        choice = decision.choice
+        return DecisionBody(
+            pod.key,
+            pod.uid,
+            pod.scheduler_name,
+            Outcome.SCHEDULED,
+            at,
+            choice.node,
+            choice.ties,
+            decision.feasible_nodes,
+            attempt=attempt,
+            total=None if scores is None else scores.total,
+            digest="" if scores is None else scores.digest,
+        )
+    if isinstance(decision, Unschedulable):
+        plugins = decision.diagnosis.unschedulable_plugins | decision.diagnosis.pending_plugins
+        return DecisionBody(
+            pod.key,
+            pod.uid,
+            pod.scheduler_name,
+            Outcome.UNSCHEDULABLE,
+            at,
+            message=decision.message,
+            rejected_by=tuple(sorted(plugins)),
+            attempt=attempt,
+            nominated_node="" if decision.nomination is None else decision.nomination.node,
+            victims=_victims(decision),
+        )
+    outcome = Outcome.ERROR if isinstance(decision, Failed) else Outcome.NOT_TRIED
+    message = decision.message if isinstance(decision, Failed) else decision.reason
+    return DecisionBody(pod.key, pod.uid, pod.scheduler_name, outcome, at, message=message, attempt=attempt)
+
+
+def decision_frame(body: DecisionBody | BindingBody, time: float) -> Frame:
+    """A decision or a binding, to be found by its pod, its nodes and its victims."""
+    if isinstance(body, DecisionBody):
+        nodes = [f"node/{name}" for name in (body.node, body.nominated_node) if name]
+        subjects = [f"pod/{body.pod}", *nodes, *(f"pod/{victim}" for victim in body.victims)]
+        return encoded(FrameKind.DECISION, time, body, subjects)
+    subjects = [f"pod/{body.pod}", *([f"node/{body.node}"] if body.node else [])]
+    return encoded(FrameKind.BINDING, time, body, subjects)
+
+
+def _victims(decision: Unschedulable) -> tuple[str, ...]:
+    result = None if decision.post_filter is None else decision.post_filter.result
+    report = None if result is None else result.report
+    if not isinstance(report, PreemptionReport) or report.choice is None:
+        return ()
+    return tuple(victim.key for victim in report.choice.candidate.victims_to_delete)

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The log of a record of a live scheduler: nobody ever waits for it.
+
+    scheduling loop ─ put ─► queue ─► thread: frames, blocks ─► segments
+
+The scheduling loop appends to a queue, and looks at one flag. The thread makes frames of what it finds, writes a block when a
+second has passed or much has come together, and syncs it. A disk that fails, or cannot keep up, ends the segment: what is noted
+meanwhile is dropped, which is told and counted, and recording goes on, in a new segment with a new snapshot, when it can.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from steersman import api
+from steersman.errors import InputError
+from steersman.record.frames import Frame
+from steersman.record.live_items import END, NotedItem, SegmentItem, StimulusFrames, WatchedItem, object_frame
+from steersman.record.segments import Limits, SegmentWriter
+
+logger = logging.getLogger(__name__)
+
+TURN_SECONDS: Final = 0.2
+"""How often the thread looks at the queue."""
+WRITE_SECONDS: Final = 0.7
+"""A block is written when so long has passed since the last one: with a turn, less than a second."""
+BLOCK_BYTES: Final = 1 << 20
+MOST_WAITING_BYTES: Final = 256 << 20
+"""More than this is not kept for a disk that does not keep up."""
+RETRY_SECONDS: Final = 30.0
+"""After a failure the disk is tried again after so long."""
+TOO_SLOW: Final = "the disk does not keep up"
+_ITEM_BYTES: Final = 200
+"""What an item takes beside the text of an object, about."""
+_OBJECTS_AT_ONCE: Final = 500
+
+
+class LogObserver(Protocol):
+    """Told, by the thread, what becomes of the record."""
+
+    def wrote(self, size: int) -> None:
+        """So many bytes are on disk."""
+
+    def failed(self, reason: str) -> None:
+        """Nothing is recorded from now on."""
+
+    def resumed(self) -> None:
+        """Recording goes on."""
+
+
+class LiveLog:
+    """Writes the record in a directory, in a thread of its own. `put` and `begin_segment` belong to the scheduling loop."""
+
+    def __init__(
+        self, directory: Path, limits: Limits, observer: LogObserver, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Raises `InputError` if the directory cannot be written to."""
+        self._directory = directory
+        self._limits = limits
+        self._observer = observer
+        self._now = now
+        try:
+            self._writer: SegmentWriter | None = SegmentWriter(directory, limits)
+        except OSError as error:
+            raise InputError(f"cannot be written: {error.strerror}", file=str(directory)) from error
+        #: What a process before this one had not written to its end.
+        self.cut = self._writer.cut
+        #: The scheduling loop is to look here before the next stimulus: a segment is to be begun, or nothing is to be noted.
+        self.wants_attention = False
+        #: The next stimulus is to begin a segment.
+        self.wants_segment = False
+        #: Nothing is noted. Set by either side; only the thread ends it.
+        self.is_paused = False
+        self._items: deque[NotedItem | SegmentItem] = deque()
+        self.put: Callable[[NotedItem], None] = self._items.append
+        #: Bytes that were put in, and taken out; each is written by one thread.
+        self._put_bytes = self._taken_bytes = 0
+        self._frames = StimulusFrames()
+        self._pending: list[Frame] = []
+        self._pending_bytes = 0
+        self._written_at = now()
+        self._retry_at = 0.0
+        self._snapshot_end = 0
+        self._began_at = now()
+        self._last: Frame | None = None
+        self._closing = threading.Event()
+        self._wake = threading.Event()
+        self._thread = threading.Thread(target=self._work, name="steersman-record", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    # -- in the scheduling loop ----------------------------------------------------------------------------------------
+
+    def count(self, size: int) -> None:
+        """A stimulus is about to be put in with so many bytes of text. Pauses if too much waits already."""
+        self._put_bytes += _ITEM_BYTES + size
+        waiting = self._put_bytes - self._taken_bytes
+        if waiting > BLOCK_BYTES:
+            self._wake.set()
+            if waiting > MOST_WAITING_BYTES and not self.is_paused:
+                self.is_paused = self.wants_attention = True
+
+    def begin_segment(self, segment: SegmentItem) -> None:
+        """What follows goes into a new segment."""
+        self.wants_segment = self.wants_attention = self.is_paused = False
+        self._items.append(segment)
+
+    def close(self, last: Frame | None = None) -> None:
+        """Writes what is left, and ends the thread."""
+        if last is not None and not self.is_paused:
+            self._last = last
+        self._closing.set()
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    # -- the thread ----------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        is_closing = False
+        while not is_closing:
+            self._wake.wait(TURN_SECONDS)
+            self._wake.clear()
+            is_closing = self._closing.is_set()
+            try:
+                self._turn(is_closing)
+            except OSError as error:
+                self._fail(error.strerror or str(error))
+            except Exception as error:
+                logger.exception("recording broke")
+                self._fail(f"{type(error).__name__}: {error}")
+
+    def _turn(self, is_closing: bool) -> None:
+        if self._writer is None:
+            self._items.clear()
+            self._taken_bytes = self._put_bytes
+            self._try_again()
+            return
+        self._take_items()
+        if self._writer is not None and (is_closing or self._now() - self._written_at >= WRITE_SECONDS):
+            if is_closing and self._last is not None:
+                self._pending.append(self._last)
+            self._write(syncs=True)
+            if is_closing:
+                self._writer.close()
+        if self.is_paused and not self._items and not self.wants_segment:
+            self._note_overflow()
+
+    def _take_items(self) -> None:
+        items, frames = self._items, self._frames
+        while items:
+            item = items.popleft()
+            if isinstance(item, SegmentItem):
+                self._begin_segment(item)
+                continue
+            if isinstance(item, WatchedItem):
+                self._taken_bytes += text_bytes(item.text)
+            elif item is END:
+                self._taken_bytes += _ITEM_BYTES
+            for frame in frames.frames_after(item):
+                self._add(frame)
+
+    def _add(self, frame: Frame) -> None:
+        self._pending.append(frame)
+        self._pending_bytes += len(frame.body) + 64
+        if self._pending_bytes >= BLOCK_BYTES:
+            self._write(syncs=False)
+
+    def _write(self, *, syncs: bool) -> None:
+        writer = self._writer
+        assert writer is not None
+        before = writer.size
+        writer.write(self._pending)
+        self._pending, self._pending_bytes = [], 0
+        if syncs:
+            writer.sync()
+            self._written_at = self._now()
+        self._observer.wrote(writer.size - before)
+        self._snapshot_end = self._snapshot_end or writer.size
+        is_old = self._now() - self._began_at >= self._limits.segment_seconds
+        if is_old or writer.size - self._snapshot_end >= self._limits.segment_bytes:
+            self.wants_segment = self.wants_attention = True
+
+    def _begin_segment(self, segment: SegmentItem) -> None:
+        writer = self._writer
+        assert writer is not None
+        self._frames.discard()
+        if writer.has_blocks or self._pending:
+            self._write(syncs=True)
+            writer.rotate()
+        if segment.is_after_gap:
+            writer.next_number += 1  # by this a reader knows that something is missing
+            self._observer.resumed()
+        self._snapshot_end, self._began_at = 0, self._now()
+        for index, part in enumerate(segment.frames):
+            self._add(object_frame(part, segment.time) if isinstance(part, api.Object) else part)
+            if index % _OBJECTS_AT_ONCE == 0:
+                time.sleep(0)  # the scheduling loop has its turn
+        self._write(syncs=True)
+
+    # -- failures ------------------------------------------------------------------------------------------------------
+
+    def _note_overflow(self) -> None:
+        """Everything that had been noted is written: recording can go on, with a gap."""
+        self._observer.failed(TOO_SLOW)
+        self._frames.discard()
+        self.wants_segment = self.wants_attention = True
+
+    def _fail(self, reason: str) -> None:
+        self.is_paused = self.wants_attention = True
+        writer, self._writer = self._writer, None
+        self._frames.discard()
+        self._pending, self._pending_bytes = [], 0
+        self._retry_at = self._now() + RETRY_SECONDS
+        if writer is not None:
+            self._observer.failed(reason)
+            writer.abandon()
+
+    def _try_again(self) -> None:
+        if self._now() < self._retry_at or self._closing.is_set():
+            return
+        self._retry_at = self._now() + RETRY_SECONDS
+        try:
+            self._writer = SegmentWriter(self._directory, self._limits)
+        except OSError:
+            return
+        self.wants_segment = self.wants_attention = True
+
+
+def text_bytes(text: msgspec.Raw | None) -> int:
+    """How much memory the text of an object holds."""
+    return 0 if text is None else memoryview(text).nbytes

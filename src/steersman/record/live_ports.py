@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands between a recorded scheduler and the outside: its clock, its watches, and everything that it asks somebody.
+
+informers ─► RecordedSink ─► ingest          scheduler ─► RecordedWriter ─► dispatcher
+clock ─► RecordedClock ─► scheduler           plugins ─► RecordedReader ─► API server
+                                              cycle ─► RecordedExtender ─► extender
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from steersman import api
+from steersman.clock import Clock
+from steersman.framework.extender import Extender, ExtenderFilterOutcome, NodeVictims, PodsOn
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import ApiWriter, Failure
+from steersman.framework.reading import ApiReader
+from steersman.framework.status import Status
+from steersman.framework.watching import EventSink
+from steersman.record import answers
+from steersman.record.frames import AnswerBody, WatchedChange
+from steersman.record.live_recorder import LiveRecorder
+from steersman.record.recorded_work import OutsideWork
+
+T = TypeVar("T")
+ObjectT = TypeVar("ObjectT", bound=api.Object)
+
+
+class RecordedClock:
+    """The clock of the scheduler: what it shows is noted while the scheduler is at work."""
+
+    def __init__(self, clock: Clock, recorder: LiveRecorder) -> None:
+        self._clock = clock
+        self._recorder = recorder
+
+    def now(self) -> float:
+        reading = self._clock.now()
+        if self._recorder.is_inside:
+            self._recorder.note_time(reading)
+        return reading
+
+    def monotonic(self) -> float:
+        reading = self._clock.monotonic()
+        if self._recorder.is_inside:
+            self._recorder.note_time(reading)
+        return reading
+
+
+class WatchedTexts:
+    """The texts of objects that have been read and are about to be told: `client.ObjectTexts`. A watch has one at a time, a
+    list all of its objects; those that were known in the same version are never told, and dropped with the next text."""
+
+    def __init__(self) -> None:
+        #: By identity, with the objects themselves: no other one can have it meanwhile.
+        self._texts: dict[type[api.Object], dict[int, tuple[api.Object, msgspec.Raw]]] = {}
+
+    def listed(self, obj: api.Object, text: msgspec.Raw) -> None:
+        self._texts.setdefault(type(obj), {})[id(obj)] = obj, text
+
+    def watched(self, obj: api.Object, text: msgspec.Raw) -> None:
+        self._texts[type(obj)] = {id(obj): (obj, text)}
+
+    def take(self, obj: api.Object) -> msgspec.Raw | None:
+        found = self._texts.get(type(obj), {}).pop(id(obj), None)
+        return None if found is None else found[1]
+
+
+class RecordedSink:
+    """Passes everything on to the scheduler, and notes it."""
+
+    def __init__(self, sink: EventSink, texts: WatchedTexts, recorder: LiveRecorder) -> None:
+        self._sink = sink
+        self._texts = texts
+        self._recorder = recorder
+
+    def expect(self, kind: type[api.Object], count: int) -> None:
+        self._recorder.expects(kind, count)
+        try:
+            self._sink.expect(kind, count)
+        finally:
+            self._recorder.end()
+
+    def changed(self, obj: api.Object) -> None:
+        self._recorder.told(WatchedChange.CHANGED, obj, self._texts.take(obj))
+        try:
+            self._sink.changed(obj)
+        finally:
+            self._recorder.end()
+
+    def deleted(self, obj: api.Object) -> None:
+        self._recorder.told(WatchedChange.DELETED, obj, self._texts.take(obj))
+        try:
+            self._sink.deleted(obj)
+        finally:
+            self._recorder.end()
+
+
+class _Asking:
+    """Base of the ports that answer: every call has a number, and its answer is noted when the scheduler gets it."""
+
+    def __init__(self, recorder: LiveRecorder) -> None:
+        self._recorder = recorder
+
+    async def _ask(self, work: Coroutine[Any, Any, T], shown: Callable[[T], msgspec.Raw]) -> T:
+        recorder = self._recorder
+        call = recorder.next_call()
+        try:
+            answer = await OutsideWork(work, recorder)
+        except Exception as error:
+            recorder.answered(answers.raised(call, error))
+            raise
+        recorder.answered(AnswerBody(call, shown(answer)))
+        return answer
+
+
+class RecordedWriter(_Asking):
+    """Implements `ApiWriter`. What nobody waits for goes on as it is."""
+
+    def __init__(self, writer: ApiWriter, recorder: LiveRecorder) -> None:
+        super().__init__(recorder)
+        self._writer = writer
+        self.report_failure: Callable[[Failure], None] = writer.report_failure
+        self.report_scheduled: Callable[[PodInfo, str], None] = writer.report_scheduled
+        self.report_preempted = writer.report_preempted
+        self.report_event = writer.report_event
+        self.bind_nowait = writer.bind_nowait
+
+    @property
+    def binds_at_once(self) -> bool:
+        return self._writer.binds_at_once
+
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        return await self._ask(self._writer.bind(pod, node_name), answers.plain)
+
+    async def patch_pod_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        patched = self._writer.patch_pod_status(pod, condition=condition, nominated_node_name=nominated_node_name)
+        return await self._ask(patched, answers.plain)
+
+    async def delete_pod(self, pod: api.Pod) -> bool:
+        return await self._ask(self._writer.delete_pod(pod), answers.plain)
+
+    async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
+        return await self._ask(self._writer.update_volume(volume), answers.of_object)
+
+    async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
+        return await self._ask(self._writer.update_claim(claim), answers.of_object)
+
+    async def change_resource_claim(
+        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
+    ) -> api.ResourceClaim:
+        return await self._ask(self._writer.change_resource_claim(claim, change), answers.of_object)
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        return await self._ask(self._writer.create_resource_claim(claim), answers.of_object)
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None:
+        await self._ask(self._writer.delete_resource_claim(claim), answers.plain)
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        await self._ask(self._writer.set_extended_resource_claim(pod, status), answers.plain)
+
+
+class RecordedReader(_Asking):
+    """Implements `ApiReader`."""
+
+    def __init__(self, reader: ApiReader, recorder: LiveRecorder) -> None:
+        super().__init__(recorder)
+        self._reader = reader
+
+    async def get(self, kind: type[ObjectT], name: str, namespace: str = "") -> ObjectT | None:
+        return await self._ask(self._reader.get(kind, name, namespace), answers.of_object)
+
+    async def list(
+        self, kind: type[ObjectT], namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> Sequence[ObjectT]:
+        found = self._reader.list(kind, namespace, label_selector=label_selector, field_selector=field_selector)
+        return await self._ask(found, answers.of_objects)
+
+    async def get_document(self, api_version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
+        return await self._ask(self._reader.get_document(api_version, kind, name, namespace), answers.plain)
+
+    async def list_documents(
+        self, api_version: str, kind: str, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> Sequence[dict[str, Any]]:
+        found = self._reader.list_documents(
+            api_version, kind, namespace, label_selector=label_selector, field_selector=field_selector
+        )
+        return await self._ask(found, answers.plain)
+
+
+class RecordedExtender(_Asking):
+    """Implements `Extender`."""
+
+    def __init__(self, extender: Extender, recorder: LiveRecorder) -> None:
+        super().__init__(recorder)
+        self._extender = extender
+        self.name = extender.name
+        self.is_ignorable = extender.is_ignorable
+        self.is_filter = extender.is_filter
+        self.is_prioritizer = extender.is_prioritizer
+        self.is_binder = extender.is_binder
+        self.supports_preemption = extender.supports_preemption
+        self.weight = extender.weight
+        self.is_interested = extender.is_interested
+
+    async def filter(self, pod: PodInfo, nodes: Sequence[api.Node]) -> ExtenderFilterOutcome:
+        return await self._ask(self._extender.filter(pod, nodes), answers.plain)
+
+    async def prioritize(self, pod: PodInfo, nodes: Sequence[api.Node]) -> Mapping[str, int]:
+        return await self._ask(self._extender.prioritize(pod, nodes), answers.plain)
+
+    async def bind(self, pod: PodInfo, node_name: str) -> None:
+        await self._ask(self._extender.bind(pod, node_name), answers.plain)
+
+    async def process_preemption(
+        self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
+    ) -> Mapping[str, NodeVictims]:
+        asked = self._extender.process_preemption(pod, victims, pods_on)
+        return await self._ask(asked, answers.of_victims)

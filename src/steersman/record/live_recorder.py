@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records a live scheduler: every stimulus in the order in which it set the scheduler to work, and what came of it.
+
+Everything that a scheduler does, it does in one thread, in pieces that nothing interrupts: it is told of an object, it is to
+try a pod or to flush its queue, or one of its coroutines goes on. Each piece is a stimulus. What it then asks of the outside
+(time, answers of the API server) is noted as well; so the same pieces in the same order decide the same (`live_replay`).
+`live_ports` has what stands between the scheduler and the outside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from steersman import api
+from steersman.assembly import Scheduler
+from steersman.assembly.stimuli import Stimulus
+from steersman.clock import Clock
+from steersman.framework.ports import Spawn
+from steersman.record.decisions import DecisionObserver
+from steersman.record.frames import (
+    AnswerBody,
+    BindingBody,
+    DecisionBody,
+    EndBody,
+    Frame,
+    FrameKind,
+    RunBody,
+    SnapshotBody,
+    StepCause,
+    WatchedChange,
+    encoded,
+)
+from steersman.record.live_items import (
+    END,
+    ExpectedItem,
+    NotedItem,
+    SegmentItem,
+    StepItem,
+    StimulusItem,
+    TickItem,
+    WatchedItem,
+)
+from steersman.record.live_log import LiveLog, text_bytes
+from steersman.record.reader import SNAPSHOT_SUBJECT
+from steersman.record.recorded_work import RecordedWork
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+def _nothing(item: NotedItem) -> None:
+    """Where nothing is recorded."""
+
+
+class LiveRecorder:
+    """Notes the stimuli of one scheduler. All of it belongs to the scheduling loop."""
+
+    def __init__(self, log: LiveLog, run: RunBody, clock: Clock) -> None:
+        """`clock` says when a stimulus came."""
+        self._log = log
+        self._run = run
+        self._now = clock.now
+        #: Whether the scheduler is at work: readings of its clock are noted, and tasks that are made are its own.
+        self.is_inside = False
+        #: The coroutine that goes on at the moment.
+        self.stepping: RecordedWork[Any] | None = None
+        #: When the present stimulus came.
+        self.time = 0.0
+        self._tasks = self._calls = 0
+        self._decisions = 0
+        self._put: Callable[[NotedItem], None] = log.put
+        self._is_in_gap = False
+        self._state: Callable[[], Sequence[api.Object]] = tuple
+        log.begin_segment(SegmentItem(self._now(), self._snapshot(begins=True), is_after_gap=False))
+
+    def observe(self, scheduler: Scheduler) -> None:
+        """From now on the decisions of the scheduler are recorded, and its state is what snapshots show."""
+        scheduler.observe(DecisionObserver(lambda: self.time, self._note_decision))
+
+    # -- stimuli -------------------------------------------------------------------------------------------------------
+
+    def act(self, stimulus: Stimulus, act: Callable[[], T]) -> T:
+        """Has the scheduler do something: `assembly.stimuli.Act`."""
+        self._begin(TickItem(self._now(), stimulus, 0))
+        try:
+            return act()
+        finally:
+            self.end()
+
+    def told(self, change: WatchedChange, obj: api.Object, text: msgspec.Raw | None) -> None:
+        """The scheduler is about to be told of an object; `end` follows."""
+        self._begin(WatchedItem(self._now(), change, obj, text), text_bytes(text))
+
+    def expects(self, kind: type[api.Object], count: int) -> None:
+        """The scheduler is about to be told of a list; `end` follows."""
+        self._begin(ExpectedItem(self._now(), kind, count))
+
+    def steps(self, task: int, cause: StepCause) -> None:
+        """A coroutine of the scheduler is about to go on; `end` follows."""
+        self._begin(StepItem(self._now(), task, cause))
+
+    def _begin(self, item: StimulusItem, size: int = 0) -> None:
+        log = self._log
+        log.count(size)
+        if log.wants_attention:
+            self._attend()
+        self.time = item.time
+        self._put(item)
+        self.is_inside = True
+
+    def end(self) -> None:
+        """The scheduler has done what the present stimulus made it do."""
+        self.is_inside = False
+        self._put(END)
+
+    # -- what comes of them --------------------------------------------------------------------------------------------
+
+    def note_time(self, reading: float) -> None:
+        """The scheduler has read its clock."""
+        self._put(reading)
+
+    def next_call(self) -> int:
+        """The number of a call to the outside that begins."""
+        self._calls += 1
+        return self._calls
+
+    def answered(self, answer: AnswerBody) -> None:
+        self._put(answer)
+
+    def _note_decision(self, body: DecisionBody | BindingBody) -> None:
+        self._decisions += isinstance(body, DecisionBody)
+        self._put(body)
+
+    # -- coroutines ----------------------------------------------------------------------------------------------------
+
+    def recorded(self, work: Coroutine[Any, Any, T]) -> RecordedWork[T]:
+        """A coroutine of the scheduler, whose steps are noted."""
+        self._tasks += 1
+        return RecordedWork(work, self._tasks, self)
+
+    def spawning(self, spawn: Spawn) -> Spawn:
+        """`spawn` for coroutines whose steps are noted."""
+
+        def spawn_recorded(work: Coroutine[Any, Any, None]) -> object:
+            recorded, inside = self.recorded(work), self.is_inside
+            self.is_inside = False  # the task that is made now is noted already
+            try:
+                return spawn(recorded)
+            finally:
+                self.is_inside = inside
+
+        return spawn_recorded
+
+    def new_task(self, loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
+        """A task factory: what the scheduler's coroutines set going beside themselves is noted as well."""
+        return asyncio.Task(self.recorded(work) if self.is_inside else work, loop=loop, **options)
+
+    async def attempt(self, scheduler: Scheduler) -> Any:
+        """An attempt that may wait for extenders."""
+        work = self.recorded(scheduler.schedule_one_async())
+        self._begin(TickItem(self._now(), Stimulus.ATTEMPT, work.number))
+        self.end()
+        return await work
+
+    # -- segments ------------------------------------------------------------------------------------------------------
+
+    def _attend(self) -> None:
+        log = self._log
+        if log.wants_segment:
+            gap = "nothing was recorded for a while" if self._is_in_gap else ""
+            snapshot = self._snapshot(gap=gap)
+            log.begin_segment(SegmentItem(self._now(), snapshot, self._is_in_gap))
+            self._put, self._is_in_gap = log.put, False
+        elif log.is_paused:
+            self._put, self._is_in_gap = _nothing, True
+
+    def _snapshot(self, *, begins: bool = False, gap: str = "") -> list[Frame | api.Object]:
+        now, objects = self._now(), self._state()
+        head = SnapshotBody(1 + len(objects), self._decisions, begins=begins, gap=gap)
+        return [
+            encoded(FrameKind.SNAPSHOT, now, head, [SNAPSHOT_SUBJECT]),
+            encoded(FrameKind.RUN, now, self._run),
+            *objects,
+        ]
+
+    def close(self) -> None:
+        """Ends the record in good order."""
+        self._log.close(encoded(FrameKind.END, self._now(), EndBody(self._decisions)))

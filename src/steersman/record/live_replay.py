@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replays the record of a live scheduler: another one is given the same stimuli in the same order, and the same answers.
+
+frames ─► one stimulus, with what came of it ─► scheduler ─► its decisions, beside those that were recorded
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from steersman import api
+from steersman.api import codec
+from steersman.assembly import Scheduler, SchedulerOptions
+from steersman.assembly.stimuli import Stimulus
+from steersman.clock import ManualClock, RealClock
+from steersman.errors import InputError, SteersmanError
+from steersman.framework.extender import Extender, ExtenderFilterOutcome, NodeVictims, PodsOn
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.ports import Failure
+from steersman.framework.status import Status
+from steersman.internal_errors import InternalErrors
+from steersman.observe import Measuring, Metrics
+from steersman.record import answers
+from steersman.record.decisions import DecisionObserver
+from steersman.record.frames import (
+    STIMULI,
+    AnswerBody,
+    BindingBody,
+    DecisionBody,
+    Frame,
+    FrameKind,
+    RunBody,
+    TaskStepBody,
+    TickBody,
+    WatchedChange,
+    WatchEventBody,
+)
+from steersman.record.live_items import kind_text
+from steersman.record.replay_loop import GatedTasks, ReplayLoop
+from steersman.rng import SeededRng
+
+T = TypeVar("T")
+ObjectT = TypeVar("ObjectT", bound=api.Object)
+
+REPLAY: Final = "replay"
+"""Where an error was survived, as the recorded scheduler has survived it."""
+
+
+class RecordedStimulus(msgspec.Struct, frozen=True):
+    """A stimulus with everything that came of it."""
+
+    frame: Frame
+    decisions: tuple[DecisionBody, ...] = ()
+    bindings: tuple[BindingBody, ...] = ()
+    answers: tuple[AnswerBody, ...] = ()
+
+
+def stimuli(frames: Iterable[Frame]) -> Iterator[RecordedStimulus | Frame]:
+    """The stimuli of a record, and in between the frames that are no part of one (snapshots, the end)."""
+    stimulus: Frame | None = None
+    decisions: list[DecisionBody] = []
+    bindings: list[BindingBody] = []
+    answered: list[AnswerBody] = []
+    for frame in frames:
+        if frame.kind == FrameKind.DECISION:
+            decisions.append(msgspec.json.decode(frame.body, type=DecisionBody))
+        elif frame.kind == FrameKind.BINDING:
+            bindings.append(msgspec.json.decode(frame.body, type=BindingBody))
+        elif frame.kind == FrameKind.ANSWER:
+            answered.append(msgspec.json.decode(frame.body, type=AnswerBody))
+        else:
+            if stimulus is not None:
+                yield RecordedStimulus(stimulus, tuple(decisions), tuple(bindings), tuple(answered))
+            stimulus = frame if frame.kind in STIMULI else None
+            decisions, bindings, answered = [], [], []
+            if stimulus is None:
+                yield frame
+    if stimulus is not None:
+        yield RecordedStimulus(stimulus, tuple(decisions), tuple(bindings), tuple(answered))
+
+
+class ReplayedClock:
+    """Shows what the clock has shown. A scheduler that asks more often than the recorded one sees the last time again."""
+
+    def __init__(self) -> None:
+        self._readings: list[float] = []
+        self._last = 0.0
+
+    def load(self, readings: Sequence[float]) -> None:
+        """What the clock showed while the scheduler dealt with one stimulus."""
+        self._readings = list(reversed(readings))
+
+    def now(self) -> float:
+        if self._readings:
+            self._last = self._readings.pop()
+        return self._last
+
+    def monotonic(self) -> float:
+        return self.now()
+
+
+class ReplayedAnswers:
+    """Gives answers as they came; calls are counted."""
+
+    def __init__(self, loop: ReplayLoop) -> None:
+        self._loop = loop
+        self._calls = 0
+        self._known: dict[int, AnswerBody] = {}
+        self._awaited: dict[int, Any] = {}
+
+    def load(self, answered: Iterable[AnswerBody]) -> None:
+        """These calls are answered; who waits for one can go on."""
+        for answer in answered:
+            waiting = self._awaited.pop(answer.call, None)
+            if waiting is None:
+                self._known[answer.call] = answer
+            elif not waiting.done():
+                waiting.set_result(answer)
+
+    async def next(self, read: Callable[[msgspec.Raw], T]) -> T:
+        """The answer to the next call."""
+        self._calls += 1
+        answer = self._known.pop(self._calls, None)
+        if answer is None:
+            waiting = self._awaited[self._calls] = self._loop.create_future()
+            answer = await waiting
+        if answer.error is not None:
+            raise answers.error_of(answer.error)
+        return read(answer.value)
+
+
+class ReplayedWriter:
+    """An `ApiWriter` that writes nothing, and answers as the API server did."""
+
+    binds_at_once = False
+
+    def __init__(self, replayed: ReplayedAnswers) -> None:
+        self._answers = replayed
+
+    def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
+        raise RuntimeError(f"binding {pod.key} to {node_name} takes an answer of the record: bind() waits for it")
+
+    async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
+        return await self._answers.next(answers.as_status)
+
+    async def patch_pod_status(
+        self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None
+    ) -> bool:
+        return bool(await self._answers.next(answers.as_type(bool)))
+
+    async def delete_pod(self, pod: api.Pod) -> bool:
+        return bool(await self._answers.next(answers.as_type(bool)))
+
+    async def update_volume(self, volume: api.PersistentVolume) -> api.PersistentVolume:
+        return await self._stored(volume)
+
+    async def update_claim(self, claim: api.PersistentVolumeClaim) -> api.PersistentVolumeClaim:
+        return await self._stored(claim)
+
+    async def change_resource_claim(
+        self, claim: api.ResourceClaim, change: Callable[[api.ResourceClaim], api.ResourceClaim]
+    ) -> api.ResourceClaim:
+        return await self._stored(claim)
+
+    async def create_resource_claim(self, claim: api.ResourceClaim) -> api.ResourceClaim:
+        return await self._stored(claim)
+
+    async def delete_resource_claim(self, claim: api.ResourceClaim) -> None:
+        await self._answers.next(answers.as_type(None))
+
+    async def set_extended_resource_claim(self, pod: api.Pod, status: api.PodExtendedResourceClaimStatus) -> None:
+        await self._answers.next(answers.as_type(None))
+
+    async def _stored(self, obj: ObjectT) -> ObjectT:
+        return await self._answers.next(lambda value: codec.decode(value, type(obj)))
+
+    def report_failure(self, failure: Failure) -> None:
+        """The conditions and events of a replay go nowhere."""
+
+    def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
+        """The events of a replay go nowhere."""
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        """The events of a replay go nowhere."""
+
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        """The events of a replay go nowhere."""
+
+
+class ReplayedReader:
+    """An `ApiReader` that reads what plugins have read."""
+
+    def __init__(self, replayed: ReplayedAnswers) -> None:
+        self._answers = replayed
+
+    async def get(self, kind: type[ObjectT], name: str, namespace: str = "") -> ObjectT | None:
+        return await self._answers.next(answers.as_object(kind))
+
+    async def list(
+        self, kind: type[ObjectT], namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> Sequence[ObjectT]:
+        return await self._answers.next(answers.as_objects(kind))
+
+    async def get_document(self, api_version: str, kind: str, name: str, namespace: str = "") -> dict[str, Any] | None:
+        found: dict[str, Any] | None = await self._answers.next(answers.as_type(dict[str, Any] | None))
+        return found
+
+    async def list_documents(
+        self, api_version: str, kind: str, namespace: str = "", *, label_selector: str = "", field_selector: str = ""
+    ) -> Sequence[dict[str, Any]]:
+        found: list[dict[str, Any]] = await self._answers.next(answers.as_type(list[dict[str, Any]]))
+        return found
+
+
+class ReplayedExtender:
+    """An `Extender` that answers as it did; `like` is one with the same settings, which is never asked."""
+
+    def __init__(self, like: Extender, replayed: ReplayedAnswers) -> None:
+        self._answers = replayed
+        self.name = like.name
+        self.is_ignorable = like.is_ignorable
+        self.is_filter = like.is_filter
+        self.is_prioritizer = like.is_prioritizer
+        self.is_binder = like.is_binder
+        self.supports_preemption = like.supports_preemption
+        self.weight = like.weight
+        self.is_interested = like.is_interested
+
+    async def filter(self, pod: PodInfo, nodes: Sequence[api.Node]) -> ExtenderFilterOutcome:
+        outcome: ExtenderFilterOutcome = await self._answers.next(answers.as_outcome)
+        return outcome
+
+    async def prioritize(self, pod: PodInfo, nodes: Sequence[api.Node]) -> Mapping[str, int]:
+        priorities: dict[str, int] = await self._answers.next(answers.as_type(dict[str, int]))
+        return priorities
+
+    async def bind(self, pod: PodInfo, node_name: str) -> None:
+        await self._answers.next(answers.as_type(None))
+
+    async def process_preemption(
+        self, pod: PodInfo, victims: Mapping[str, NodeVictims], pods_on: PodsOn
+    ) -> Mapping[str, NodeVictims]:
+        return await self._answers.next(answers.as_victims(pods_on))
+
+
+class LiveReplay:
+    """A scheduler that is driven by a record. Made anew for every process that was recorded."""
+
+    def __init__(self, run: RunBody, options: SchedulerOptions, extenders: Sequence[Extender] = ()) -> None:
+        """`extenders` are like the recorded ones; they are never asked."""
+        self._loop_clock = ManualClock(0.0)
+        self._loop = ReplayLoop(self._loop_clock)
+        self._clock = ReplayedClock()
+        self._answers = ReplayedAnswers(self._loop)
+        self.tasks = GatedTasks(self._loop)
+        self.internal_errors = InternalErrors()
+        made = msgspec.structs.replace(
+            options,
+            extenders=[ReplayedExtender(one, self._answers) for one in extenders],
+            internal_errors=self.internal_errors,
+            postpones=True,
+            max_in_unschedulable=run.max_in_unschedulable or options.max_in_unschedulable,
+            instruments=Measuring(Metrics(), RealClock()),
+        )
+        self.scheduler = Scheduler(
+            self._clock,
+            SeededRng(run.seed),
+            ReplayedWriter(self._answers),
+            self.tasks.spawn,
+            made,
+            ReplayedReader(self._answers),
+        )
+        self._kinds = {kind_text(kind): kind for kind in self.scheduler.watched_kinds}
+        self._time = run.start
+        self._decided: list[DecisionBody] = []
+        self.scheduler.observe(DecisionObserver(lambda: self._time, self._note))
+        queue = self.scheduler.queue
+        self._acts: dict[Stimulus, Callable[[], object]] = {
+            Stimulus.ATTEMPT: self.scheduler.schedule_one,
+            Stimulus.BACKOFF: queue.flush_backoff,
+            Stimulus.UNSCHEDULABLE: queue.flush_unschedulable,
+            Stimulus.LOST_PODS: self.scheduler.adopt_lost_pods,
+            Stimulus.POSTPONED: self.scheduler.postponed.run_slice,
+            Stimulus.POSTPONED_END: self.scheduler.postponed.drop_all,
+        }
+
+    def _note(self, body: DecisionBody | BindingBody) -> None:
+        if isinstance(body, DecisionBody):
+            self._decided.append(body)
+
+    def give(self, stimulus: RecordedStimulus) -> list[DecisionBody]:
+        """The decisions that the stimulus leads to. Raises `StepNotPossible` if this scheduler is not where the other was."""
+        frame = stimulus.frame
+        self._time = frame.time
+        self._loop_clock.set(max(self._loop_clock.now(), frame.time))
+        self._decided = []
+        if frame.kind == FrameKind.WATCH_EVENT:
+            self._tell(msgspec.json.decode(frame.body, type=WatchEventBody))
+        elif frame.kind == FrameKind.TICK:
+            self._answers.load(stimulus.answers)
+            self._tick(msgspec.json.decode(frame.body, type=TickBody))
+        else:
+            body = msgspec.json.decode(frame.body, type=TaskStepBody)
+            self._clock.load(body.clock)
+            self._answers.load(stimulus.answers)
+            self.tasks.step(body, frame.time)
+        self._loop.run_ready()
+        return self._decided
+
+    def _tell(self, body: WatchEventBody) -> None:
+        kind = self._kinds.get(body.kind)
+        if kind is None:
+            raise InputError("is not a kind that this scheduler watches", object="record", value=body.kind)
+        self._clock.load(body.clock)
+        ingest = self.scheduler.ingest
+        try:
+            if body.type is WatchedChange.EXPECTED:
+                ingest.expect(kind, msgspec.json.decode(body.object, type=int))
+            elif body.type is WatchedChange.CHANGED:
+                ingest.changed(codec.decode(body.object, kind))
+            else:
+                ingest.deleted(codec.decode(body.object, kind))
+        except SteersmanError:
+            return  # as it was the first time, and whoever told it has gone on
+        except Exception as error:
+            self.internal_errors.survived(REPLAY, body.kind, error)
+
+    def _tick(self, body: TickBody) -> None:
+        self._clock.load(body.clock)
+        if body.task:
+            self._loop.create_task(self.scheduler.schedule_one_async())
+            return
+        try:
+            self._acts[body.what]()
+        except Exception as error:
+            self.internal_errors.survived(REPLAY, body.what, error)
+
+    def close(self) -> None:
+        self.tasks.close()

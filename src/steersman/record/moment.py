@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A moment of a record, as a simulation: what was done up to then is done again, and the simulation stands still there.
+
+What can be asked of any simulation can be asked of this one: why a pod waits, which change would help, what would come next.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+from steersman.errors import InputError
+from steersman.record.recorded_run import RecordedRun, RecordedStep, read_run
+from steersman.record.recorded_setup import simulation_setup
+from steersman.record.steps import step_of
+from steersman.sim import Simulation
+from steersman.sim.journal import Step
+
+_TAKE_TIME: Final = frozenset({"run", "advance"})
+"""Steps that can be told how far to go."""
+
+
+def simulation_at(directory: str | os.PathLike[str], seconds: float) -> Simulation:
+    """The recorded cluster and its queue as they were so many seconds after the start. Whoever asks closes it. Raises
+    `InputError` for a record that cannot be used, and for a time that is not in it."""
+    recorded = read_run(directory)
+    until = recorded.run.start + seconds
+    if not recorded.run.start <= until <= recorded.until:
+        covered = f"the record covers 0 to {recorded.until - recorded.run.start:g} seconds after its start"
+        raise InputError("is not in the record", file=str(directory), field="time", value=seconds, hint=covered)
+    simulation = simulation_setup(recorded.run).made()
+    try:
+        _go(simulation, recorded, until)
+    except BaseException:
+        simulation.close()
+        raise
+    return simulation
+
+
+def _go(simulation: Simulation, recorded: RecordedRun, until: float) -> None:
+    """Does everything that was begun by then."""
+    begun = [step for step in recorded.steps if step.frame.time <= until]
+    for step in begun[:-1]:
+        _repeat(step, simulation)
+    for step in begun[-1:]:
+        _repeat_until(step, simulation, until - recorded.run.start)
+
+
+def _repeat(step: RecordedStep, simulation: Simulation) -> None:
+    step_of(step.frame, step.objects, simulation.known_kinds).repeat(simulation)
+
+
+def _repeat_until(step: RecordedStep, simulation: Simulation, seconds: float) -> None:
+    """Takes the last step, which may have gone on for longer."""
+    known = step_of(step.frame, step.objects, simulation.known_kinds)
+    if known.method in _TAKE_TIME:
+        end = known.arguments[0] if known.arguments else None
+        stops = known.method == "run" or bool(known.keywords.get("stops_at_rest"))
+        until = min(seconds, end) if isinstance(end, (int, float)) else seconds
+        Step("advance", (until,), {"stops_at_rest": end is None and stops}).repeat(simulation)
+        return
+    with simulation.fork() as trial:
+        known.repeat(trial)
+        goes_too_far = trial.now > seconds
+    if goes_too_far:
+        Step("advance", (seconds,)).repeat(simulation)
+    else:
+        known.repeat(simulation)

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The event loop of a replay: coroutines of the scheduler go on when the record says so, and never by themselves.
+
+A coroutine that could go on waits at its gate until its recorded turn. Timers rest until a recorded step needs one of them:
+which of two things came first is for the record to say, not for the clock.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from contextvars import Context
+from types import TracebackType
+from typing import Any, Final, TypeVarTuple
+
+from steersman.clock import ManualClock
+from steersman.framework.ports import Spawn
+from steersman.record.frames import StepCause, TaskStepBody
+from steersman.sim.loop import VirtualLoop
+
+Arguments = TypeVarTuple("Arguments")
+
+EARLY_SECONDS: Final = 1.0
+"""By so much a timer may have gone off earlier than the replay would have it: event loops know the time of their last turn."""
+
+
+class ReplayLoop(VirtualLoop):
+    """Runs what can run, and keeps timers back."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        super().__init__(clock)
+        self._held: list[asyncio.TimerHandle] = []
+
+    def call_at(
+        self,
+        when: float,
+        callback: Callable[[*Arguments], object],
+        *args: *Arguments,
+        context: Context | None = None,
+    ) -> asyncio.TimerHandle:
+        timer = asyncio.TimerHandle(when, callback, args, self, context)
+        self._held.append(timer)
+        return timer
+
+    def release_timers(self, until: float, is_enough: Callable[[], bool]) -> None:
+        """Timers that are due by then go off, earliest first, until that is enough."""
+        for timer in sorted(self._held, key=asyncio.TimerHandle.when):
+            if timer.when() > until or is_enough():
+                break
+            self._held.remove(timer)
+            if not timer.cancelled():
+                self.call_soon(timer._run)
+                self.run_ready()
+        self._held = [timer for timer in self._held if not timer.cancelled()]
+
+
+class StepNotPossible(Exception):
+    """The record has a step of a coroutine that cannot go on, or is not there."""
+
+
+class GatedWork(Coroutine[Any, Any, None]):
+    """A coroutine that goes on when its gate is opened."""
+
+    def __init__(self, work: Coroutine[Any, Any, Any], loop: ReplayLoop) -> None:
+        self._work = work
+        self._loop = loop
+        #: What the coroutine is to go on with, while it waits at its gate.
+        self._next: Callable[[], Any] | None = None
+        self._gate: asyncio.Future[None] | None = None
+        self._is_open = False
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the coroutine could go on."""
+        return self._next is not None
+
+    def open(self) -> None:
+        """Lets the coroutine go on once."""
+        self._is_open = True
+        if self._gate is not None and not self._gate.done():
+            self._gate.set_result(None)
+
+    def send(self, value: Any, /) -> Any:
+        return self._arrive(lambda: self._work.send(value))
+
+    def throw(self, kind: Any, value: object = None, trace: TracebackType | None = None, /) -> Any:
+        if value is None:
+            return self._arrive(lambda: self._work.throw(kind), is_thrown=True)
+        return self._arrive(lambda: self._work.throw(kind, value, trace), is_thrown=True)
+
+    def _arrive(self, go_on: Callable[[], Any], *, is_thrown: bool = False) -> Any:
+        if self._next is None or is_thrown:
+            self._next = go_on
+        if self._is_open:
+            go_on, self._next, self._is_open, self._gate = self._next, None, False, None
+            return go_on()
+        self._gate = self._loop.create_future()
+        self._gate._asyncio_future_blocking = True
+        return self._gate
+
+    def close(self) -> None:
+        self._work.close()
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        raise TypeError("a gated coroutine is made a task")
+
+
+class GatedTasks:
+    """The coroutines of a scheduler that is replayed, by their numbers."""
+
+    def __init__(self, loop: ReplayLoop) -> None:
+        self._loop = loop
+        self._made = 0
+        self._works: dict[int, GatedWork] = {}
+        self._tasks: dict[int, asyncio.Task[Any]] = {}
+        loop.set_task_factory(self._new_task)
+
+    @property
+    def spawn(self) -> Spawn:
+        return self._loop.create_task
+
+    def __len__(self) -> int:
+        return len(self._works)
+
+    def _new_task(self, loop: asyncio.AbstractEventLoop, work: Any, **options: Any) -> asyncio.Task[Any]:
+        self._made += 1
+        number, gated = self._made, GatedWork(work, self._loop)
+        task = asyncio.Task(gated, loop=loop, **options)
+        self._works[number], self._tasks[number] = gated, task
+        task.add_done_callback(lambda ended: self._ended(number, ended))
+        return task
+
+    def _ended(self, number: int, task: asyncio.Task[Any]) -> None:
+        del self._works[number], self._tasks[number]
+        if not task.cancelled():
+            task.exception()  # it was survived
+
+    def step(self, body: TaskStepBody, time: float) -> None:
+        """Lets a coroutine go on as it did. Raises `StepNotPossible`."""
+        self._loop.run_ready()
+        work = self._works.get(body.task)
+        if work is None:
+            raise StepNotPossible(f"coroutine {body.task} is not there")
+        if body.cause is StepCause.CLOSED:
+            work.close()
+            return
+        if not work.is_waiting:
+            early = EARLY_SECONDS if body.cause is StepCause.WOKEN else 0.0
+            self._loop.release_timers(time + early, lambda: work.is_waiting)
+        if not work.is_waiting and body.cause is StepCause.CANCELLED:
+            self._tasks[body.task].cancel()
+            self._loop.run_ready()
+        if not work.is_waiting:
+            raise StepNotPossible(f"coroutine {body.task} waits for something else")
+        work.open()
+        self._loop.run_ready()
+
+    def close(self) -> None:
+        """Ends what is left."""
+        for task in self._tasks.values():
+            task.cancel()
+        for _ in range(100):
+            if not self._works:
+                break
+            for work in list(self._works.values()):
+                work.open()
+            self._loop.run_ready()
+        self._loop.close()
