@@ -13,7 +13,7 @@ import aiohttp
 from tests.client.api_server import SERVED_KINDS, ApiServer
 
 from steersman import api
-from steersman.app import Control, ElectionFlags, RunOptions, ServingOptions, run
+from steersman.app import Control, ElectionFlags, RecordOptions, RunOptions, ServingOptions, run
 from steersman.client.lease import Lease
 from steersman.config import Duration
 from steersman.testing import make_node
@@ -46,10 +46,13 @@ async def running_program(
     serving: ServingOptions = UNSERVED,
     config_file: str = "",
     plugin_files: tuple[str, ...] = (),
+    record: RecordOptions | None = None,
 ) -> AsyncIterator[Running]:
     """Ends it, if the test has not."""
     async with server.serving() as address, asyncio.TaskGroup() as group:
-        options = RunOptions(config_file, master=address, election=election, serving=serving, plugin_files=plugin_files)
+        options = RunOptions(
+            config_file, master=address, election=election, serving=serving, plugin_files=plugin_files, record=record
+        )
         control = Control()
         task = group.create_task(run(options, control, {}))
         try:

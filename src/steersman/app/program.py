@@ -167,7 +167,7 @@ class Program:
 
     async def run(self) -> int:
         """The exit code."""
-        self._recording.begin(self._scheduler, asyncio.get_running_loop())
+        self._recording.begin(self._scheduler, asyncio.get_running_loop(), self._informers.objects)
         async with asyncio.TaskGroup() as group:
             background = [
                 group.create_task(self._dispatcher.run(), name="dispatcher"),

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
 import msgspec
 
+from steersman import api
 from steersman.app.recording import NotRecorded
 from steersman.app.settings import Effective, RecordOptions
 from steersman.assembly import ApiWriter, Scheduler
@@ -24,7 +25,7 @@ from steersman.framework.ports import Spawn
 from steersman.framework.reading import ApiReader
 from steersman.framework.watching import EventSink
 from steersman.observe import Metrics
-from steersman.record.frames import RunBody
+from steersman.record.frames import LIVE, RunBody
 from steersman.record.live_log import LiveLog
 from steersman.record.live_ports import (
     RecordedClock,
@@ -84,8 +85,10 @@ class Recorded(NotRecorded):
     def attempt(self, scheduler: Scheduler) -> Awaitable[Decision | None]:
         return self._recorder.attempt(scheduler)
 
-    def begin(self, scheduler: Scheduler, loop: asyncio.AbstractEventLoop) -> None:
-        self._recorder.observe(scheduler)
+    def begin(
+        self, scheduler: Scheduler, loop: asyncio.AbstractEventLoop, objects: Callable[[], Sequence[api.Object]]
+    ) -> None:
+        self._recorder.observe(scheduler, objects)
         loop.set_task_factory(self._recorder.new_task)
         self._log.start()
 
@@ -115,7 +118,7 @@ class Recorded(NotRecorded):
 
 def _run_body(settings: Effective, seed: int, start: float) -> RunBody:
     configuration = _without_secrets(settings.configuration)
-    body = run_body("run", configuration, settings.gates, settings.registry, seed, start)
+    body = run_body(LIVE, configuration, settings.gates, settings.registry, seed, start)
     return msgspec.structs.replace(body, controllers=False, max_in_unschedulable=settings.max_in_unschedulable)
 
 

@@ -7,8 +7,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
+from steersman import api
 from steersman.assembly import ApiWriter, Scheduler
 from steersman.assembly.stimuli import Act, at_once
 from steersman.client import ObjectTexts
@@ -50,8 +51,10 @@ class NotRecorded:
         """An attempt that may wait for extenders."""
         return scheduler.schedule_one_async()
 
-    def begin(self, scheduler: Scheduler, loop: asyncio.AbstractEventLoop) -> None:
-        """The scheduler is made, and nothing has happened to it."""
+    def begin(
+        self, scheduler: Scheduler, loop: asyncio.AbstractEventLoop, objects: Callable[[], Sequence[api.Object]]
+    ) -> None:
+        """The scheduler is made, and nothing has happened to it; `objects` are those that it knows at a time."""
 
     def show(self, metrics: Metrics) -> None:
         """Brings the metrics of recording up to date."""

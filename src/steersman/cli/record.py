@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records on the command line: `steersman replay` decides a recorded simulation again, `steersman history` shows what
-happened to a pod or a node, and `simulate --record` writes a record."""
+"""Records on the command line: `steersman replay` decides again what was recorded, `steersman history` shows what happened to
+a pod or a node, and `simulate --record` writes a record."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -57,11 +58,11 @@ def recording(simulation: Simulation, directory: str | None) -> AbstractContextM
 @plugin_option("A Python file with plugins that take part beside those of the record. May be repeated.")
 @output_option
 def replay(directory: str, config_file: str | None, plugins: tuple[str, ...], output: str) -> None:
-    """Decide a recorded simulation again, and compare every decision.
+    """Decide everything again that was recorded, and compare every decision.
 
-    `steersman simulate --record DIR` writes the record. Without options everything is to be the same, to the last score; with
-    --config or --plugin the table shows what would have been decided instead. Plugins are read from the files that they were in
-    when the record was made.
+    `steersman simulate --record DIR` and `steersman run --record DIR` write records. Without options everything is to be the
+    same, to the last score; with --config or --plugin the table shows what would have been decided instead. Plugins are read
+    from the files that they were in when the record was made.
 
     Exits with 0 if all decisions are the same, with 1 if not.
     """
@@ -88,8 +89,9 @@ def replay(directory: str, config_file: str | None, plugins: tuple[str, ...], ou
 def history(directory: str, name: str, since: float | None, until: float | None, output: str) -> None:
     """Show what happened to a pod or on a node, from a record.
 
-    Every attempt with its time, outcome and reason, bindings and preemptions. Times are virtual, since the start of the
-    simulation. A pod is written NAMESPACE/NAME, or NAME in default; pod/… and node/… say which is meant.
+    Every attempt with its time, outcome and reason, bindings and preemptions. Times of a simulation are virtual, since its
+    start; those of a live cluster are UTC. A pod is written NAMESPACE/NAME, or NAME in default; pod/… and node/… say which
+    is meant.
     """
     from steersman.record import history as history_of
 
@@ -108,7 +110,7 @@ def _replay_lines(found: Replay, width: int | None) -> Iterator[str]:
     if found.differences:
         shown = found.differences[:MOST_DIFFERENCES]
         header = ("TIME", "POD", "DIFFERS", "RECORDED", "NOW")
-        yield from aligned([header, *(_difference_row(one, found.start) for one in shown)], width=width)
+        yield from aligned([header, *(_difference_row(one, found) for one in shown)], width=width)
         if len(shown) < len(found.differences):
             yield f"({len(found.differences) - len(shown)} more; -o json has all)"
         yield ""
@@ -117,11 +119,18 @@ def _replay_lines(found: Replay, width: int | None) -> Iterator[str]:
     yield from wrapped(f"{found.same} of {found.recorded} decisions are the same{more}", width)
 
 
-def _difference_row(difference: DecisionDifference, start: float) -> tuple[str, ...]:
+def _time_text(found: Replay | History, at: float) -> str:
+    """A time of a record: of a simulation since its start, of a live cluster as a clock shows it."""
     from steersman.cli.simulation_report import time_text
 
+    if found.host == "run":
+        return datetime.fromtimestamp(at, UTC).strftime("%m-%d %H:%M:%S")
+    return time_text(round(at - found.start, 6))
+
+
+def _difference_row(difference: DecisionDifference, found: Replay) -> tuple[str, ...]:
     some = difference.recorded or difference.decided
-    at = "" if some is None else time_text(round(some.at - start, 6))
+    at = "" if some is None else _time_text(found, some.at)
     attempt = f" (attempt {difference.attempt})" if difference.attempt > 1 else ""
     was, now = (_decision_text(each, difference.differs) for each in (difference.recorded, difference.decided))
     return at, f"{difference.pod}{attempt}", difference.differs, was, now
@@ -145,16 +154,21 @@ def _decision_text(decision: DecisionBody | None, differs: str) -> str:
 
 
 def _history_lines(found: History, width: int | None) -> Iterator[str]:
-    from steersman.cli.simulation_report import time_text
     from steersman.explain.tables import aligned
 
     is_node = found.subject.startswith("node/")
-    other = "POD" if is_node else "NODE"
     yield found.subject
-    rows = [("TIME", "EVENT", other, "WHY")]
+    rows = [("TIME", "EVENT", "POD" if is_node else "NODE", "WHY")]
     for entry in found.entries:
         event = f"{entry.event} (attempt {entry.attempt})" if entry.attempt > 1 else entry.event
-        rows.append((time_text(entry.at), event, (entry.pod if is_node else entry.node) or "-", entry.message))
+        rows.append(
+            (
+                _time_text(found, found.start + entry.at),
+                event,
+                (entry.pod if is_node else entry.node) or "-",
+                entry.message,
+            )
+        )
     yield from aligned(rows, width=width)
     if found.since:
-        yield f"(the record begins at {time_text(found.since)})"
+        yield f"(the record begins at {_time_text(found, found.start + found.since)})"

@@ -73,6 +73,10 @@ class Informers:
                 if reflector.was_interrupted(seconds):
                     group.create_task(reflector.renew(), name=f"catch up with {reflector.kind.PLURAL}")
 
+    def objects(self) -> list[api.Object]:
+        """Everything that the sink works with."""
+        return [obj for reflector in self.reflectors for obj in reflector.objects.values()]
+
     def not_synced(self) -> list[Reflector[Any]]:
         """Whom everybody waits for; each says what went wrong."""
         return [reflector for reflector in self.reflectors if not reflector.has_synced]

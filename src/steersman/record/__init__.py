@@ -2,7 +2,9 @@
 """Records: everything that a scheduler was told and did, on disk, to be looked at and decided again.
 
     simulation ─► simulation_recorder ─► log ─► segments            frames, in blocks, in files
+    live scheduler ─► live_ports ─► live_recorder ─► live_log ─► segments
     segments ─► reader ─► recorded_run ─► replay, history, moment
+                   └────► live_comparison ─► live_replay ─► replay_loop
 
 `frames` has what a record is made of, `score_digest` how scores are compared, `steps` what is done to a simulation as frames.
 docs/record.md describes the format.

@@ -18,6 +18,8 @@ import msgspec
 from steersman.assembly.stimuli import Stimulus
 from steersman.observe.decisions import DecisionRecord
 
+LIVE: Final = "run"
+"""The host of a live scheduler, in a record."""
 FORMAT: Final = 1
 """Grows when a frame or a block is read differently."""
 LONGEST_BODY: Final = 64 << 20

@@ -5,28 +5,30 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import msgspec
 
 from steersman.errors import InputError
 from steersman.explain import Outcome
-from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameKind, RunBody
+from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameKind, RunBody, WatchedChange, WatchEventBody
 from steersman.record.reader import Problem, RecordReader
 from steersman.record.recorded_run import body_of
 
 API_VERSION: Final = "steersman.dev/history/v1"
+ADDED: Final = "added"
+DELETED: Final = "deleted"
 
 
 class HistoryEntry(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
     """Something that happened to a pod or on a node."""
 
-    #: Seconds since the start of the simulation.
+    #: Seconds since the start of the record.
     at: float
     #: The pod that it is about.
     pod: str
-    #: One or a few words: scheduled, unschedulable, error, bound, not bound, preempted, room made, added.
+    #: One or a few words: scheduled, unschedulable, error, bound, not bound, preempted, nominated, added, deleted.
     event: str
     node: str = ""
     #: Which attempt it was; 0 where it was none.
@@ -41,6 +43,9 @@ class History(msgspec.Struct, frozen=True, rename="camel"):
     since: float
     entries: tuple[HistoryEntry, ...]
     problems: tuple[Problem, ...] = ()
+    #: The command that was recorded, and the Unix time at which it began.
+    host: str = "simulate"
+    start: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         document: dict[str, Any] = msgspec.to_builtins(self)
@@ -53,14 +58,18 @@ def history(
     """The history of a pod (`default/web-0`, `web-0`, `pod/default/web-0`) or of a node (`n1`, `node/n1`). Raises
     `InputError`, also if the record knows nothing of it. `since` and `until` are seconds after the start."""
     reader = RecordReader(directory)
-    start, complete_since = _start(reader)
+    run, complete_since = _first_run(reader)
+    start = run.start
     first = -math.inf if since is None else start + since
     last = math.inf if until is None else start + until
     for subject in _subjects(name):
         found = reader.frames(subject, first, last)
-        entries = tuple(entry for frame in found for entry in _entries(frame, subject, reader, start))
+        entries = tuple(
+            _first_of_objects(entry for frame in found for entry in _entries(frame, subject, reader, start))
+        )
         if entries:
-            return History(subject, round(complete_since - start, 6), entries, tuple(reader.problems))
+            since_start = round(complete_since - start, 6)
+            return History(subject, since_start, entries, tuple(reader.problems), run.host, start)
     raise InputError("the record knows nothing of it", file=str(directory), object=name, hint=_HINT)
 
 
@@ -77,21 +86,34 @@ def _subjects(name: str) -> list[str]:
     return [f"pod/{name}"] if "/" in name else [f"pod/default/{name}", f"node/{name}"]
 
 
-def _start(reader: RecordReader) -> tuple[float, float]:
-    """When the simulation began, and when the record does."""
+def _first_of_objects(entries: Iterable[HistoryEntry]) -> Iterator[HistoryEntry]:
+    """Of an object that is told again and again, the first time, and the first after it was deleted."""
+    is_there = False
+    for entry in entries:
+        if entry.event != ADDED or not is_there:
+            yield entry
+        if entry.event in (ADDED, DELETED):
+            is_there = entry.event == ADDED
+
+
+def _first_run(reader: RecordReader) -> tuple[RunBody, float]:
+    """How the first scheduler was made, and when the record begins."""
     since = 0.0
     for frame in reader.frames():
         if frame.kind == FrameKind.SNAPSHOT:
             since = frame.time
         elif frame.kind == FrameKind.RUN:
-            return body_of(frame, RunBody, reader.directory).start, since
+            return body_of(frame, RunBody, reader.directory), since
     raise InputError("does not say how it began", file=str(reader.directory))
 
 
 def _entries(frame: Frame, subject: str, reader: RecordReader, start: float) -> Iterator[HistoryEntry]:
     at = round(frame.time - start, 6)
     if frame.kind == FrameKind.OBJECT:
-        yield HistoryEntry(at, _pod(subject), "added", node=_node(subject))
+        yield HistoryEntry(at, _pod(subject), ADDED, node=_node(subject))
+    elif frame.kind == FrameKind.WATCH_EVENT:
+        is_deleted = body_of(frame, WatchEventBody, reader.directory).type is WatchedChange.DELETED
+        yield HistoryEntry(at, _pod(subject), DELETED if is_deleted else ADDED, node=_node(subject))
     elif frame.kind == FrameKind.BINDING:
         binding = body_of(frame, BindingBody, reader.directory)
         event = "not bound" if binding.message else "bound"

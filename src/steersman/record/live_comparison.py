@@ -15,6 +15,7 @@ from steersman.api import timestamps
 from steersman.assembly.registry import PluginSource
 from steersman.client.extenders import HttpExtender
 from steersman.client.raw_objects import RawObjects
+from steersman.errors import InputError
 from steersman.record.comparison import (
     ALL_FIELDS,
     ComparedFields,
@@ -24,15 +25,14 @@ from steersman.record.comparison import (
     difference,
     version_notes,
 )
-from steersman.record.frames import DecisionBody, Frame, FrameKind, RunBody
+from steersman.record.frames import LIVE, DecisionBody, Frame, FrameKind, RunBody
 from steersman.record.live_replay import LiveReplay, RecordedStimulus, stimuli
 from steersman.record.reader import ProblemKind, RecordReader, snapshot_of
 from steersman.record.recorded_run import body_of
 from steersman.record.recorded_setup import scheduler_options
 from steersman.record.replay_loop import StepNotPossible
 
-LIVE: Final = "run"
-"""The host of live schedulers, in a record."""
+NO_WHAT_IF: Final = "is of a live scheduler: another configuration cannot be tried on it yet"
 KILLED: Final = "the process that began at {} was ended without closing its record: its last second is missing at most"
 NOT_COMPARED: Final = "{} decisions are not compared: {}"
 AFTER_GAP: Final = "something before them is missing"
@@ -47,6 +47,8 @@ def replay_live(
     directory: str | os.PathLike[str], configuration: str | None, plugins: tuple[PluginSource, ...]
 ) -> Replay:
     """Decides everything again that a live scheduler has decided. Raises `InputError`."""
+    if configuration is not None or plugins:
+        raise InputError(NO_WHAT_IF, file=str(directory))
     reader = RecordReader(directory)
     comparison = LiveComparison(reader, ALL_FIELDS)
     comparison.compare()

@@ -76,11 +76,12 @@ class LiveRecorder:
         self._decisions = 0
         self._put: Callable[[NotedItem], None] = log.put
         self._is_in_gap = False
-        self._state: Callable[[], Sequence[api.Object]] = tuple
+        self._objects: Callable[[], Sequence[api.Object]] = tuple
         log.begin_segment(SegmentItem(self._now(), self._snapshot(begins=True), is_after_gap=False))
 
-    def observe(self, scheduler: Scheduler) -> None:
-        """From now on the decisions of the scheduler are recorded, and its state is what snapshots show."""
+    def observe(self, scheduler: Scheduler, objects: Callable[[], Sequence[api.Object]]) -> None:
+        """From now on the decisions of the scheduler are recorded, and the objects that it knows are in snapshots."""
+        self._objects = objects
         scheduler.observe(DecisionObserver(lambda: self.time, self._note_decision))
 
     # -- stimuli -------------------------------------------------------------------------------------------------------
@@ -181,7 +182,7 @@ class LiveRecorder:
             self._put, self._is_in_gap = _nothing, True
 
     def _snapshot(self, *, begins: bool = False, gap: str = "") -> list[Frame | api.Object]:
-        now, objects = self._now(), self._state()
+        now, objects = self._now(), self._objects()
         head = SnapshotBody(1 + len(objects), self._decisions, begins=begins, gap=gap)
         return [
             encoded(FrameKind.SNAPSHOT, now, head, [SNAPSHOT_SUBJECT]),

@@ -7,10 +7,14 @@ What can be asked of any simulation can be asked of this one: why a pod waits, w
 from __future__ import annotations
 
 import os
+from datetime import datetime
 from typing import Final
 
 from steersman.errors import InputError
-from steersman.record.recorded_run import RecordedRun, RecordedStep, read_run
+from steersman.record.frames import LIVE
+from steersman.record.live_moment import live_simulation_at
+from steersman.record.reader import RecordReader
+from steersman.record.recorded_run import RecordedRun, RecordedStep, read_run, record_bounds
 from steersman.record.recorded_setup import simulation_setup
 from steersman.record.steps import step_of
 from steersman.sim import Simulation
@@ -20,14 +24,21 @@ _TAKE_TIME: Final = frozenset({"run", "advance"})
 """Steps that can be told how far to go."""
 
 
-def simulation_at(directory: str | os.PathLike[str], seconds: float) -> Simulation:
-    """The recorded cluster and its queue as they were so many seconds after the start. Whoever asks closes it. Raises
-    `InputError` for a record that cannot be used, and for a time that is not in it."""
+def simulation_at(directory: str | os.PathLike[str], time: float | datetime) -> Simulation:
+    """The recorded cluster and its queue as they were at a time: so many seconds after the start of the record, or a moment
+    with a time zone. Whoever asks closes it. Of a live cluster it has the objects, and pods are on the nodes that were decided;
+    what waits is tried as if it had just come. Raises `InputError` for a record that cannot be used, and for a time that is not
+    in it."""
+    reader = RecordReader(directory)
+    run, begin, end = record_bounds(reader)
+    until = time.timestamp() if isinstance(time, datetime) else run.start + time
+    if not begin <= until <= end:
+        covered = f"the record covers {begin - run.start:g} to {end - run.start:g} seconds after its start"
+        shown = time.isoformat() if isinstance(time, datetime) else time
+        raise InputError("is not in the record", file=str(directory), field="time", value=shown, hint=covered)
+    if run.host == LIVE:
+        return live_simulation_at(reader, until)
     recorded = read_run(directory)
-    until = recorded.run.start + seconds
-    if not recorded.run.start <= until <= recorded.until:
-        covered = f"the record covers 0 to {recorded.until - recorded.run.start:g} seconds after its start"
-        raise InputError("is not in the record", file=str(directory), field="time", value=seconds, hint=covered)
     simulation = simulation_setup(recorded.run).made()
     try:
         _go(simulation, recorded, until)

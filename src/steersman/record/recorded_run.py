@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 from typing import TypeVar
@@ -34,8 +35,6 @@ class RecordedRun(msgspec.Struct, frozen=True):
     decisions_before: int
     #: The time from which on the record is complete.
     since: float
-    #: The time of its last frame.
-    until: float
     #: None: the record was not closed in good order, and may end too early.
     end: EndBody | None
     problems: tuple[Problem, ...]
@@ -51,11 +50,10 @@ class _Collected:
         self.objects: list[Frame] = []
         self.decisions: list[DecisionBody] = []
         self.before = 0
-        self.since = self.until = 0.0
+        self.since = 0.0
         self.end: EndBody | None = None
 
     def add(self, frame: Frame) -> None:
-        self.until = max(self.until, frame.time)
         if frame.kind == FrameKind.SNAPSHOT:
             self.before = snapshot_of(frame, self.directory).decisions
             self.since = frame.time
@@ -90,10 +88,21 @@ def read_run(directory: str | os.PathLike[str]) -> RecordedRun:
         tuple(collected.decisions),
         collected.before,
         collected.since,
-        collected.until,
         collected.end,
         tuple(reader.problems),
     )
+
+
+def record_bounds(reader: RecordReader) -> tuple[RunBody, float, float]:
+    """How the first scheduler of a record was made, and the times of its first and its last frame. Raises `InputError`."""
+    run, begin, end = None, math.inf, -math.inf
+    for frame in reader.frames():
+        if frame.kind == FrameKind.RUN and run is None:
+            run = body_of(frame, RunBody, reader.directory)
+        begin, end = min(begin, frame.time), max(end, frame.time)
+    if run is None:
+        raise InputError("does not say how it began", file=str(reader.directory))
+    return run, begin, end
 
 
 def body_of(frame: Frame, cls: type[T], directory: Path) -> T:

@@ -16,8 +16,8 @@ from typing import Final
 from steersman.assembly.registry import PluginSource
 from steersman.record.comparison import ALL_FIELDS, WHAT_IF, Replay, compare, version_notes
 from steersman.record.decisions import DecisionObserver
-from steersman.record.frames import BindingBody, DecisionBody
-from steersman.record.live_comparison import LIVE, replay_live
+from steersman.record.frames import LIVE, BindingBody, DecisionBody
+from steersman.record.live_comparison import replay_live
 from steersman.record.recorded_run import RecordedRun, read_run
 from steersman.record.recorded_setup import simulation_setup
 from steersman.record.steps import step_of

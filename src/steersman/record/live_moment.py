@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A moment of a live cluster's record, as a simulation: the objects that the scheduler knew, and where it had put its pods."""
+
+from __future__ import annotations
+
+import msgspec
+
+from steersman import api
+from steersman.api import codec
+from steersman.errors import InputError
+from steersman.framework.watching import is_custom
+from steersman.kubelets import DEFAULT_POLICY
+from steersman.record.frames import (
+    BindingBody,
+    DecisionBody,
+    Frame,
+    FrameKind,
+    RunBody,
+    WatchedChange,
+    WatchEventBody,
+)
+from steersman.record.live_items import kind_text
+from steersman.record.reader import RecordReader, snapshot_of
+from steersman.record.recorded_run import body_of
+from steersman.record.recorded_setup import scheduler_options
+from steersman.sim import Simulation
+
+
+def live_simulation_at(reader: RecordReader, until: float) -> Simulation:
+    """The cluster as the recorded scheduler knew it at that time. Raises `InputError`."""
+    known = KnownCluster(reader)
+    for frame in reader.all_frames():
+        if frame.time > until:
+            break
+        known.add(frame)
+    if known.run is None:
+        raise InputError("does not say how it began", file=str(reader.directory))
+    simulation = Simulation(scheduler_options(known.run), known.run.seed, until, DEFAULT_POLICY, controllers=False)
+    simulation.add(*known.objects_with_nodes())
+    return simulation
+
+
+class KnownCluster:
+    """The objects that the scheduler of a record knows at a time."""
+
+    def __init__(self, reader: RecordReader) -> None:
+        self._reader = reader
+        self.run: RunBody | None = None
+        self._kinds: dict[str, type[api.Object]] = {}
+        self._objects: dict[tuple[str, str], api.Object] = {}
+        #: By uid, the node of a pod that the scheduler has decided on.
+        self._decided: dict[str, str] = {}
+
+    def add(self, frame: Frame) -> None:
+        if frame.kind == FrameKind.SNAPSHOT:
+            if snapshot_of(frame, self._reader.directory).begins:
+                self._decided.clear()
+            self._objects.clear()
+        elif frame.kind == FrameKind.RUN:
+            self._begin(body_of(frame, RunBody, self._reader.directory))
+        elif frame.kind == FrameKind.OBJECT:
+            self._put(codec.convert_object(codec.plain(frame.body), filter(is_custom, self._kinds.values())))
+        elif frame.kind == FrameKind.WATCH_EVENT:
+            self._tell(body_of(frame, WatchEventBody, self._reader.directory))
+        elif frame.kind == FrameKind.DECISION:
+            decision = body_of(frame, DecisionBody, self._reader.directory)
+            if decision.node:
+                self._decided[decision.uid] = decision.node
+        elif frame.kind == FrameKind.BINDING:
+            binding = body_of(frame, BindingBody, self._reader.directory)
+            if binding.message:
+                self._decided.pop(binding.uid, None)
+
+    def _begin(self, run: RunBody) -> None:
+        if self.run is None or run.seed != self.run.seed:
+            with Simulation(scheduler_options(run), controllers=False) as simulation:
+                self._kinds = {kind_text(kind): kind for kind in simulation.known_kinds}
+        self.run = run
+
+    def _tell(self, body: WatchEventBody) -> None:
+        kind = self._kinds.get(body.kind)
+        if kind is None or body.type is WatchedChange.EXPECTED:
+            return
+        obj = codec.decode(body.object, kind)
+        if body.type is WatchedChange.CHANGED:
+            self._put(obj)
+        else:
+            self._objects.pop((body.kind, api.key(obj)), None)
+
+    def _put(self, obj: api.Object) -> None:
+        self._objects[kind_text(type(obj)), api.key(obj)] = obj
+
+    def objects_with_nodes(self) -> list[api.Object]:
+        """All objects; pods that were decided on, and are not bound yet, have their node."""
+        return [self._with_node(obj) if isinstance(obj, api.Pod) else obj for obj in self._objects.values()]
+
+    def _with_node(self, pod: api.Pod) -> api.Pod:
+        node = self._decided.get(pod.metadata.uid)
+        if pod.spec.node_name or node is None:
+            return pod
+        return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
