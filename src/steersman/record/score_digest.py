@@ -18,7 +18,7 @@ from steersman.framework.nodes_view import AnyIntColumn
 
 _SEED = 0x5EED
 _NO_NODE = -1
-"""In place of the totals of rows that are not feasible: what stands there has no meaning."""
+"""In place of the totals of rows that are not feasible: what stands there has no meaning. Totals are not negative."""
 _BITS = (1 << 64) - 1
 
 
@@ -47,5 +47,6 @@ class ScoreDigests:
             generator = np.random.Generator(np.random.PCG64(_SEED))
             numbers = generator.integers(1 << 62, size=2 * len(totals), dtype=np.int64)
             self._factors = numbers * 2 + 1
-        feasible = np.maximum(totals, _NO_NODE).astype(np.int64, copy=False)
-        return f"{int(np.dot(feasible, self._factors[: len(totals)])) & _BITS:016x}"
+        terms = np.maximum(totals, _NO_NODE).astype(np.int64)
+        terms += 1  # rows without a feasible node, spare ones among them, do not count
+        return f"{int(np.dot(terms, self._factors[: len(terms)])) & _BITS:016x}"
