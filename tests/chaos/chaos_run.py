@@ -26,7 +26,7 @@ from tests.chaos.kubelets import Kubelets, Overcommitment
 from tests.chaos.node_operator import NodeOperator
 from tests.chaos.persistence import HarnessThread, Persistent
 from tests.chaos.pod_templates import PRIORITIES
-from tests.chaos.replicas import ProcessLife, Replica, scheduler_rights
+from tests.chaos.replicas import STEERSMAN, ProcessLife, Replica, scheduler_rights
 from tests.chaos.tenants import Tenants
 from tests.e2e.faults.arena import OBSERVER
 from tests.e2e.faults.conftest import observer_token
@@ -34,6 +34,7 @@ from tests.e2e.faults.following import PodFollower
 from tests.e2e.objects import priority_class
 
 from steersman.errors import SteersmanError
+from steersman.record import Replay, replay
 from steersman.testing.control_plane import Binaries, ControlPlane, wait_until
 
 REPLICAS: Final = ("a", "b")
@@ -75,6 +76,8 @@ class RunRecord:
     logs: dict[str, str] = field(default_factory=dict)
     #: Of those that were asked to end after the judgement.
     last_exit_codes: dict[str, int | str] = field(default_factory=dict)
+    #: What the records of the replicas lead to when they are replayed, by name; none of kube-scheduler.
+    replays: dict[str, Replay] = field(default_factory=dict)
     orphans: int = 0
     overcommitted: list[Overcommitment] = field(default_factory=list)
 
@@ -202,6 +205,8 @@ class ChaosRun:
             record.lives += replica.lives
             record.unanswered_probes[replica.name] = replica.unanswered_probes
             record.logs[replica.name] = replica.process.log_text()
+            if self._options.scheduler == STEERSMAN:
+                record.replays[replica.name] = replay(replica.record)
         record.nodes_seen = dict(follower.nodes)
         record.orphans = self._kubelets.orphans
         record.overcommitted = self._kubelets.overcommitted

@@ -8,6 +8,7 @@
 5 latency is the same in the quiet parts at the beginning and at the end
 6 no node was given more than it has
 7 no process ended for another reason than a fault or a lost lease, and no log shows an error of the program itself
+8 what the replicas recorded replays without a difference, also what processes recorded that were killed
 """
 
 from __future__ import annotations
@@ -43,6 +44,8 @@ WARMING_MEMORY: Final = 0.30
 #: The end may be slower than the beginning by this factor, or by so many seconds: small times vary more.
 SLOWER_P50, SLOWER_P50_SECONDS = 2.0, 0.25
 SLOWER_P99, SLOWER_P99_SECONDS = 3.0, 1.0
+#: In what a replay tells of a process that was killed.
+WAS_KILLED: Final = "was ended without closing its record"
 _ENDED_BY_FAULT: Final = {"SIGKILL": {-9}, "SIGTERM": {0, 1}}
 LEASE_LOST: Final = 1
 _PROGRAM_ERRORS: Final = re.compile(
@@ -80,6 +83,7 @@ def judge(record: RunRecord) -> Findings:
         judge_latency(record),
         judge_room(record),
         judge_ends(record),
+        *([judge_replays(record)] if record.replays else []),
     ]
     found.figures = _figures(record, terms, unfenced)
     return found
@@ -171,6 +175,23 @@ def judge_ends(record: RunRecord) -> Verdict:
     if errors:
         text += f"; {len(errors)} errors of the program in the logs: {errors[0][:80]}"
     return Verdict("exit codes and logs", not odd and not errors, text)
+
+
+def judge_replays(record: RunRecord) -> Verdict:
+    """Rule 8. Processes that were killed leave no closed record; nothing else may be missing."""
+    recorded = sum(found.recorded for found in record.replays.values())
+    same = sum(found.same for found in record.replays.values())
+    text = f"{same} of {recorded} decisions are the same"
+    wrong = [
+        f"{name}: {difference.pod}: {difference.differs}"
+        for name, found in record.replays.items()
+        for difference in found.differences
+    ]
+    notes = [
+        f"{name}: {note}" for name, found in record.replays.items() for note in found.notes if WAS_KILLED not in note
+    ]
+    text += "".join(f"; {problem}" for problem in [*wrong, *notes][:5])
+    return Verdict("records replay", bool(recorded) and same == recorded and not wrong and not notes, text)
 
 
 def _expected_end(life: ProcessLife) -> bool:

@@ -84,6 +84,8 @@ class Replica:
         self.proxy = FaultProxy(plane, self.user, self._stamp)
         self._plane = plane
         self._scheduler = scheduler
+        #: Where Steersman records what it is told and decides, one life after the other.
+        self.record = plane.directory / f"record-{name}"
         self.process: SchedulerProcess
 
     @contextmanager
@@ -108,6 +110,7 @@ class Replica:
             config=CONFIG,
             kubeconfig=self.proxy.kubeconfig,
             leader_elect=None,
+            flags=(f"--record={self.record}",),
         )
 
     @property

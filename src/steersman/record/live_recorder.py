@@ -62,10 +62,11 @@ class LiveRecorder:
     """Notes the stimuli of one scheduler. All of it belongs to the scheduling loop."""
 
     def __init__(self, log: LiveLog, run: RunBody, clock: Clock) -> None:
-        """`clock` says when a stimulus came."""
+        """`clock` says when a stimulus came. Times go on evenly from the first, whatever becomes of the wall clock."""
         self._log = log
         self._run = run
-        self._now = clock.now
+        self._monotonic = clock.monotonic
+        self._epoch = clock.now() - clock.monotonic()
         #: Whether the scheduler is at work: readings of its clock are noted, and tasks that are made are its own.
         self.is_inside = False
         #: The coroutine that goes on at the moment.
@@ -83,6 +84,9 @@ class LiveRecorder:
         """From now on the decisions of the scheduler are recorded, and the objects that it knows are in snapshots."""
         self._objects = objects
         scheduler.observe(DecisionObserver(lambda: self.time, self._note_decision))
+
+    def _now(self) -> float:
+        return self._epoch + self._monotonic()
 
     # -- stimuli -------------------------------------------------------------------------------------------------------
 
