@@ -22,10 +22,16 @@ BROWSER_STAMP := $(BROWSER)/.installed
 NOTEBOOK := .venv-notebook
 NOTEBOOK_STAMP := $(NOTEBOOK)/.installed
 
+NODE := .venv-node
+
+# The web page: built by Node, which comes from the machine or into .venv-node.
+PAGE := src/steersman/web/page/index.html
+PAGE_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' 2>/dev/null)
+
 RAY := .venv-ray
 RAY_STAMP := $(RAY)/.installed
 
-.PHONY: run test check docs bench bench-sandbox report-picture race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
+.PHONY: run test check docs web web-check bench bench-sandbox report-picture race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
@@ -77,6 +83,16 @@ docs: $(STAMP) $(DOCS_STAMP)
 	NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
 	@echo "build/site/index.html"
 
+# The web page, into the package.
+web: $(PAGE)
+
+$(PAGE): $(PAGE_SOURCES) scripts/web_page.py | $(STAMP)
+	$(PY) -m scripts.web_page build
+
+# Lints, type-checks and tests the sources of the page; apart from `make check` because it needs Node.
+web-check: $(STAMP)
+	$(PY) -m scripts.web_page check
+
 bench: $(STAMP)
 	$(PY) -m benchmarks
 
@@ -95,7 +111,7 @@ bench-sandbox: $(STAMP)
 conformance: $(STAMP)
 	$(VENV)/bin/steersman conformance $(FILES)
 
-e2e: $(STAMP) $(CLIENTS_STAMP) $(BROWSER_STAMP) $(NOTEBOOK_STAMP) $(RAY_STAMP)
+e2e: $(STAMP) $(PAGE) $(CLIENTS_STAMP) $(BROWSER_STAMP) $(NOTEBOOK_STAMP) $(RAY_STAMP)
 	@CLIENTS_PYTHON=$(CURDIR)/$(CLIENTS)/bin/python BROWSER_PYTHON=$(CURDIR)/$(BROWSER)/bin/python \
 		NOTEBOOK_PYTHON=$(CURDIR)/$(NOTEBOOK)/bin/python RAY_PYTHON=$(CURDIR)/$(RAY)/bin/python \
 		sh scripts/control_plane/test.sh $(PY) $(TESTS)
@@ -138,4 +154,4 @@ spdx: $(STAMP)
 	$(PY) -m scripts.spdx $(SPDX)
 
 clean:
-	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) $(BROWSER) $(NOTEBOOK) $(RAY) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) $(BROWSER) $(NOTEBOOK) $(RAY) $(NODE) web/node_modules src/steersman/web/page dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

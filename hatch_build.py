@@ -16,11 +16,16 @@ class MadeFiles(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         sys.path.insert(0, self.root)
         try:
-            from scripts import protobuf_fields
+            from scripts import protobuf_fields, web_page
         finally:
             sys.path.remove(self.root)
-        problem = protobuf_fields.make(Path(self.root))
+        self._take(build_data, protobuf_fields.make(Path(self.root)), str(protobuf_fields.TARGET))
+        # In a checkout the page is built by `make web`, when somebody wants it.
+        if version != "editable":
+            self._take(build_data, web_page.make(Path(self.root)), f"{web_page.TARGET}/**")
+
+    def _take(self, build_data: dict[str, Any], problem: str, files: str) -> None:
         if problem:
             self.app.display_warning(problem)
         else:
-            build_data["artifacts"].append(str(protobuf_fields.TARGET))
+            build_data["artifacts"].append(files)

@@ -21,5 +21,6 @@ compile requirements/tools.lock "$@" --group pyproject.toml:tools
 compile requirements/docs.lock "$@" --group pyproject.toml:docs
 compile requirements/clients.lock "$@" --group pyproject.toml:clients
 compile requirements/browser.lock "$@" --group pyproject.toml:browser
+compile requirements/node.lock "$@" --group pyproject.toml:node
 compile requirements/notebook.lock "$@" --extra frames --extra report --group pyproject.toml:notebook --constraint requirements/dev.lock pyproject.toml
 compile requirements/ray.lock "$@" --extra ray --constraint requirements/run.lock pyproject.toml

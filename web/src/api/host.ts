@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Where the data comes from: a server that is asked, or the file that the page is in. Pages know only `Host`. */
+import { answerFromFile } from "./file_answers";
+import type { FileData, Info, Problem, Status } from "./types";
+
+export type Parameters = Readonly<Record<string, string | number | boolean | null | undefined>>;
+
+/** A refusal, with what is wrong where. */
+export class ApiError extends Error {
+  constructor(
+    message: string,
+    readonly code: number,
+    readonly problems: readonly Problem[] = [],
+  ) {
+    super(message);
+  }
+}
+
+export interface Host {
+  /** The answer of a path behind `/web/v1/`. */
+  get<T>(path: string, query?: Parameters): Promise<T>;
+  post<T>(path: string, body: unknown, query?: Parameters): Promise<T>;
+  /** Any request, for texts in other formats. Refusals are thrown as `ApiError`. */
+  request(method: string, path: string, options?: RequestOptions): Promise<Response>;
+}
+
+export interface RequestOptions {
+  readonly query?: Parameters;
+  readonly body?: string;
+  readonly contentType?: string;
+  readonly accept?: string;
+  readonly signal?: AbortSignal;
+}
+
+export class ServerHost implements Host {
+  constructor(
+    private readonly token: string,
+    private readonly refused: () => void,
+  ) {}
+
+  async get<T>(path: string, query: Parameters = {}): Promise<T> {
+    return (await this.request("GET", path, { query })).json() as Promise<T>;
+  }
+
+  async post<T>(path: string, body: unknown, query: Parameters = {}): Promise<T> {
+    const options = { query, body: JSON.stringify(body), contentType: "application/json" };
+    return (await this.request("POST", path, options)).json() as Promise<T>;
+  }
+
+  async request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+    const headers: Record<string, string> = { Accept: options.accept ?? "application/json" };
+    if (this.token) headers["Authorization"] = `Bearer ${this.token}`;
+    if (options.contentType) headers["Content-Type"] = options.contentType;
+    const response = await reach(() =>
+      fetch(address(path, options.query), {
+        method,
+        headers,
+        body: options.body ?? null,
+        signal: options.signal ?? null,
+        cache: "no-store",
+        credentials: "same-origin",
+      }),
+    );
+    if (response.ok) return response;
+    if (response.status === 401) this.refused();
+    throw await refusal(response);
+  }
+}
+
+/** The data of a report, which the file carries. */
+export class FileHost implements Host {
+  constructor(private readonly data: FileData) {}
+
+  get<T>(path: string, query: Parameters = {}): Promise<T> {
+    const answer = path === "info" ? this.data.info : answerFromFile(this.data.answers, path, query);
+    if (answer === undefined) return Promise.reject(new ApiError(`This report does not hold ${path}.`, 404));
+    return Promise.resolve(answer as T);
+  }
+
+  post<T>(): Promise<T> {
+    return Promise.reject(new ApiError("A report is a file: there is no server that could be asked.", 405));
+  }
+
+  request(): Promise<Response> {
+    return this.post();
+  }
+}
+
+/** The data that the document carries, or null where a server has it. */
+export function embeddedData(page: Document): FileData | null {
+  const text = page.getElementById("steersman-data")?.textContent;
+  return text ? (JSON.parse(text) as FileData) : null;
+}
+
+export function isReadOnly(info: Info): boolean {
+  return info.readOnly || info.host === "file";
+}
+
+async function reach(ask: () => Promise<Response>): Promise<Response> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "AbortError") throw error;
+    throw new ApiError("The server does not answer.", 0);
+  }
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+  const text = await response.text();
+  try {
+    const status = JSON.parse(text) as Status;
+    return new ApiError(status.message || response.statusText, response.status, status.details?.causes ?? []);
+  } catch {
+    return new ApiError(text.slice(0, 500) || response.statusText, response.status);
+  }
+}
+
+function address(path: string, query: Parameters = {}): string {
+  const url = new URL(`web/v1/${path}`, location.href.replace(/[#?].*$/, ""));
+  for (const [name, value] of Object.entries(query)) {
+    if (value !== null && value !== undefined && value !== "") url.searchParams.set(name, String(value));
+  }
+  return url.href;
+}
+
+/** A path of names, each encoded: a name may hold any character. */
+export function pathOf(...parts: readonly string[]): string {
+  return parts.map(encodeURIComponent).join("/");
+}

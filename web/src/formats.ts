@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Numbers, quantities and times as people read them. */
+
+const BINARY = ["", "Ki", "Mi", "Gi", "Ti", "Pi"] as const;
+
+/** An amount of a resource in its own unit: cpu in cores, memory and storage in binary multiples, others as they are. */
+export function quantity(resource: string, amount: number): string {
+  if (resource === "cpu") return cores(amount);
+  if (isBytes(resource)) return bytes(amount);
+  return grouped(amount);
+}
+
+export function isBytes(resource: string): boolean {
+  return resource === "memory" || resource.endsWith("storage") || resource.startsWith("hugepages-");
+}
+
+/** Millicores as cores: `250m`, `1.5`, `64`. */
+export function cores(millicores: number): string {
+  if (Math.abs(millicores) < 1000) return millicores === 0 ? "0" : `${trimmed(millicores)}m`;
+  return trimmed(millicores / 1000);
+}
+
+export function bytes(amount: number): string {
+  let value = amount;
+  let unit = 0;
+  while (Math.abs(value) >= 1024 && unit < BINARY.length - 1) {
+    value /= 1024;
+    unit += 1;
+  }
+  return `${trimmed(value)}${BINARY[unit] ?? ""}`;
+}
+
+/** At most one decimal, none above a hundred, thousands set apart. */
+export function trimmed(value: number): string {
+  const digits = Math.abs(value) >= 100 || Number.isInteger(value) ? 0 : 1;
+  const text = grouped(Number(value.toFixed(digits)));
+  return text;
+}
+
+export function grouped(value: number): string {
+  const [whole = "", part] = String(value).split(".");
+  const set = whole.replace(/\B(?=(\d{3})+(?!\d))/g, ",");
+  return part === undefined ? set : `${set}.${part}`;
+}
+
+export function percent(part: number, whole: number): string {
+  if (!(whole > 0)) return "–";
+  const share = (100 * part) / whole;
+  return `${share > 0 && share < 1 ? "<1" : Math.round(share)} %`;
+}
+
+/** A span of time in its two largest units: `3 h 20 min`, `45 s`, `120 ms`. */
+export function duration(seconds: number): string {
+  const span = Math.abs(seconds);
+  const sign = seconds < 0 ? "−" : "";
+  if (span < 0.0005) return "0 s";
+  if (span < 1) return `${sign}${Math.round(span * 1000)} ms`;
+  if (span < 10) return `${sign}${trimmed(span)} s`;
+  if (span < 60) return `${sign}${Math.round(span)} s`;
+  const units: readonly [number, string][] = [
+    [86400, "d"],
+    [3600, "h"],
+    [60, "min"],
+    [1, "s"],
+  ];
+  const first = units.findIndex(([size]) => span >= size);
+  const [size, name] = units[first] ?? [1, "s"];
+  const next = units[first + 1];
+  const whole = Math.floor(span / size);
+  const rest = next ? Math.floor((span - whole * size) / next[0]) : 0;
+  return `${sign}${whole} ${name}${next && rest ? ` ${rest} ${next[1]}` : ""}`;
+}
+
+/** The time of day in UTC, as logs write it. */
+export function clockTime(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().slice(11, 19);
+}
+
+/** Date and time in UTC. */
+export function dateTime(seconds: number): string {
+  return new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ");
+}
+
+/** `1 pod`, `2 pods`. */
+export function count(number: number, noun: string): string {
+  return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
+}

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What the colour of a node says: a shade per row, and the legend that explains it. */
+import type { Matrix, RoomReport, Taint } from "../api/types";
+import { grouped, trimmed } from "../formats";
+import type { NodeTable } from "../state/node_table";
+import { type Palette, STEPS, stepOf } from "./colours";
+
+export interface LegendEntry {
+  readonly colour: string;
+  readonly text: string;
+}
+
+export interface Shades {
+  colour(row: number): string;
+  /** For the hint beside the pointer and for readers who do not see colours. */
+  text(row: number): string;
+  readonly legend: readonly LegendEntry[];
+  /** A scale from nothing to full instead of single entries, with its two ends. */
+  readonly scale?: { readonly low: string; readonly high: string };
+}
+
+/** How much of a resource is requested; "" is the resource of which most is. */
+export function utilisationShades(nodes: NodeTable, resource: string, palette: Palette): Shades {
+  const share = (row: number) => (resource === "" ? nodes.dominant(row) : nodes.utilisation(row, resource));
+  return {
+    colour: (row) => palette.scale[stepOf(share(row))] ?? palette.over,
+    text: (row) => `${Math.round(100 * share(row))} % of ${resource || "the scarcest resource"} requested`,
+    legend: [{ colour: palette.over, text: "more than allocatable" }],
+    scale: { low: "0 %", high: "100 %" },
+  };
+}
+
+export function taintText(taint: Taint): string {
+  return `${taint.key}${taint.value ? `=${taint.value}` : ""}:${taint.effect}`;
+}
+
+/** Sets of taints by their frequency; the rarest share a colour. */
+export function taintShades(nodes: NodeTable, palette: Palette): Shades {
+  const counts = new Map<number, number>();
+  for (const row of nodes.living()) counts.set(nodes.taints[row] ?? 0, (counts.get(nodes.taints[row] ?? 0) ?? 0) + 1);
+  const text = (code: number) => nodes.taintSets[code]?.map(taintText).join(", ") || "no taint";
+  const tainted = [...counts].filter(([code]) => nodes.taintSets[code]?.length).sort((one, other) => other[1] - one[1]);
+  const colours = new Map<number, string>();
+  const last = palette.kinds.length - 1;
+  tainted.forEach(([code], place) => colours.set(code, palette.kinds[Math.min(place, last)] ?? palette.none));
+  const bare = palette.scale[2] ?? palette.none;
+  const shown = tainted.slice(0, last).map(([code, number]) => ({ colour: colours.get(code) ?? bare, text: `${text(code)} (${grouped(number)})` }));
+  const others = tainted.length > last ? [{ colour: palette.kinds[last] ?? bare, text: `${grouped(tainted.length - last)} other sets` }] : [];
+  return {
+    colour: (row) => colours.get(nodes.taints[row] ?? 0) ?? bare,
+    text: (row) => text(nodes.taints[row] ?? 0),
+    legend: [{ colour: bare, text: "no taint" }, ...shown, ...others],
+  };
+}
+
+/** How many more pods like a chosen one there is room for. */
+export function roomShades(report: RoomReport, palette: Palette): Shades {
+  const rooms = new Map(report.row.map((row, index) => [row, report.fits[index] ? (report.room[index] ?? 0) : -1]));
+  const most = Math.max(1, ...rooms.values());
+  return {
+    colour: (row) => {
+      const room = rooms.get(row) ?? -1;
+      return room < 0 ? palette.none : (palette.scale[stepOf(Math.max(0.08, room / most) * 0.999)] ?? palette.none);
+    },
+    text: (row) => {
+      const room = rooms.get(row) ?? -1;
+      return room < 0 ? "a filter rejects it" : `room for ${grouped(room)} more`;
+    },
+    legend: [{ colour: palette.none, text: "a filter rejects it" }],
+    scale: { low: "1", high: grouped(most) },
+  };
+}
+
+/** What one plugin says of every node about a pod: rejections and scores; "" is all of them together. */
+export function pluginShades(matrix: Matrix, plugin: string, palette: Palette): Shades {
+  const rejected = new Map<number, string>();
+  for (const filter of matrix.filters) {
+    if (plugin !== "" && filter.plugin !== plugin) continue;
+    filter.verdict.forEach((code, index) => {
+      const row = matrix.row[index] ?? -1;
+      const verdict = matrix.verdicts[code];
+      if (verdict && !rejected.has(row)) rejected.set(row, `${verdict.plugin}: ${verdict.reasons.join(", ")}`);
+    });
+  }
+  const scores = scoresByRow(matrix, plugin);
+  const values = [...scores.values()];
+  const [least, most] = [Math.min(...values), Math.max(...values)];
+  const share = (score: number) => (most > least ? (score - least) / (most - least) : 0.5);
+  return {
+    colour: (row) => {
+      const score = scores.get(row);
+      if (rejected.has(row)) return palette.over;
+      return score === undefined ? palette.none : (palette.scale[stepOf(0.06 + 0.93 * share(score))] ?? palette.none);
+    },
+    text: (row) => rejected.get(row) ?? (scores.has(row) ? `${plugin || "total"} ${trimmed(scores.get(row) ?? 0)}` : "passes, does not score"),
+    legend: [
+      { colour: palette.over, text: "rejected" },
+      { colour: palette.none, text: "not scored" },
+    ],
+    ...(values.length ? { scale: { low: trimmed(least), high: trimmed(most) } } : {}),
+  };
+}
+
+function scoresByRow(matrix: Matrix, plugin: string): Map<number, number> {
+  const column = plugin === "" ? matrix.total : matrix.scores.find((score) => score.plugin === plugin)?.weighted;
+  const scores = new Map<number, number>();
+  if (!column?.length) return scores;
+  matrix.scored.forEach((index, place) => scores.set(matrix.row[index] ?? -1, column[place] ?? 0));
+  return scores;
+}
+
+/** Evenly spaced colours of the scale, for a legend. */
+export function ramp(palette: Palette): string[] {
+  return Array.from({ length: 8 }, (_, place) => palette.scale[Math.round((place * (STEPS - 1)) / 7)] ?? palette.none);
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/** Which part of the map is seen: pixels = (world − origin) × scale. */
+
+export interface Viewport {
+  readonly x: number;
+  readonly y: number;
+  /** Pixels per cell. */
+  readonly scale: number;
+}
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+const LARGEST = 260;
+const MARGIN = 14;
+
+/** The whole world, centred. */
+export function fit(world: Size, canvas: Size): Viewport {
+  const across = (canvas.width - 2 * MARGIN) / world.width;
+  const down = (canvas.height - 2 * MARGIN) / world.height;
+  const scale = Math.max(1, Math.min(across, down, 64));
+  return { scale, x: (world.width - canvas.width / scale) / 2, y: Math.min(-MARGIN / scale, (world.height - canvas.height / scale) / 2) };
+}
+
+/** Zooms by a factor around a point of the canvas, which stays where it is. */
+export function zoom(view: Viewport, factor: number, at: { x: number; y: number }, smallest: number): Viewport {
+  const scale = Math.min(LARGEST, Math.max(smallest * 0.8, view.scale * factor));
+  return { scale, x: view.x + at.x / view.scale - at.x / scale, y: view.y + at.y / view.scale - at.y / scale };
+}
+
+export function pan(view: Viewport, dx: number, dy: number): Viewport {
+  return { ...view, x: view.x - dx / view.scale, y: view.y - dy / view.scale };
+}
+
+/** A view of one cell in the middle of the canvas, large enough to see its pods. */
+export function centredOn(x: number, y: number, canvas: Size, scale: number): Viewport {
+  return { scale, x: x + 0.5 - canvas.width / scale / 2, y: y + 0.5 - canvas.height / scale / 2 };
+}
+
+/** Moves the view no further than needed for a cell to be seen. */
+export function reveal(view: Viewport, x: number, y: number, canvas: Size): Viewport {
+  const [wide, high] = [canvas.width / view.scale, canvas.height / view.scale];
+  const left = Math.min(Math.max(view.x, x + 1 - wide), x);
+  const top = Math.min(Math.max(view.y, y + 1 - high), y);
+  return { scale: view.scale, x: left, y: top };
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/** The order of the rows of a table. */
+import type { Cell } from "./csv";
+
+export interface SortOrder {
+  readonly column: string;
+  readonly descending: boolean;
+}
+
+/** Rows by their values: numbers by size, texts by code points, what is missing always last. Equal rows keep their order. */
+export function sortedRows(rows: readonly number[], value: (row: number) => Cell, descending: boolean): number[] {
+  const keyed = rows.map((row) => ({ row, key: value(row) }));
+  const sign = descending ? -1 : 1;
+  keyed.sort((one, other) => compare(one.key, other.key, sign));
+  return keyed.map(({ row }) => row);
+}
+
+function compare(one: Cell, other: Cell, sign: number): number {
+  const [noOne, noOther] = [missing(one), missing(other)];
+  if (noOne || noOther) return Number(noOne) - Number(noOther);
+  if (typeof one === "number" && typeof other === "number") return sign * (one - other);
+  const [left, right] = [String(one), String(other)];
+  return left < right ? -sign : left > right ? sign : 0;
+}
+
+function missing(cell: Cell): boolean {
+  return cell === null || cell === undefined || cell === "";
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/**
+ * The cluster as it is now: follows the stream, applies differences to the node table, and tells the map which rows changed.
+ * Numbers that text shows are reactive; the columns are not, they have `revision` (numbers) and `shape` (which nodes there are).
+ */
+import { EventStreamParser } from "../api/event_stream";
+import type { Host } from "../api/host";
+import type { ClockState, ClusterDiff, ClusterSnapshot, EventRow, Lanes, PodMove, Rates, Totals } from "../api/types";
+import { NodeTable } from "./node_table";
+import { RateSeries } from "./rate_series";
+
+export type Connection = "connecting" | "live" | "lost" | "still";
+
+const EVENTS_KEPT = 200;
+const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 10_000;
+
+export class LiveCluster {
+  connection = $state<Connection>("connecting");
+  nodes = $state.raw<NodeTable | null>(null);
+  totals = $state.raw<Totals | null>(null);
+  lanes = $state.raw<Lanes | null>(null);
+  rates = $state.raw<Rates | null>(null);
+  events = $state.raw<readonly EventRow[]>([]);
+  clock = $state.raw<ClockState | null>(null);
+  now = $state(0);
+  /** Grows with every change of numbers, and when nodes come, go or change. */
+  revision = $state(0);
+  shape = $state(0);
+  readonly series = new RateSeries();
+  private epoch = "";
+  private seq = -1;
+  private readonly rowListeners = new Set<(rows: readonly number[]) => void>();
+  private readonly moveListeners = new Set<(moves: readonly PodMove[]) => void>();
+
+  /** Calls back with the rows whose numbers changed; the function that ends it. */
+  onRows(listener: (rows: readonly number[]) => void): () => void {
+    this.rowListeners.add(listener);
+    return () => this.rowListeners.delete(listener);
+  }
+
+  onMoves(listener: (moves: readonly PodMove[]) => void): () => void {
+    this.moveListeners.add(listener);
+    return () => this.moveListeners.delete(listener);
+  }
+
+  /** Shows one moment: a file's, or one of the past. */
+  show(snapshot: ClusterSnapshot): void {
+    this.take(snapshot);
+    this.connection = "still";
+  }
+
+  /** Follows the stream until the signal; connects anew when it ends, after a pause that grows. */
+  async follow(host: Host, signal: AbortSignal): Promise<void> {
+    this.connection = "connecting";
+    this.seq = -1; // whatever was shown before, a moment of the past perhaps, is no base for differences
+    let wait = FIRST_WAIT_MS;
+    while (!signal.aborted) {
+      const before = this.seq;
+      try {
+        await this.read(host, signal);
+      } catch {
+        // The next attempt says whether the server is back; the page shows that it is not.
+      }
+      if (signal.aborted) return;
+      this.connection = "lost";
+      wait = this.seq > before ? FIRST_WAIT_MS : Math.min(2 * wait, LONGEST_WAIT_MS);
+      await pause(wait, signal);
+    }
+  }
+
+  private async read(host: Host, signal: AbortSignal): Promise<void> {
+    const query = this.seq >= 0 ? { epoch: this.epoch, since: this.seq } : {};
+    const response = await host.request("GET", "stream", { query, accept: "text/event-stream", signal });
+    if (!response.body) return;
+    const parser = new EventStreamParser();
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done || signal.aborted) return;
+      for (const { event, data } of parser.push(value)) this.hear(event, data);
+    }
+  }
+
+  private hear(event: string, data: string): void {
+    if (event === "snapshot") this.take(JSON.parse(data) as ClusterSnapshot);
+    else if (event === "diff") this.apply(JSON.parse(data) as ClusterDiff);
+    else return;
+    this.connection = "live";
+  }
+
+  private take(snapshot: ClusterSnapshot): void {
+    this.nodes = new NodeTable(snapshot);
+    this.epoch = snapshot.epoch;
+    this.seq = snapshot.seq;
+    this.now = snapshot.now;
+    this.totals = snapshot.totals;
+    this.lanes = snapshot.lanes;
+    this.events = snapshot.events.slice(0, EVENTS_KEPT);
+    this.clock = snapshot.clock ?? null;
+    this.rate(snapshot.rates);
+    this.shape += 1;
+    this.revision += 1;
+  }
+
+  /** Applies a difference that continues what is here; any other is passed over, and a snapshot follows. */
+  private apply(diff: ClusterDiff): void {
+    if (!this.nodes || diff.from !== this.seq) return;
+    const { dirty, reshaped } = this.nodes.apply(diff);
+    this.seq = diff.seq;
+    this.now = diff.now;
+    if (diff.totals) this.totals = diff.totals;
+    if (diff.lanes) this.lanes = diff.lanes;
+    if (diff.clock) this.clock = diff.clock;
+    if (diff.events?.length) this.events = [...diff.events.toReversed(), ...this.events].slice(0, EVENTS_KEPT);
+    if (diff.rates) this.rate(diff.rates);
+    this.revision += 1;
+    if (reshaped || diff.resources?.length) this.shape += 1;
+    if (dirty.length) for (const listener of this.rowListeners) listener(dirty);
+    if (diff.moves?.length) for (const listener of this.moveListeners) listener(diff.moves);
+  }
+
+  private rate(rates: Rates): void {
+    this.rates = rates;
+    this.series.add(this.now, rates);
+  }
+}
+
+function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener("abort", () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

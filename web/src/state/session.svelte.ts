@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+/** What all pages share: the host, what it can do, the place in the address, the theme, and the cluster. */
+import { ApiError, embeddedData, FileHost, type Host, ServerHost } from "../api/host";
+import type { Capability, ClusterSnapshot, Info } from "../api/types";
+import { link, parseRoute, type Query, type Route, takeToken } from "../route";
+import { LiveCluster } from "./live.svelte";
+
+const TOKEN_KEY = "steersman-token";
+const THEME_KEY = "steersman-theme";
+
+export type Theme = "system" | "light" | "dark";
+
+class Session {
+  route = $state.raw<Route>(parseRoute(""));
+  info = $state.raw<Info | null>(null);
+  /** Asked for where the server wants a token and there is none, or none that it knows. */
+  needsToken = $state(false);
+  /** Why the host cannot be used, in a sentence. */
+  problem = $state("");
+  theme = $state<Theme>("system");
+  systemDark = $state(false);
+  /** A moment of the past that all pages show, or null: now. */
+  readonly at = $derived(this.route.query["at"] === undefined ? null : Number(this.route.query["at"]));
+  readonly dark = $derived(this.theme === "dark" || (this.theme === "system" && this.systemDark));
+  readonly cluster = new LiveCluster();
+  host = $state.raw<Host | null>(null);
+  private following = new AbortController();
+
+  can(capability: Capability): boolean {
+    return this.info?.capabilities.includes(capability) ?? false;
+  }
+
+  /** Reads the address, the theme and the token, and asks the host who it is. */
+  async start(): Promise<void> {
+    this.readTheme();
+    const { token, rest } = takeToken(location.hash);
+    if (token !== null) {
+      sessionStorage.setItem(TOKEN_KEY, token);
+      history.replaceState(null, "", rest);
+    }
+    this.route = parseRoute(location.hash);
+    addEventListener("hashchange", () => this.arrive());
+    const data = embeddedData(document);
+    await this.connect(data ? new FileHost(data) : this.server(sessionStorage.getItem(TOKEN_KEY) ?? ""));
+  }
+
+  /** Tries a token that the reader typed. */
+  async enter(token: string): Promise<void> {
+    sessionStorage.setItem(TOKEN_KEY, token);
+    await this.connect(this.server(token));
+  }
+
+  /** Goes to another place; `at` goes along. */
+  go(path: readonly string[], query: Query = {}): void {
+    location.hash = this.link(path, query);
+  }
+
+  /** The link to a place, at the moment that is shown. */
+  link(path: readonly string[], query: Query = {}): string {
+    return link(path, { at: this.at, ...query });
+  }
+
+  /** Changes the query of this place without a step in the browser's history. */
+  adjust(query: Query): void {
+    const all = { ...this.route.query, ...query };
+    history.replaceState(null, "", link(this.route.path, all));
+    this.arrive();
+  }
+
+  setTheme(theme: Theme): void {
+    this.theme = theme;
+    localStorage.setItem(THEME_KEY, theme);
+    this.showTheme();
+  }
+
+  /** Connects anew, after the sandbox was reset say. */
+  refresh(): void {
+    if (this.host) void this.watch(this.host);
+  }
+
+  private server(token: string): ServerHost {
+    return new ServerHost(token, () => (this.needsToken = true));
+  }
+
+  private async connect(host: Host): Promise<void> {
+    this.problem = "";
+    this.needsToken = false;
+    try {
+      this.info = await host.get<Info>("info");
+      this.host = host;
+      await this.watch(host);
+    } catch (error) {
+      if (error instanceof ApiError && error.code === 401) sessionStorage.removeItem(TOKEN_KEY);
+      else this.problem = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  /** Follows the stream, or shows the moment that is asked for. */
+  private async watch(host: Host): Promise<void> {
+    this.following.abort();
+    this.following = new AbortController();
+    if (this.can("stream") && this.at === null) void this.cluster.follow(host, this.following.signal);
+    else this.cluster.show(await host.get<ClusterSnapshot>("cluster", { at: this.at }));
+  }
+
+  private arrive(): void {
+    const before = this.at;
+    this.route = parseRoute(location.hash);
+    if (this.at !== before && this.host) void this.watch(this.host).catch((error: Error) => (this.problem = error.message));
+  }
+
+  private readTheme(): void {
+    const wish = localStorage.getItem(THEME_KEY);
+    this.theme = wish === "light" || wish === "dark" ? wish : "system";
+    const media = matchMedia("(prefers-color-scheme: dark)");
+    this.systemDark = media.matches;
+    media.addEventListener("change", (event) => {
+      this.systemDark = event.matches;
+      this.showTheme();
+    });
+    this.showTheme();
+  }
+
+  private showTheme(): void {
+    document.documentElement.dataset["theme"] = this.dark ? "dark" : "light";
+  }
+}
+
+export const session = new Session();
