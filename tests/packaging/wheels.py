@@ -10,8 +10,9 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
-from scripts import web_page
 from scripts.lockfile import ROOT
+
+from scripts import web_page
 
 
 def unpacked_wheel(folder: Path) -> Path:

@@ -23,8 +23,8 @@ export interface Layout {
   readonly y: Float32Array;
 }
 
-const HEADER = 2.2;
-const GAP = 1.6;
+const HEADER = 2.25;
+const GAP = 1.5;
 
 /** Widths of a row of blocks that are tried, as parts of the width that the proportion of the canvas asks for. */
 const WIDTHS = [0.8, 0.9, 1, 1.1, 1.2, 1.35, 1.5, 1.75, 2, 2.5] as const;
