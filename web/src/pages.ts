@@ -34,5 +34,5 @@ export const pages: readonly PageEntry[] = [
   { name: "configuration", title: "Configuration", needs: ["configuration"], component: () => Configuration },
   { name: "objects", title: "Objects", needs: ["objects"], component: () => Objects },
   { name: "time", title: "Time", needs: ["clock", "history"], component: () => Time },
-  { name: "compare", title: "Compare", component: () => Compare },
+  { name: "compare", title: "Compare", needs: ["try"], component: () => Compare },
 ];
