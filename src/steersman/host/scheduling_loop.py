@@ -50,6 +50,8 @@ class SchedulingLoop:
         self._pods_at_a_time = pods_at_a_time
         self._timing = timing
         self._internal_errors = internal_errors
+        #: So many more pods are decided; None: there is no limit.
+        self._left: int | None = None
         #: How many internal errors there were when lost pods were last looked for.
         self._errors_seen = 0
         self._ready = asyncio.Event()
@@ -65,6 +67,21 @@ class SchedulingLoop:
             group.create_task(self._scheduler.postponed.run(self._act), name="postponed attempts")
             group.create_task(self._schedule(), name="schedule")
 
+    @property
+    def is_held(self) -> bool:
+        """Whether nothing is decided before somebody says so."""
+        return self._left is not None
+
+    def hold(self, decisions: int = 0) -> None:
+        """Only so many more pods are decided, until `release`."""
+        self._left = decisions
+        self._ready.set()
+
+    def release(self) -> None:
+        """Pods are decided as they come."""
+        self._left = None
+        self._ready.set()
+
     async def _schedule(self) -> None:
         while True:
             self._ready.clear()
@@ -76,8 +93,10 @@ class SchedulingLoop:
         """False: there is no pod to be scheduled."""
         try:
             for _ in range(self._pods_at_a_time):
-                if await self._next() is None:
+                if self._left == 0 or await self._next() is None:
                     return False
+                if self._left is not None:
+                    self._left -= 1
         except Exception as error:
             self._survive(LOOP, "the next pod", error)
             await self._timing.sleep(PAUSE_SECONDS)

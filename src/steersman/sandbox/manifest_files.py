@@ -53,9 +53,14 @@ def create_all(store: Store, catalog: Catalog, paths: Iterable[str], validate: V
     """Stores what the files hold, as a dump has it: with uid, time and status. What is there already, in a cluster that was
     restored, stays as it is. Returns notes about the files; raises `InputError`."""
     notes: list[str] = []
-    for one in sorted(read_documents(paths, notes, validate), key=lambda one: _order(one.document["kind"])):
-        _create(store, catalog, one)
+    for one in in_order(read_documents(paths, notes, validate)):
+        create_document(store, catalog, one)
     return notes
+
+
+def in_order(documents: Iterable[FoundDocument]) -> list[FoundDocument]:
+    """As they can be created one after the other."""
+    return sorted(documents, key=lambda one: _order(str(one.document["kind"])))
 
 
 def _order(kind: str) -> int:
@@ -68,7 +73,8 @@ def _description(document: Document) -> str:
     return f"{document['kind']} {(document.get('metadata') or {}).get('name', '')}"
 
 
-def _create(store: Store, catalog: Catalog, found: FoundDocument) -> None:
+def create_document(store: Store, catalog: Catalog, found: FoundDocument) -> bool:
+    """Stores one object, with uid, time and status as it has them; False if there is one of its name. Raises `InputError`."""
     document = found.document
     metadata = dict(document.get("metadata") or {})
     description = _description(document)
@@ -86,8 +92,9 @@ def _create(store: Store, catalog: Catalog, found: FoundDocument) -> None:
             whole = with_addresses(store, whole, None)
         store.create(typed(whole, resource.stored_as), whole)
     except AlreadyExists:
-        return
+        return False
     except InputError as error:
         raise error.located(object=description, **found.place._asdict()) from error
     except ApiError as error:
         raise InputError(error.message, object=description).located(**found.place._asdict()) from error
+    return True

@@ -26,7 +26,7 @@ from steersman.apiserver.pages import Pages
 from steersman.apiserver.reviews import Tokens
 from steersman.apiserver.server import ApiServer, in_memory
 from steersman.apiserver.service import ApiService
-from steersman.assembly import Scheduler, SchedulerOptions
+from steersman.assembly import SchedulerOptions
 from steersman.assembly.registry import kinds_of_scheduler
 from steersman.embedded import (
     Document,
@@ -57,6 +57,7 @@ from steersman.sandbox.nodes import create_nodes, default_template, read_templat
 from steersman.sandbox.options import NO_SCHEDULER, SandboxOptions
 from steersman.sandbox.persistence import ClusterData, Journal, RestoredCluster
 from steersman.sandbox.scheduling import scheduler_options, start_scheduler
+from steersman.sandbox.web_actions import SandboxActions, SandboxClock
 from steersman.sandbox.web_host import SandboxPage, served_page
 from steersman.serving.listener import Listen, bound_sockets
 
@@ -134,11 +135,11 @@ async def _running(
         tasks = _Tasks(group)
         tasks.create_task(keep_collections_short(store), name="keep garbage collections short")
         _start_cluster(store, timers, events, errors, options, tasks)
-        scheduler = None
+        driven = None
         if chosen is not None:
-            scheduler = start_scheduler(store, timers, events, chosen, options.seed, tasks)
-            await scheduler.background.refresh()
-            tasks.create_task(scheduler.background.run(timers.sleep), name="refresh plugins")
+            driven = start_scheduler(store, timers, events, chosen, options.seed, tasks)
+            await driven.scheduler.background.refresh()
+            tasks.create_task(driven.scheduler.background.run(timers.sleep), name="refresh plugins")
         create_nodes(store, options.nodes, template)
         notes = create_all(store, catalog, options.files, options.validate)
         tokens = Tokens(store, credentials.token)
@@ -149,7 +150,12 @@ async def _running(
             url = f"https://{_host(options.bind_address)}:{port}"
             if options.kubeconfig is not None:
                 write_kubeconfig(options.kubeconfig, kubeconfig_document(url, credentials))
-            async with _page(options, store, scheduler, clock) as page:
+            if driven is None or options.web_port is None:
+                serving: AbstractAsyncContextManager[SandboxPage | None] = nullcontext()
+            else:
+                actions = SandboxActions(store, catalog, service, SandboxClock(clock, driven.loop), durable)
+                serving = served_page(options.web_port, store, driven.scheduler, actions, _absolute(options.kubeconfig))
+            async with serving as page:
                 try:
                     yield Sandbox(
                         url, options.kubeconfig, store, clock, timers, credentials, failure, tuple(notes), page
@@ -161,14 +167,8 @@ async def _running(
         await journal.close()
 
 
-def _page(
-    options: SandboxOptions, store: Store, scheduler: Scheduler | None, clock: ScaledClock
-) -> AbstractAsyncContextManager[SandboxPage | None]:
-    """The web page of the scheduler, if one is wanted; without a scheduler there is nothing to show."""
-    if options.web_port is None or scheduler is None:
-        return nullcontext()
-    kubeconfig = "" if options.kubeconfig is None else str(options.kubeconfig.resolve())
-    return served_page(options.web_port, store, scheduler, clock, kubeconfig)
+def _absolute(path: Path | None) -> str:
+    return "" if path is None else str(path.resolve())
 
 
 def _sockets(options: SandboxOptions, data: ClusterData | None) -> Sequence[socket.socket]:

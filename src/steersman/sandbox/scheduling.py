@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import msgspec
 
@@ -95,6 +95,13 @@ class TaskStarter(Protocol):
     def create_task(self, work: Coroutine[Any, Any, None], *, name: str | None = None) -> asyncio.Task[None]: ...
 
 
+class DrivenScheduler(NamedTuple):
+    """A scheduler and the loop that drives it."""
+
+    scheduler: Scheduler
+    loop: SchedulingLoop
+
+
 def start_scheduler(
     store: Store,
     timers: LoopTimers,
@@ -102,7 +109,7 @@ def start_scheduler(
     options: SchedulerOptions,
     seed: int,
     tasks: TaskStarter,
-) -> Scheduler:
+) -> DrivenScheduler:
     """A scheduler on the store, and the tasks that drive it."""
     clock = store.clock
     writer = SandboxWriter(store, clock, events)
@@ -114,7 +121,7 @@ def start_scheduler(
     errors = options.internal_errors
     loop = SchedulingLoop(scheduler, timing, errors, pods_at_a_time=PODS_AT_A_TIME)
     tasks.create_task(loop.run(), name="scheduling loop")
-    return scheduler
+    return DrivenScheduler(scheduler, loop)
 
 
 def _scheduler_of(pod: api.Pod) -> str:

@@ -21,17 +21,15 @@ from steersman import api
 from steersman.assembly import Scheduler
 from steersman.embedded import Document, Store
 from steersman.embedded.history import EventType
-from steersman.host import ScaledClock
-from steersman.sandbox.clock_page import speed_text
 from steersman.sandbox.event_objects import Event
 from steersman.sandbox.options import LOOPBACK
+from steersman.sandbox.web_actions import CAPABILITIES, SandboxActions
 from steersman.serving import ConnectionLimits, Listen
 from steersman.serving.access import bearer_token
 from steersman.serving.http import Answer, Request
 from steersman.serving.server import HttpServer
 from steersman.web import (
     PREFIX,
-    ClockPart,
     ClusterFeed,
     ClusterSource,
     EventRow,
@@ -101,15 +99,12 @@ def _no_method() -> Answer:
 
 @asynccontextmanager
 async def served_page(
-    port: int, store: Store, scheduler: Scheduler, clock: ScaledClock, kubeconfig: str
+    port: int, store: Store, scheduler: Scheduler, actions: SandboxActions, kubeconfig: str
 ) -> AsyncIterator[SandboxPage]:
     """The page of a scheduler, until the end of the block. OSError when the port cannot be had."""
     events = EventRows()
     follow_events(store, events)
     decisions, attempts = observed(scheduler)
-
-    def clock_part() -> ClockPart:
-        return ClockPart(clock.now(), clock.is_paused, clock.is_stepping, speed_text(clock))
 
     def document(obj: api.Object) -> Document:
         return store.document(type(obj), api.key(obj))
@@ -120,11 +115,12 @@ async def served_page(
         decisions,
         attempts,
         events,
+        capabilities=CAPABILITIES,
         document=document,
-        clock=clock_part,
+        actions=actions.by_path(),
         kubeconfig=kubeconfig,
     )
-    feed = ClusterFeed(ClusterSource(scheduler, attempts, events, clock_part), host.ask)
+    feed = ClusterFeed(ClusterSource(scheduler, attempts, events, actions.clock.part), host.ask)
     token = secrets.token_urlsafe(24)
     guard = TokenGuard(token, WebApi(host, feed), PageFiles())
     listen = Listen(LOOPBACK, port)

@@ -12,6 +12,7 @@ import msgspec
 
 from steersman import api
 from steersman.api import timestamps
+from steersman.errors import InputError
 from steersman.queue import SchedulingQueue
 from steersman.queue.queued_pod import Place, QueuedPodInfo
 
@@ -84,6 +85,22 @@ class ClockPart(WebPart, frozen=True):
     paused: bool
     stepping: bool
     speed: str
+
+
+class Problem(WebPart, frozen=True, omit_defaults=True):
+    """What is wrong with an input, where, and what would be right."""
+
+    message: str
+    field: str | None = None
+    value: str | None = None
+    hint: str | None = None
+    object: str | None = None
+    line: int | None = None
+
+
+def problem_of(error: InputError) -> Problem:
+    value = None if error.value is None else str(error.value)
+    return Problem(error.message, error.field, value, error.hint, error.object, error.line)
 
 
 def seconds_of(timestamp: str | None) -> float:

@@ -19,7 +19,6 @@ from steersman.embedded.documents import document_of
 from steersman.observe import DecisionLog
 from steersman.serving import Ask, ask_here
 from steersman.serving.http import Answer, Request
-from steersman.web.answers import ClockPart
 from steersman.web.attempt_feed import AttemptFeed
 from steersman.web.event_rows import EventRows
 
@@ -40,7 +39,6 @@ class WebHost(msgspec.Struct, frozen=True):
     capabilities: tuple[str, ...] = ()
     #: An object with all its fields, as far as they are known.
     document: Callable[[api.Object], Document] = document_of
-    clock: Callable[[], ClockPart | None] = lambda: None
     #: Further paths behind `/web/v1/`, by method and beginning: `POST clock`.
     actions: Mapping[str, Action] = {}
     kubeconfig: str = ""

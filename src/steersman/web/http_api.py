@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
@@ -21,7 +21,7 @@ from steersman.errors import SteersmanError
 from steersman.observe import in_slices
 from steersman.serving import SchedulingLoopBusy
 from steersman.serving.http import JSON, Answer, Request, StreamAnswer
-from steersman.web.answers import WebPart
+from steersman.web.answers import Problem, WebPart
 from steersman.web.cluster_feed import TICK_SECONDS, ClusterFeed
 from steersman.web.evaluation import NotEvaluated
 from steersman.web.host import WebHost, manifest_text
@@ -47,7 +47,7 @@ PageHandler: TypeAlias = Callable[[Request, tuple[str, ...]], Awaitable[Answer]]
 class WebRefusal(SteersmanError):
     """A request that is not carried out; the text is for whoever sent it."""
 
-    def __init__(self, code: int, reason: str, message: str, causes: list[dict[str, Any]] | None = None) -> None:
+    def __init__(self, code: int, reason: str, message: str, causes: Sequence[Problem] | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.reason = reason

@@ -113,3 +113,14 @@ def test_data_is_for_the_own_page_with_the_token(page: Page, headers: dict[str, 
 
 def test_the_token_of_the_page_is_not_the_clusters(page: Page) -> None:
     assert page.token not in page.sandbox.kubeconfig.read_text()
+
+
+def test_objects_are_created_and_the_clock_stepped_from_the_page(page: Page) -> None:
+    assert page.request("POST", "/web/v1/clock", {"paused": True})[0] == 200
+    for name in ("step-0", "step-1"):
+        assert page.request("POST", "/web/v1/kube/api/v1/namespaces/default/pods", pod(name, "10m"))[0] == 201
+    assert page.get("pods?text=step&place=bound")["total"] == 0
+    assert page.request("POST", "/web/v1/clock", {"decisions": 1})[0] == 200
+    wait_until(lambda: page.get("pods?text=step&place=bound")["total"] == 1)
+    assert page.request("POST", "/web/v1/clock", {"paused": False})[0] == 200
+    wait_until(lambda: page.get("pods?text=step&place=bound")["total"] == 2)
