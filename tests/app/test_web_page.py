@@ -28,7 +28,7 @@ def page_of(harness: Harness) -> RunPage:
 def test_it_is_read_only() -> None:
     answer = asyncio.run(page_of(Harness()).answer(request("/web/v1/info", headers=OWN)))
     info = msgspec.json.decode(answer.body)
-    assert (info["host"], info["readOnly"], info["capabilities"]) == ("run", True, ["stream"])
+    assert (info["host"], info["readOnly"], info["capabilities"]) == ("run", True, ["stream", "configuration", "try"])
 
 
 def test_events_are_those_of_the_scheduler() -> None:

@@ -14,7 +14,10 @@ from tests.e2e.cleaning import empty
 from steersman.testing import make_node, make_pod
 from steersman.testing.control_plane import ControlPlane, JsonObject, KubeClient, Steersman, manifest, wait_until
 
-RULES = [{"nonResourceURLs": ["/web/v1/*"], "verbs": ["get"]}]
+RULES = [
+    {"nonResourceURLs": ["/web/v1/*"], "verbs": ["get"]},
+    {"nonResourceURLs": ["/web/v1/configuration/*"], "verbs": ["post"]},
+]
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +123,16 @@ def test_the_stream_begins_with_all_there_is(scheduler: Steersman, looker: str) 
     connection.close()
 
 
+def test_another_configuration_is_tried_by_those_who_may(scheduler: Steersman, looker: str) -> None:
+    header = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
+    body = json.dumps({"yaml": header})
+    code, text = _request(scheduler, "POST", "/web/v1/configuration/try", looker, body=body)
+    assert code == 200, text
+    assert [decision["pod"] for decision in json.loads(text)["decisions"]] == ["default/fits"]
+    assert json.loads(text)["moved"] == 0
+    assert get(scheduler, "configuration", looker)["profiles"][0]["schedulerName"] == "default-scheduler"
+
+
 @pytest.mark.parametrize(
     "headers", [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}]
 )
@@ -131,10 +144,10 @@ def test_another_site_gets_nothing_even_with_the_token(
 
 
 def _request(
-    scheduler: Steersman, method: str, path: str, token: str, headers: dict[str, str] | None = None
+    scheduler: Steersman, method: str, path: str, token: str, headers: dict[str, str] | None = None, body: str = ""
 ) -> tuple[int, str]:
     connection = _connection(scheduler)
-    connection.request(method, path, headers={"Authorization": f"Bearer {token}", **(headers or {})})
+    connection.request(method, path, body or None, headers={"Authorization": f"Bearer {token}", **(headers or {})})
     answer = connection.getresponse()
     text = answer.read().decode()
     connection.close()

@@ -117,7 +117,7 @@ def test_search_finds_what_begins_with_the_text_first() -> None:
 def test_info_says_what_the_host_can_do() -> None:
     info = gpu_cluster().get("info")
     assert (info["host"], info["readOnly"]) == ("sandbox", False)
-    assert info["capabilities"] == ["stream"]
+    assert info["capabilities"] == ["stream", "configuration", "try"]
     assert info["profiles"] == ["default-scheduler"]
 
 

@@ -342,10 +342,11 @@ class Program:
         if not self._controlling.serving.web:
             return shown
         # Whoever serves no page need not load what it takes.
-        from steersman.app.web_page import RunPage
+        from steersman.app.web_page import BODY_BYTES, RunPage
 
-        self._page = RunPage(self._scheduler, self._decisions, port.ask)
-        return msgspec.structs.replace(shown, others=self._page.answer)
+        file = (self._controlling.flags or {}).get("config", "")
+        self._page = RunPage(self._scheduler, self._decisions, port.ask, file)
+        return msgspec.structs.replace(shown, others=self._page.answer, body_bytes=BODY_BYTES)
 
     def _show_process(self) -> None:
         metrics, (conditions, events) = self._metrics, self._dispatcher.dropped

@@ -7,6 +7,9 @@ here. What is left are requests that a browser, which may hold a client certific
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Final
+
 from steersman.assembly import Scheduler
 from steersman.observe import DecisionLog
 from steersman.serving import Ask
@@ -15,6 +18,7 @@ from steersman.web import (
     PREFIX,
     ClusterFeed,
     ClusterSource,
+    ConfigurationSource,
     DecisionEvents,
     EventRows,
     PageFiles,
@@ -26,15 +30,19 @@ from steersman.web import (
     refused,
 )
 
+BODY_BYTES: Final = 256 * 1024
+"""A configuration that is to be tried is longer by no means."""
+
 
 class RunPage:
     """The page of one scheduler. Made in the scheduling loop."""
 
-    def __init__(self, scheduler: Scheduler, decisions: DecisionLog, ask: Ask) -> None:
+    def __init__(self, scheduler: Scheduler, decisions: DecisionLog, ask: Ask, config_file: str = "") -> None:
+        """`config_file` is what --config names; "": there is none."""
         events = EventRows()
         scheduler.observe(DecisionEvents(events, scheduler.clock))
         _, attempts = observed(scheduler, decisions)
-        host = WebHost("run", scheduler, decisions, attempts, events, ask)
+        host = WebHost("run", scheduler, decisions, attempts, events, ask, written=_written(config_file))
         self._feed = ClusterFeed(ClusterSource(scheduler, attempts, events), ask)
         self._api = WebApi(host, self._feed)
         self._files = PageFiles()
@@ -55,3 +63,11 @@ class RunPage:
         if request.path.startswith(PREFIX):
             return await self._api.answer(request)
         return self._files.answer(request.path)
+
+
+def _written(file: str) -> ConfigurationSource:
+    """The configuration as it is written; it was read before, and may be gone now."""
+    try:
+        return ConfigurationSource(Path(file).read_text(encoding="utf-8"), file) if file else ConfigurationSource()
+    except (OSError, UnicodeDecodeError):
+        return ConfigurationSource(file=file)

@@ -56,10 +56,11 @@ from steersman.sandbox.manifest_files import create_all
 from steersman.sandbox.nodes import create_nodes, default_template, read_template
 from steersman.sandbox.options import NO_SCHEDULER, SandboxOptions
 from steersman.sandbox.persistence import ClusterData, Journal, RestoredCluster
-from steersman.sandbox.scheduling import scheduler_options, start_scheduler
+from steersman.sandbox.scheduling import configuration_text, scheduler_options, start_scheduler
 from steersman.sandbox.web_actions import SandboxActions, SandboxClock
 from steersman.sandbox.web_host import SandboxPage, served_page
 from steersman.serving.listener import Listen, bound_sockets
+from steersman.web import ConfigurationSource
 
 logger = logging.getLogger(__name__)
 
@@ -154,7 +155,14 @@ async def _running(
                 serving: AbstractAsyncContextManager[SandboxPage | None] = nullcontext()
             else:
                 actions = SandboxActions(store, catalog, service, SandboxClock(clock, driven.loop), durable)
-                serving = served_page(options.web_port, store, driven.scheduler, actions, _absolute(options.kubeconfig))
+                serving = served_page(
+                    options.web_port,
+                    store,
+                    driven.scheduler,
+                    actions,
+                    _absolute(options.kubeconfig),
+                    ConfigurationSource(configuration_text(options.config_file), options.config_file),
+                )
             async with serving as page:
                 try:
                     yield Sandbox(

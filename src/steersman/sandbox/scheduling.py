@@ -42,15 +42,17 @@ def scheduler_options(options: SandboxOptions, internal_errors: InternalErrors) 
 
 
 def _configuration(file: str, gates: FeatureGates) -> SchedulerConfiguration:
-    if not file:
-        return config.default_configuration(gates)
+    return config.load(configuration_text(file), file, gates) if file else config.default_configuration(gates)
+
+
+def configuration_text(file: str) -> str:
+    """What the file holds; "" without one."""
     try:
-        text = Path(file).read_text(encoding="utf-8")
+        return Path(file).read_text(encoding="utf-8") if file else ""
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", file=file) from error
     except UnicodeDecodeError as error:
         raise InputError("is not UTF-8 text", file=file) from error
-    return config.load(text, file, gates)
 
 
 def _renamed(loaded: SchedulerConfiguration, name: str) -> SchedulerConfiguration:

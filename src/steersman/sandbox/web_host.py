@@ -32,6 +32,7 @@ from steersman.web import (
     PREFIX,
     ClusterFeed,
     ClusterSource,
+    ConfigurationSource,
     EventRow,
     EventRows,
     PageFiles,
@@ -99,7 +100,12 @@ def _no_method() -> Answer:
 
 @asynccontextmanager
 async def served_page(
-    port: int, store: Store, scheduler: Scheduler, actions: SandboxActions, kubeconfig: str
+    port: int,
+    store: Store,
+    scheduler: Scheduler,
+    actions: SandboxActions,
+    kubeconfig: str,
+    written: ConfigurationSource,
 ) -> AsyncIterator[SandboxPage]:
     """The page of a scheduler, until the end of the block. OSError when the port cannot be had."""
     events = EventRows()
@@ -119,6 +125,7 @@ async def served_page(
         document=document,
         actions=actions.by_path(),
         kubeconfig=kubeconfig,
+        written=written,
     )
     feed = ClusterFeed(ClusterSource(scheduler, attempts, events, actions.clock.part), host.ask)
     token = secrets.token_urlsafe(24)

@@ -87,6 +87,8 @@ class Endpoints(msgspec.Struct, frozen=True):
     process: ProcessFacts | None = None
     #: All other paths; None: there are none.
     others: Handler | None = None
+    #: So long the bodies of requests may be; 0: none has any.
+    body_bytes: int = 0
     healthz: Health = msgspec.field(default_factory=lambda: Health("healthz"))
     livez: Health = msgspec.field(default_factory=lambda: Health("livez"))
     readyz: Health = msgspec.field(default_factory=lambda: Health("readyz"))

@@ -103,7 +103,8 @@ class Server(HttpServer):
         """`users` are told by client certificates."""
         router = Router(routes(endpoints), endpoints.others)
         guard = Guard(access, users or CertificateUsers(), router.answer)
-        super().__init__(listen, guard.answer, limits, sockets)
+        longest = endpoints.body_bytes
+        super().__init__(listen, guard.answer, limits, sockets, (lambda _: longest) if longest else None)
 
 
 class Guard:

@@ -10,6 +10,7 @@ A host makes a `WebHost` and puts `WebApi.answer` behind its own access control.
 from steersman.web.answers import ClockPart, EventRow
 from steersman.web.attempt_feed import AttemptFeed
 from steersman.web.cluster_feed import ClusterFeed, ClusterSource
+from steersman.web.configuration_page import ConfigurationSource
 from steersman.web.event_rows import DecisionEvents, EventRows
 from steersman.web.host import WebHost, observed
 from steersman.web.http_api import PREFIX, WebApi, WebRefusal, bad_request, json_page, refused
@@ -23,6 +24,7 @@ __all__ = [
     "ClockPart",
     "ClusterFeed",
     "ClusterSource",
+    "ConfigurationSource",
     "DecisionEvents",
     "EventRow",
     "EventRows",

@@ -20,6 +20,7 @@ from steersman.observe import DecisionLog
 from steersman.serving import Ask, ask_here
 from steersman.serving.http import Answer, Request
 from steersman.web.attempt_feed import AttemptFeed
+from steersman.web.configuration_page import ConfigurationSource
 from steersman.web.event_rows import EventRows
 
 Action: TypeAlias = Callable[[Request], Awaitable[Answer]]
@@ -42,6 +43,8 @@ class WebHost(msgspec.Struct, frozen=True):
     #: Further paths behind `/web/v1/`, by method and beginning: `POST clock`.
     actions: Mapping[str, Action] = {}
     kubeconfig: str = ""
+    #: What the user wrote of the configuration.
+    written: ConfigurationSource = ConfigurationSource()
 
     @property
     def is_read_only(self) -> bool:

@@ -8,21 +8,25 @@ Who may ask is decided before (`serving.Guard`, or the token of a sandbox). Refu
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from steersman import api
+from steersman import api, config
+from steersman.assembly import SchedulerOptions
 from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
-from steersman.errors import SteersmanError
-from steersman.observe import in_slices
+from steersman.errors import InputError, SteersmanError
+from steersman.observe import beside_scheduling, in_slices
 from steersman.serving import SchedulingLoopBusy
 from steersman.serving.http import JSON, Answer, Request, StreamAnswer
 from steersman.web.answers import Problem, WebPart
 from steersman.web.cluster_feed import TICK_SECONDS, ClusterFeed
+from steersman.web.configuration_page import configuration_page, loaded, problems_of, validated
 from steersman.web.evaluation import NotEvaluated
 from steersman.web.host import WebHost, manifest_text
 from steersman.web.matrix import PodMatrix, matrix_now
@@ -31,11 +35,18 @@ from steersman.web.pending import RootCauses, pending_report
 from steersman.web.pod_page import PodPage, pod_page
 from steersman.web.pod_places import MOST_FOUND, MOST_PODS, PodFilter, pod_table, search
 from steersman.web.room import RoomReport, room_report
+from steersman.web.trial import (
+    FEW_DECISIONS,
+    MOST_DECISIONS,
+    ClusterMoment,
+    compared,
+    decided_again,
+    moment_of,
+)
 
 logger = logging.getLogger(__name__)
 
 PREFIX: Final = "/web/v1/"
-MOST_DECISIONS: Final = 1000
 LONGEST_TEXT: Final = 300
 EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
 _NUMBER: Final = re.compile("[0-9]{1,15}")
@@ -75,6 +86,19 @@ class WebInfo(WebPart, frozen=True, omit_defaults=True):
     kubeconfig: str = ""
 
 
+class EditedConfiguration(WebPart, frozen=True):
+    """A configuration that a user edits; `last` decisions are tried with it."""
+
+    yaml: str
+    last: int = FEW_DECISIONS
+
+
+class ComparedConfigurations(WebPart, frozen=True):
+    a: EditedConfiguration
+    b: EditedConfiguration
+    last: int = FEW_DECISIONS
+
+
 class WebApi:
     """Serves one host. Handlers run in the loop of the server; nested functions in the loop that schedules."""
 
@@ -93,7 +117,14 @@ class WebApi:
             "nodes": self._nodes,
             "search": self._search,
             "decisions": self._decisions,
+            "configuration": self._configuration,
         }
+        self._posts: dict[str, Callable[[Request], Awaitable[Answer]]] = {
+            "configuration/validate": self._validate,
+            "configuration/try": self._try,
+            "compare": self._compare,
+        }
+        self._trial = asyncio.Lock()
 
     async def answer(self, request: Request) -> Answer:
         """Never raises but for the loop that schedules being busy: refusals and faults are answers too."""
@@ -111,7 +142,8 @@ class WebApi:
         if request.body is None:
             raise WebRefusal(413, "RequestEntityTooLarge", "the body is too long")
         path = request.path.removeprefix(PREFIX)
-        action = self._action(request.method, path)
+        action = self._posts.get(path) if request.method == "POST" else None
+        action = action or self._action(request.method, path)
         if action is not None:
             return await action(request)
         first, *parts = path.split("/")
@@ -141,7 +173,7 @@ class WebApi:
                 version=steersman_version(),
                 kubernetes_version=KUBE_SCHEDULER_VERSION,
                 read_only=host.is_read_only,
-                capabilities=("stream", *host.capabilities),
+                capabilities=("stream", "configuration", "try", *host.capabilities),
                 now=host.scheduler.clock.now(),
                 started=self._started,
                 profiles=tuple(host.scheduler.profiles),
@@ -244,6 +276,60 @@ class WebApi:
 
         return json_page(await self._host.ask(recent))
 
+    # -- configurations ----------------------------------------------------------------------------------------------
+
+    async def _configuration(self, request: Request, parts: tuple[str, ...]) -> Answer:
+        _no_parts(request, parts)
+        return json_page(configuration_page(self._host.scheduler.options, self._host.written))
+
+    async def _validate(self, request: Request) -> Answer:
+        return json_page(validated(_body(request, EditedConfiguration).yaml, self._host.scheduler.options))
+
+    async def _try(self, request: Request) -> Answer:
+        """The last decisions under another configuration, beside the real ones."""
+        asked = _body(request, EditedConfiguration)
+        edited = self._loaded(asked.yaml)
+        async with self._turn_to_try():
+            moment = await self._moment(asked.last)
+            real = [decision.node for decision in moment.decisions]
+            side = await _last(decided_again(moment, edited, real))
+            return json_page(compared(moment, real, moment.numbers, side))
+
+    async def _compare(self, request: Request) -> Answer:
+        """The last decisions under two configurations."""
+        asked = _body(request, ComparedConfigurations)
+        sides = [self._loaded(side.yaml) for side in (asked.a, asked.b)]
+        async with self._turn_to_try():
+            moment = await self._moment(asked.last)
+            real = [decision.node for decision in moment.decisions]
+            first = await _last(decided_again(moment, sides[0], real))
+            second = await _last(decided_again(moment, sides[1], first.nodes))
+            return json_page(compared(moment, first.nodes, first.numbers, second))
+
+    @asynccontextmanager
+    async def _turn_to_try(self) -> AsyncIterator[None]:
+        if self._trial.locked():
+            raise WebRefusal(429, "TooManyRequests", "another configuration is being tried: wait until that has ended")
+        async with self._trial:
+            yield
+
+    async def _moment(self, last: int) -> ClusterMoment:
+        if not 1 <= last <= MOST_DECISIONS:
+            raise bad_request(f"last: Invalid value: {last}: use a number from 1 to {MOST_DECISIONS}")
+
+        async def moment() -> ClusterMoment:
+            return moment_of(self._host.scheduler, self._host.decisions, last)
+
+        return await self._host.ask(moment)
+
+    def _loaded(self, text: str) -> SchedulerOptions:
+        """The options with an edited configuration, "" for the one in effect."""
+        options = self._host.scheduler.options
+        try:
+            return loaded(text or config.dump_yaml(options.configuration), options)
+        except InputError as error:
+            raise WebRefusal(422, "Invalid", str(error), problems_of(error, text)) from error
+
     # -- inside ------------------------------------------------------------------------------------------------------
 
     def _known_pod(self, key: str) -> api.Pod:
@@ -271,6 +357,20 @@ class WebApi:
 
 
 # -- parameters and answers --------------------------------------------------------------------------------------------
+
+
+def _body(request: Request, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(request.body or b"", type=kind)
+    except msgspec.DecodeError as error:
+        raise bad_request(f"the body cannot be read: {error}") from error
+
+
+async def _last(parts: Iterator[T | None]) -> T:
+    """The last part of what is made piece by piece, beside the loop that schedules."""
+    last = (await beside_scheduling(parts))[-1]
+    assert last is not None, "the last part is what is made"
+    return last
 
 
 def _no_parts(request: Request, parts: tuple[str, ...]) -> None:
