@@ -129,9 +129,10 @@ def test_nothing_pending_is_a_success(tmp_path: Path) -> None:
 
 def test_a_table_has_a_line_per_pod_and_markdown_has_headings(tmp_path: Path) -> None:
     file = write(tmp_path / "cluster.yaml", FILES)
-    header, row = steersman("explain", "-f", file, "web", "-o", "table").stdout.splitlines()
-    assert header.split() == ["POD", "PODS", "STATE", "CAUSE", "WHY"]
-    assert row.split()[:4] == ["default/web", "1", "Pending", "InsufficientResources"]
+    header, row, cause = steersman("explain", "-f", file, "web", "-o", "table").stdout.splitlines()
+    assert header.split() == ["POD", "PODS", "STATE", "CAUSE"]
+    assert row.split() == ["default/web", "1", "Pending", "InsufficientResources"]
+    assert cause == "  Needs 6 cpu on one node; 1 node is too small, with 4 at most."
     page = steersman("explain", "-f", file, "web", "-o", "markdown").stdout
     assert page.startswith("## Pod default/web\n\n**Needs 6 cpu on one node")
     assert "### What would help" in page

@@ -54,6 +54,7 @@ OWN_LABELS = {
     "steersman_internal_errors": ("where",),
     "steersman_kept_entries": ("table",),
     "steersman_objects_set_aside": ("kind",),
+    "steersman_pending_pods": ("cause",),
     "steersman_postponed_attempts": (),
     "steersman_scheduling_loop_delay_seconds": (),
     "steersman_scheduling_loop_lag_seconds": (),

@@ -6,7 +6,7 @@ Reads, and changes nothing. `kubectl steersman why` is the same command.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -95,7 +95,7 @@ NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
     type=click.Choice(["text", "table", "json", "yaml", "markdown"]),
     default="text",
     show_default=True,
-    help="`table` has a line per pod.",
+    help="`table` has a line per pod, and its cause.",
 )
 def explain(pods: tuple[str, ...], all_pending: bool, output: str, all_nodes: bool, **given: Any) -> None:
     """Say why pods are pending or where they are, in a sentence, and what would help.
@@ -232,14 +232,19 @@ def _without_common_notes(answers: Sequence[PodExplanation]) -> Sequence[PodExpl
     ]
 
 
-def _table(answers: Sequence[PodExplanation]) -> list[str]:
-    from steersman.explain.tables import aligned
+def _table(answers: Sequence[PodExplanation]) -> Iterator[str]:
+    """A line per pod or group of replicas, and below it the sentence."""
+    from steersman.explain.tables import aligned, wrapped
 
-    rows = [("POD", "PODS", "STATE", "CAUSE", "WHY")]
-    for answer in answers:
-        why = answer.cause.sentence if answer.is_pending else answer.summary
-        rows.append((answer.pod, str(1 + len(answer.others)), str(answer.state), str(answer.cause.code), why))
-    return aligned(rows, width=terminal_width())
+    width = terminal_width()
+    rows = [("POD", "PODS", "STATE", "CAUSE")]
+    rows += ((each.pod, str(1 + len(each.others)), str(each.state), str(each.cause.code)) for each in answers)
+    header, *lines = aligned(rows)
+    yield header
+    for line, answer in zip(lines, answers, strict=True):
+        yield line
+        sentence = answer.cause.sentence if answer.is_pending else answer.summary
+        yield from wrapped(f"  {printable(sentence)}", width)
 
 
 def _exit_code(answers: Sequence[PodExplanation]) -> int:

@@ -10,7 +10,7 @@ Simulations record explanations through the scheduler's observer, or make them a
 `live` makes them of a cluster that it has read. `wakers` says what would have a rejected pod tried again.
 """
 
-from steersman.explain.cause import Cause, CauseCode, GroupDetail, NodeGroup, rejecting_groups
+from steersman.explain.cause import Cause, CauseCode, GroupDetail, NodeGroup, code_of_plugin, rejecting_groups
 from steersman.explain.explanation import (
     Explanation,
     NodeExplanation,
@@ -48,6 +48,7 @@ __all__ = [
     "Shortage",
     "Verdict",
     "Waker",
+    "code_of_plugin",
     "decided",
     "detail_preemptions",
     "explain",

@@ -77,6 +77,11 @@ _CHOSEN_BY_PODS: Final = frozenset(("NodeAffinity", "NodeName"))
 """Plugins by which pods say on which nodes they are to run."""
 
 
+def code_of_plugin(plugin: str) -> CauseCode:
+    """The code of an objection of this plugin; of too little of a resource whatever it is."""
+    return _BY_PLUGIN.get(plugin, CauseCode.PLUGIN)
+
+
 class GroupDetail(msgspec.Struct, frozen=True, rename="camel"):
     """What a plugin says more exactly of some nodes of a group: which zone of a constraint, which volume, which device."""
 
@@ -112,18 +117,18 @@ class Cause(msgspec.Struct, frozen=True, rename="camel", omit_defaults=True):
 
 def cause_of(explanation: Explanation) -> Cause:
     """The cause of what the explanation came to; of a pod that fits, that it does."""
+    if explanation.outcome == "error":
+        return Cause(CauseCode.ERROR, f"Something is broken: {explanation.message}.")
     fitting = sum(node.fits for node in explanation.nodes)
     if fitting or explanation.node:
         return Cause(CauseCode.FITS, f"Fits on {_nodes(fitting or 1)} of {len(explanation.nodes)}.")
-    if explanation.outcome == "error":
-        return Cause(CauseCode.ERROR, f"Something is broken: {explanation.message}.")
     if explanation.outcome == "not tried":
         return Cause(CauseCode.HELD_BACK, f"Was not tried: {explanation.message}.")
     if not explanation.nodes:
         return Cause(CauseCode.NO_NODES, "There are no nodes.")
     rejection = explanation.pre_filter.rejection
     if rejection is not None:
-        code = _BY_PLUGIN.get(rejection.plugin, CauseCode.PLUGIN)
+        code = code_of_plugin(rejection.plugin)
         return Cause(code, f"{rejection.plugin} rejects the pod wherever it would go: {', '.join(rejection.reasons)}.")
     return _of_nodes(explanation.nodes)
 
@@ -202,7 +207,7 @@ def _details(nodes: Sequence[NodeExplanation]) -> tuple[GroupDetail, ...]:
 def _code(nodes: Sequence[NodeExplanation]) -> CauseCode:
     verdict = nodes[0].verdicts[0]
     if not verdict.shortages:
-        return _BY_PLUGIN.get(verdict.plugin, CauseCode.PLUGIN)
+        return code_of_plugin(verdict.plugin)
     if verdict.shortages[0].resource == "pods" and len(verdict.shortages) == 1:
         return CauseCode.POD_LIMIT
     if len(verdict.shortages) == 1 and _is_scattered(_shortages(nodes, 0)):

@@ -16,8 +16,10 @@ from prometheus_client import CollectorRegistry, Metric, generate_latest
 from prometheus_client.registry import Collector
 
 from steersman.assembly import Scheduler
+from steersman.explain import CauseCode
 from steersman.observe.measuring import Measuring
 from steersman.observe.metrics import Metrics
+from steersman.observe.pending_causes import PendingCauses
 from steersman.observe.series import CountedUp, MetricSet
 from steersman.queue import CountingQueueMetrics, QueuedPodInfo, RecordedEvent
 
@@ -42,6 +44,8 @@ class Exposition:
         self._measuring = measuring
         self._scheduler = scheduler
         self._refreshers = refreshers
+        self._causes = PendingCauses(scheduler)
+        scheduler.observe(self._causes)
         self._incoming = CountedUp(metrics.incoming_pods)
         self._rendered = WithoutCreationTimes(metrics.registry)
 
@@ -55,6 +59,7 @@ class Exposition:
         for refresh in self._refreshers:
             refresh()
         self._refresh_queue()
+        self._refresh_causes()
         self._refresh_in_flight()
         self._refresh_cache()
         scheduler = self._scheduler
@@ -72,6 +77,12 @@ class Exposition:
             self._incoming.to(counts.entered.items())
             for rejection, number in counts.rejections.items():
                 self._metrics.unschedulable_pods[rejection].set(number)
+
+    def _refresh_causes(self) -> None:
+        """A cause that no pod waits for any more counts as 0."""
+        gauges, counted = self._metrics.pending_causes, self._causes.counts()
+        for label in {*map(str, counted), *(known for (known,) in gauges)}:
+            gauges[(label,)].set(counted[CauseCode(label)])
 
     def _refresh_in_flight(self) -> None:
         """An event that is not kept any more counts as 0, so that its series does not stay as it was."""

@@ -131,6 +131,11 @@ class Metrics(MetricSet):
 
     def _queue_metrics(self) -> None:
         self.pending_pods = self.gauges("scheduler_pending_pods", "Pods that wait, by sub-queue.", "queue")
+        self.pending_causes = self.gauges(
+            "steersman_pending_pods",
+            "Pods that were tried in vain or are held back, by the reason code of `steersman explain`.",
+            "cause",
+        )
         self.incoming_pods = self.counters(
             "scheduler_queue_incoming_pods_total",
             "Pods that entered a sub-queue, by the event that brought them.",

@@ -325,6 +325,15 @@ class SchedulingQueue:
         """How many of the unschedulable pods each plugin has rejected, or gates; cheap."""
         return self._queues.unschedulable.rejections()
 
+    @property
+    def size(self) -> int:
+        """How many pods are in the sub-queues; cheap."""
+        return self._queues.size
+
+    def waiting_pods(self) -> Iterator[QueuedPodInfo]:
+        """Every pod in the sub-queues, in no particular order."""
+        return self._queues.pods()
+
     def unschedulable_pods(self) -> Iterator[QueuedPodInfo]:
         """The unschedulable pods, gated ones included, in no particular order."""
         return iter(self._queues.unschedulable.pods)

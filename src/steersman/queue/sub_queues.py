@@ -114,9 +114,17 @@ class SubQueues:
             raise PodAlreadyQueuedError(f"Pod {key} is already present in the backoff queue")
 
     def pending_pods(self) -> PendingPods:
-        pods = [queued.pod for heap in self._heaps() for queued in heap]
+        pods = [queued.pod for queued in self.pods()]
         active, backoff, unschedulable = len(self.active.pods), len(self.backoff), len(self.unschedulable.pods)
         return PendingPods(pods, f"activeQ:{active}; backoffQ:{backoff}; unschedulablePods:{unschedulable}")
+
+    @property
+    def size(self) -> int:
+        return sum(map(len, self._heaps()))
+
+    def pods(self) -> Iterator[QueuedPodInfo]:
+        """Every pod, in no particular order."""
+        return (queued for heap in self._heaps() for queued in heap)
 
     def contents(self) -> QueueContents:
         return QueueContents(
@@ -131,7 +139,7 @@ class SubQueues:
         """Contradictions of the invariants of the places, each by itself and all together."""
         for place in (self.active, self.backoff, self.unschedulable, self.in_flight):
             yield from place.problems()
-        found = Counter(queued.key for heap in self._heaps() for queued in heap)
+        found = Counter(queued.key for queued in self.pods())
         yield from (f"{key} is in {places} sub-queues" for key, places in found.items() if places > 1)
 
     def _heaps(self) -> tuple[QueuedPodHeap, ...]:
