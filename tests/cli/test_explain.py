@@ -160,7 +160,7 @@ def test_what_is_asked_must_be_said_once(tmp_path: Path) -> None:
     assert "Name a POD, or ask for --all-pending." in steersman("explain", "-f", file).stderr
     assert "Either POD or --all-pending." in steersman("explain", "-f", file, "web", "--all-pending").stderr
     mixed = steersman("explain", "-f", file, "web", "--context", "here")
-    assert "--context is for a live cluster, -f and --example for files." in mixed.stderr
+    assert "--context is for a live cluster, -f, --example and --record are not." in mixed.stderr
     assert {mixed.exit_code, steersman("explain", "-f", file).exit_code} == {2}
 
 
@@ -174,3 +174,65 @@ def test_a_plugin_that_is_broken_has_an_exit_code_of_its_own(tmp_path: Path) -> 
     result = steersman("explain", "-f", write(tmp_path / "c.yaml", FILES), "small", "--plugin", plugin, "--no-fixes")
     assert result.exit_code == 1
     assert "Something is broken" in result.stdout
+
+
+# -- records ---------------------------------------------------------------------------------------------------------
+
+LATER = """
+apiVersion: v1
+kind: Node
+metadata: {name: n1, labels: {kubernetes.io/hostname: n1}}
+status: {allocatable: {cpu: "4", memory: 8Gi, pods: "10"}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: first, annotations: {steersman.dev/run-seconds: "600"}}
+spec: {restartPolicy: Never, containers: [{name: app, resources: {requests: {cpu: "3"}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: second}
+spec: {containers: [{name: app, resources: {requests: {cpu: "3"}}}]}
+"""
+
+
+def recorded(folder: Path) -> Path:
+    """`second` waits for ten minutes until `first` has ended."""
+    steersman("simulate", "-f", write(folder / "later.yaml", LATER), "--until", "20m", "--record", folder / "record")
+    return folder / "record"
+
+
+def test_a_record_is_explained_as_it_was_at_a_time(tmp_path: Path) -> None:
+    directory = recorded(tmp_path)
+    before = steersman("explain", "second", "--record", directory, "--at", "5m", "-o", "json")
+    after = steersman("explain", "second", "--record", directory, "--at", "10m30s", "-o", "json")
+    waiting, placed = json.loads(before.stdout), json.loads(after.stdout)
+    assert (before.exit_code, waiting["cause"]["code"]) == (3, "InsufficientResources")
+    assert "1 node has 3 or more, with 1 free" in waiting["cause"]["sentence"]
+    assert waiting["when"]["queue"]["queue"] == "unschedulable"
+    assert (after.exit_code, placed["node"]) == (0, "n1")
+
+
+def test_fixes_of_a_recorded_moment_are_about_the_objects_of_that_moment(tmp_path: Path) -> None:
+    file, directory = write(tmp_path / "cluster.yaml", FILES), tmp_path / "record"
+    steersman("simulate", "-f", file, "--until", "5m", "--record", directory)
+    result = steersman("explain", "web", "--record", directory, "--at", "1m", "-o", "json")
+    fixes = json.loads(result.stdout)["fixes"]
+    lowered = next(fix for fix in fixes if fix["kind"] == "LowerRequests")
+    assert lowered["patches"][0]["mergePatch"]["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "3"}
+
+
+def test_a_pod_that_gets_a_node_in_time_needs_no_fix(tmp_path: Path) -> None:
+    result = steersman("explain", "second", "--record", recorded(tmp_path), "--at", "1m")
+    assert "No change is needed: left alone it goes to n1 (tried on a copy)." in result.stdout
+
+
+def test_times_that_are_none_and_options_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
+    directory = recorded(tmp_path)
+    assert "is no time" in refused("explain", "second", "--record", directory, "--at", "noon")
+    assert "is no time of day" in refused("explain", "second", "--record", directory, "--at", "25:00")
+    assert "is not in the record" in refused("explain", "second", "--record", directory, "--at", "9h")
+    assert "is not in the record" in refused("explain", "second", "--record", directory, "--at", "2020-01-01T00:00:00Z")
+    assert "--record and --at go together" in steersman("explain", "second", "--record", directory).stderr
+    mixed = steersman("explain", "second", "--record", directory, "--at", "1m", "--extenders")
+    assert "The scheduler of a record is the recorded one." in mixed.stderr

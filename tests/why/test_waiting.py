@@ -61,7 +61,8 @@ def test_room_that_terminating_pods_give_back_is_tried() -> None:
     when = waiting_of(answer)
     assert (when.terminating, when.node_after_terminating) == (1, "n1")
     assert answer.state is PodState.PENDING
-    assert "No change is needed: it fits on n1 once terminating pods have gone." in answer.text()
+    assert when.node_if_left_alone == "n1"
+    assert "No change is needed: left alone it goes to n1 (tried on a copy)." in answer.text()
 
 
 def test_terminating_pods_that_give_back_too_little_are_told_so() -> None:

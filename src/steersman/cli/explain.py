@@ -6,7 +6,7 @@ Reads, and changes nothing. `kubectl steersman why` is the same command.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -76,6 +76,19 @@ NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
     help="With -f: look after so much virtual time, for example 10m. Default: when nothing changes any more.",
 )
 @click.option(
+    "--record",
+    "record_directory",
+    type=click.Path(),
+    metavar="DIR",
+    help="A record instead of a cluster, as `run --record` and `simulate --record` write it; with --at.",
+)
+@click.option(
+    "--at",
+    default="",
+    metavar="TIME",
+    help="With --record: the moment to look at. 14:05, 2026-11-17T14:05:00Z, or 10m after the start of the record.",
+)
+@click.option(
     "--fixes/--no-fixes",
     default=None,
     help="The smallest changes that make a pending pod schedule, each tried on a copy. Default: for a single pod.",
@@ -100,23 +113,52 @@ NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
 def explain(pods: tuple[str, ...], all_pending: bool, output: str, all_nodes: bool, **given: Any) -> None:
     """Say why pods are pending or where they are, in a sentence, and what would help.
 
-    POD is NAME or NAMESPACE/NAME of a live cluster, which is only read, or of files (-f), which are simulated first. A pending
-    pod: the cause, groups of nodes by the objection that decides, the smallest changes that help, each tried, and when it is
-    tried again. A pod that has a node: does the node still win, by how much, and what would move it? With the scheduler's own
-    --config and --plugin the answer is that scheduler's.
+    POD is NAME or NAMESPACE/NAME of a live cluster, which is only read; of files (-f), which are simulated first; or of a
+    record, at a time (--record, --at). A pending pod: the cause, groups of nodes by the objection that decides, the smallest
+    changes that help, each tried, and when it is tried again. A pod that has a node: does the node still win, by how much, and
+    what would move it? With the scheduler's own --config and --plugin the answer is that scheduler's.
 
     Exits with 0 if every pod has a node or fits now, with 3 if one is pending, with 1 if something is broken (a plugin fails on
     a pod), with 2 if the input cannot be used, with 5 if Steersman itself is at fault.
     """
     if bool(pods) == all_pending:
         raise click.UsageError(NOTHING_ASKED if not pods else "Either POD or --all-pending.")
-    has_files = bool(given["files"] or given["example"])
-    answers = (_of_files if has_files else _of_cluster)(pods, given)
+    answers = _source(given)(pods, given)
     _print(answers, output, None if all_nodes else MOST_NODES, is_list=all_pending or len(pods) > 1)
     click.get_current_context().exit(_exit_code(answers))
 
 
 # -- asking -----------------------------------------------------------------------------------------------------------
+
+_LIVE: Final = ("kubeconfig", "context", "master")
+
+
+def _source(given: dict[str, Any]) -> Callable[[Sequence[str], dict[str, Any]], Sequence[PodExplanation]]:
+    """Who answers: files, a record, or the cluster."""
+    has_files, has_record = bool(given["files"] or given["example"]), given["record_directory"] is not None
+    if has_record != bool(given["at"]):
+        raise click.UsageError("--record and --at go together.")
+    live = [f"--{name}" for name in _LIVE if given[name]]
+    if has_files and has_record:
+        raise click.UsageError("-f and --example are for files, --record for a record.")
+    if live and (has_files or has_record):
+        raise click.UsageError(f"{live[0]} is for a live cluster, -f, --example and --record are not.")
+    if has_record:
+        return _of_record
+    return _of_files if has_files else _of_cluster
+
+
+def _of_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
+    """Of a moment of a record. That of a live cluster has decided nothing yet: its queue was the scheduler's."""
+    from steersman.cli.moments import as_loaded, recorded_moment
+
+    for name in ("config_file", "plugins", "feature_gates", "extenders"):
+        if given[name]:
+            raise click.UsageError("The scheduler of a record is the recorded one.")
+    with working("going back"):
+        simulation = recorded_moment(given["record_directory"], given["at"])
+    with simulation, as_loaded(simulation) as loaded, working("explaining"):
+        return _answers(simulation, loaded, pods, given, is_live=not simulation.decisions)
 
 
 def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
@@ -124,9 +166,6 @@ def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplana
 
     from steersman.sim import Simulation
 
-    for name in ("kubeconfig", "context", "master"):
-        if given[name]:
-            raise click.UsageError(f"--{name} is for a live cluster, -f and --example for files.")
     example = files_of(given["example"]) if given["example"] else None
     with working("loading"):
         loaded = Simulation.load(

@@ -78,6 +78,8 @@ class Waiting(_Part, frozen=True):
     node_after_terminating: str
     #: None: no pools were given.
     pools: tuple[PoolAnswer, ...] | None = None
+    #: Where the pod goes if nobody changes anything, tried on a copy; looked for where no fix was found. "": nowhere.
+    node_if_left_alone: str = ""
 
 
 class ScoreDifference(_Part, frozen=True):

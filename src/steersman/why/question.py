@@ -20,7 +20,7 @@ from steersman.explain import Cause, CauseCode, Explanation, Outcome, Waker, wak
 from steersman.fixes import Fix, find_fixes
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.status import Status
-from steersman.sim import NodePools, Placement, Simulation
+from steersman.sim import NodePools, Placement, Simulation, SimulationError
 from steersman.sim.placements import REASON_BINDING, REASON_NO_PROFILE, REASON_WAITING
 from steersman.sim.pod_probe import PodProbe, ProbedCycle
 from steersman.sim.result import pod_key
@@ -103,12 +103,11 @@ class _Question:
         answer = _replace(about, state=_state(cause), summary=_pending_summary(cycle.explanation, gate, pod))
         if answer.state is PodState.FITS:
             return _replace(answer, fixes=None if self._asked.loaded is None else ())
-        return _replace(
-            answer,
-            fixes=self._fixes(answer),
-            when=waiting(self._simulation, pod, gate, self._asked.pools, is_live=self._asked.is_live),
-            wakers=found_wakers,
-        )
+        fixes = self._fixes(answer)
+        when = waiting(self._simulation, pod, gate, self._asked.pools, is_live=self._asked.is_live)
+        if fixes == ():
+            when = _replace(when, node_if_left_alone=self._node_if_left_alone(answer.pod))
+        return _replace(answer, fixes=fixes, when=when, wakers=found_wakers)
 
     def _about(self, pod: api.Pod, explanation: Explanation, cause: Cause, profile: str) -> PodExplanation:
         """The answer as far as it is the same for all pods."""
@@ -173,6 +172,17 @@ class _Question:
         if self._asked.loaded is None or answer.cause.code in (CauseCode.TERMINATING, CauseCode.WAITING):
             return None
         return find_fixes(self._asked.loaded, answer.pod)
+
+    def _node_if_left_alone(self, pod: str) -> str:
+        """Where the pod goes if time passes: room may be made for it, and others end."""
+        assert self._asked.loaded is not None, "fixes were looked for"
+        with self._asked.loaded.fork() as trial:
+            try:
+                trial.advance()
+            except SimulationError:
+                return ""
+            found = trial.cluster.find(api.Pod, pod)
+            return "" if found is None else found.spec.node_name
 
 
 def _state(cause: Cause) -> PodState:

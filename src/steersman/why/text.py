@@ -63,12 +63,8 @@ def title(answer: PodExplanation) -> str:
 
 def goes_anyway(answer: PodExplanation) -> str:
     """How a pending pod gets its node although nobody changes anything; "" if it does not."""
-    room = answer.explanation.preemption
-    if room is not None and room.nominated_node:
-        return f"No change is needed: it makes room for itself on {room.nominated_node}."
-    if answer.when is not None and answer.when.node_after_terminating:
-        return f"No change is needed: it fits on {answer.when.node_after_terminating} once terminating pods have gone."
-    return ""
+    node = "" if answer.when is None else answer.when.node_if_left_alone
+    return f"No change is needed: left alone it goes to {node} (tried on a copy)." if node else ""
 
 
 def conditions(answer: PodExplanation) -> Iterator[str]:
