@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m benchmarks.race [--nodes N] [--pods N] [--rounds N] [--before CHECKOUT] [workload…]`: see the package's text."""
+"""`python -m benchmarks.race [--nodes N] [--pods N] [--rounds N] [--before CHECKOUT] [--record] [workload…]`: see the text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ from pathlib import Path
 from benchmarks.race.arrivals import ARRIVALS
 from benchmarks.race.chart import Bar, svg
 from benchmarks.race.observing import Stalled
-from benchmarks.race.racing import BEFORE, SCHEDULERS, Reception, Result, Track, steersman_of
+from benchmarks.race.racing import (
+    BEFORE,
+    RECORDED,
+    SCHEDULERS,
+    Reception,
+    Result,
+    Track,
+    recorded_steersman,
+    steersman_of,
+)
+from benchmarks.race.records import recorded_bytes
 from benchmarks.race.tables import in_order, median, throughput_table, wait_table
 from benchmarks.race.workloads import WORKLOADS
 from steersman.errors import SteersmanError
@@ -49,6 +59,8 @@ def main() -> None:
 
 def race(directory: Path, options: argparse.Namespace) -> Outcome:
     outcome = Outcome()
+    if options.record:
+        options.contestants[RECORDED] = recorded_steersman(directory / "records")
     with ControlPlane(Binaries.find(), directory, authorization="AlwaysAllow") as plane:
         track = Track(plane, options.nodes, options.existing, options.contestants)
         track.lay()
@@ -58,6 +70,8 @@ def race(directory: Path, options: argparse.Namespace) -> Outcome:
                 for scheduler in sorted(options.contestants, reverse=number % 2 == 0):
                     figures = _raced(track, name, scheduler, options.pods, outcome)
                     print(f"round {number}: {name}, {scheduler}: {figures}", file=sys.stderr, flush=True)
+    for record in sorted((directory / "records").glob("*")):
+        print(f"record {record.name}: {recorded_bytes(record)}", file=sys.stderr)
     return outcome
 
 
@@ -101,6 +115,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--before", type=Path, metavar="CHECKOUT", help="also race Steersman as it is in that directory"
     )
+    parser.add_argument("--record", action="store_true", help="also race Steersman while it records")
     parser.add_argument("workloads", nargs="*", metavar="workload")
     options = parser.parse_args()
     options.contestants = {name: SCHEDULERS[name] for name in options.schedulers or SCHEDULERS}

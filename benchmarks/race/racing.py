@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,7 @@ SCHEDULERS: Final[dict[str, Contestant]] = {
     "Steersman": lambda plane: Steersman(plane, config=CONFIG),
 }
 BEFORE: Final = "before"
+RECORDED: Final = "recorded"
 NAMESPACE: Final = "race"
 RESIDENTS: Final = "residents"
 _AT_ONCE: Final = 8
@@ -71,6 +72,16 @@ class Reception:
     def wait(self, share: float) -> float:
         """Seconds that so large a share of the groups did not exceed."""
         return quantile(self.waits, share)
+
+
+def recorded_steersman(folder: Path) -> Contestant:
+    """Steersman with `--record`, into a new directory below the folder each time."""
+    numbers = count(1)
+
+    def start(plane: ControlPlane) -> SchedulerProcess:
+        return Steersman(plane, config=CONFIG, flags=(f"--record={folder / str(next(numbers))}",))
+
+    return start
 
 
 def steersman_of(checkout: Path) -> Contestant:

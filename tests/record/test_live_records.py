@@ -21,7 +21,7 @@ from tests.client.serving import run, serve
 from steersman import api
 from steersman.app import RecordOptions
 from steersman.config import API_VERSION, CONFIGURATION_KIND
-from steersman.record import RecordReader, Replay, history, replay, simulation_at
+from steersman.record import Differs, RecordReader, Replay, history, replay, simulation_at
 from steersman.record.frames import FrameKind, WatchEventBody
 from steersman.record.live_log import LiveLog
 from steersman.record.recorded_run import body_of
@@ -50,6 +50,27 @@ apiVersion: {API_VERSION}
 kind: {CONFIGURATION_KIND}
 extenders:
 - {{urlPrefix: "%s", filterVerb: filter, prioritizeVerb: prioritize, weight: 5, nodeCacheCapable: true}}
+"""
+
+
+PACKED = f"""
+apiVersion: {API_VERSION}
+kind: {CONFIGURATION_KIND}
+profiles:
+- plugins: {{score: {{disabled: [{{name: "*"}}], enabled: [{{name: NodeResourcesFit, weight: 1}}]}}}}
+  pluginConfig:
+  - name: NodeResourcesFit
+    args: {{scoringStrategy: {{type: MostAllocated, resources: [{{name: cpu, weight: 1}}]}}}}
+"""
+NOWHERE = """
+from steersman.framework import FilterPlugin
+from steersman.framework.status import unschedulable
+
+class Nowhere(FilterPlugin):
+    name = "Nowhere"
+
+    def filter(self, pod, node):
+        return unschedulable("nobody is welcome")
 """
 
 
@@ -189,6 +210,38 @@ def test_a_record_that_was_cut_off_is_compared_up_to_there(tmp_path: Path) -> No
     assert found.same == found.recorded == 3
     (note,) = found.notes
     assert "was ended without closing its record: its last second is missing at most" in note
+
+
+def test_another_configuration_decides_on_the_cluster_as_it_was(tmp_path: Path) -> None:
+    packed = tmp_path / "packed.yaml"
+    packed.write_text(PACKED)
+    nowhere = tmp_path / "nowhere.py"
+    nowhere.write_text(NOWHERE)
+
+    async def scenario() -> None:
+        server = cluster(nodes=2)
+        async with running_program(server, record=RecordOptions(str(tmp_path / "record"))) as program:
+            for index in range(6):
+                server.store.create(make_pod(f"p{index}").req(cpu="1").obj())
+                await until(lambda index=index: scheduled(server, f"p{index}"))  # type: ignore[misc]
+            assert await program.stopped() == 0
+
+    run(scenario())
+    same = replay(tmp_path / "record", configuration=str(_default(tmp_path)))
+    assert is_the_same(same), "nodes that are equally good count as the same"
+    found = replay(tmp_path / "record", configuration=str(packed))
+    differing = {difference.differs for difference in found.differences}
+    assert differing == {Differs.NODE}
+    assert found.same + len(found.differences) == found.recorded == 6
+    refused = replay(tmp_path / "record", plugins=[nowhere])
+    assert {difference.differs for difference in refused.differences} == {Differs.OUTCOME}
+    assert refused.same == 0
+
+
+def _default(folder: Path) -> Path:
+    file = folder / "default.yaml"
+    file.write_text(f"apiVersion: {API_VERSION}\nkind: {CONFIGURATION_KIND}\n")
+    return file
 
 
 def _has_decisions(directory: Path) -> bool:

@@ -56,16 +56,36 @@ def recording(simulation: Simulation, directory: str | None) -> AbstractContextM
     help="Decide with this KubeSchedulerConfiguration (v1) instead of the recorded one.",
 )
 @plugin_option("A Python file with plugins that take part beside those of the record. May be repeated.")
+@click.option(
+    "--extract", metavar="POD", help="Print the last attempt at this pod as a golden scenario, and compare nothing."
+)
+@click.option(
+    "--attempt", type=click.IntRange(1), metavar="NUMBER", help="With --extract, this attempt, not the last one."
+)
 @output_option
-def replay(directory: str, config_file: str | None, plugins: tuple[str, ...], output: str) -> None:
+def replay(
+    directory: str,
+    config_file: str | None,
+    plugins: tuple[str, ...],
+    extract: str | None,
+    attempt: int | None,
+    output: str,
+) -> None:
     """Decide everything again that was recorded, and compare every decision.
 
     `steersman simulate --record DIR` and `steersman run --record DIR` write records. Without options everything is to be the
     same, to the last score; with --config or --plugin the table shows what would have been decided instead. Plugins are read
     from the files that they were in when the record was made.
 
+    With --extract an attempt becomes a test: `steersman conformance FILE` runs what is printed, one JSON document on a line.
+
     Exits with 0 if all decisions are the same, with 1 if not.
     """
+    if extract is not None:
+        _print_scenario(directory, extract, attempt)
+        return
+    if attempt is not None:
+        raise click.UsageError("--attempt says which attempt --extract is to print")
     from steersman.record import replay as replay_record
 
     with working("replaying"):
@@ -82,19 +102,33 @@ def replay(directory: str, config_file: str | None, plugins: tuple[str, ...], ou
 
 @click.command()
 @click.argument("directory", type=click.Path(), metavar="DIR")
-@click.argument("name", metavar="POD|NODE")
+@click.argument("name", metavar="POD|NODE", required=False)
 @click.option("--since", callback=parse_seconds, metavar="DURATION", help="From this virtual time on, for example 10m.")
 @click.option("--until", callback=parse_seconds, metavar="DURATION", help="Up to this virtual time.")
+@click.option("--parquet", type=click.Path(), metavar="FILE", help="Write every decision to this file instead.")
 @output_option
-def history(directory: str, name: str, since: float | None, until: float | None, output: str) -> None:
+def history(
+    directory: str, name: str | None, since: float | None, until: float | None, parquet: str | None, output: str
+) -> None:
     """Show what happened to a pod or on a node, from a record.
 
     Every attempt with its time, outcome and reason, bindings and preemptions. Times of a simulation are virtual, since its
     start; those of a live cluster are UTC. A pod is written NAMESPACE/NAME, or NAME in default; pod/… and node/… say which
     is meant.
+
+    With --parquet all decisions of the record are written to a file, a row for each, for pandas, DuckDB and the like; that
+    needs the extra `steersman[frames]`.
     """
+    from steersman.record import decision_table
     from steersman.record import history as history_of
 
+    if parquet is not None:
+        if name is not None or since is not None or until is not None:
+            raise click.UsageError("--parquet writes the whole record: leave the name, --since and --until out")
+        decision_table(directory).to_parquet(parquet)
+        return
+    if name is None:
+        raise click.UsageError("name a pod or a node, or a file with --parquet")
     found = history_of(directory, name, since=since, until=until)
     for problem in found.problems:
         say(f"Note: {printable(str(problem))}", err=True)
@@ -102,6 +136,17 @@ def history(directory: str, name: str, since: float | None, until: float | None,
         say_json(found.to_dict())
     else:
         say("\n".join(_history_lines(found, terminal_width())))
+
+
+def _print_scenario(directory: str, pod: str, attempt: int | None) -> None:
+    import msgspec
+
+    from steersman.record import extract
+
+    extracted = extract(directory, pod, attempt)
+    for note in extracted.notes:
+        say(f"Note: {printable(note)}", err=True)
+    click.echo(msgspec.json.encode(extracted.scenario))
 
 
 def _replay_lines(found: Replay, width: int | None) -> Iterator[str]:

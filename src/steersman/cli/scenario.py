@@ -56,8 +56,6 @@ def simulate_scenario(given: Given) -> None:
     for option, flag in _NOT_WITH_A_SCENARIO.items():
         if given[option]:
             raise click.UsageError(f"{flag} and --scenario do not go together: the scenario says it.")
-    if given["record_directory"]:
-        raise click.UsageError("--record and --scenario do not go together: scenarios cannot be replayed yet.")
     if not given["controllers"]:
         raise click.UsageError("--no-controllers and --scenario do not go together: write controllers: false there.")
     with working("running the scenario") as show:
@@ -71,6 +69,7 @@ def simulate_scenario(given: Given) -> None:
             parameters=parse_settings(given["settings"]),
             until=given["until"],
             extenders=given["extenders"],
+            record=given["record_directory"],
             on_milestone=lambda milestone: show(_line(milestone)),
         )
         explanations = [result.explain(pod) for pod in given["explain"]]

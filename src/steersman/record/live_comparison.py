@@ -15,7 +15,6 @@ from steersman.api import timestamps
 from steersman.assembly.registry import PluginSource
 from steersman.client.extenders import HttpExtender
 from steersman.client.raw_objects import RawObjects
-from steersman.errors import InputError
 from steersman.record.comparison import (
     ALL_FIELDS,
     ComparedFields,
@@ -27,12 +26,12 @@ from steersman.record.comparison import (
 )
 from steersman.record.frames import LIVE, DecisionBody, Frame, FrameKind, RunBody
 from steersman.record.live_replay import LiveReplay, RecordedStimulus, stimuli
+from steersman.record.live_what_if import WhatIfComparison
 from steersman.record.reader import ProblemKind, RecordReader, snapshot_of
 from steersman.record.recorded_run import body_of
 from steersman.record.recorded_setup import scheduler_options
 from steersman.record.replay_loop import StepNotPossible
 
-NO_WHAT_IF: Final = "is of a live scheduler: another configuration cannot be tried on it yet"
 KILLED: Final = "the process that began at {} was ended without closing its record: its last second is missing at most"
 NOT_COMPARED: Final = "{} decisions are not compared: {}"
 AFTER_GAP: Final = "something before them is missing"
@@ -46,25 +45,12 @@ CHANGES_STATE: Final = frozenset(
 def replay_live(
     directory: str | os.PathLike[str], configuration: str | None, plugins: tuple[PluginSource, ...]
 ) -> Replay:
-    """Decides everything again that a live scheduler has decided. Raises `InputError`."""
-    if configuration is not None or plugins:
-        raise InputError(NO_WHAT_IF, file=str(directory))
+    """Decides everything again that a live scheduler has decided; with another configuration or more plugins, each decision on
+    the cluster as it was. Raises `InputError`, `ConfigError` and `PluginError`."""
     reader = RecordReader(directory)
-    comparison = LiveComparison(reader, ALL_FIELDS)
-    comparison.compare()
-    run = comparison.first_run
-    assert run is not None, "a record without a run is refused before"
-    return Replay(
-        comparison.recorded,
-        comparison.same,
-        tuple(comparison.differences),
-        run.start,
-        comparison.since,
-        tuple(comparison.notes),
-        LIVE,
-        sum(comparison.not_compared.values()),
-        comparison.is_lost,
-    )
+    if configuration is not None or plugins:
+        return WhatIfComparison(reader, configuration, plugins).compared()
+    return LiveComparison(reader, ALL_FIELDS).compared()
 
 
 class LiveComparison:
@@ -89,7 +75,7 @@ class LiveComparison:
         self.since = 0.0
         self.is_lost = False
 
-    def compare(self) -> None:
+    def compared(self) -> Replay:
         """Raises `InputError`."""
         for part in stimuli(self._reader.all_frames()):
             self._look_for_gaps()
@@ -100,6 +86,18 @@ class LiveComparison:
         self._end_process()
         self.notes += [NOT_COMPARED.format(count, why) for why, count in self.not_compared.items() if count]
         self.notes += [str(problem) for problem in self._reader.problems]
+        assert self.first_run is not None, "a record without a run is refused before"
+        return Replay(
+            self.recorded,
+            self.same,
+            tuple(self.differences),
+            self.first_run.start,
+            self.since,
+            tuple(self.notes),
+            LIVE,
+            sum(self.not_compared.values()),
+            self.is_lost,
+        )
 
     def _look_for_gaps(self) -> None:
         gaps = sum(1 for problem in self._reader.problems if problem.kind is not ProblemKind.TORN_TAIL)

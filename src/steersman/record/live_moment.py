@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import msgspec
 
 from steersman import api
@@ -92,10 +94,11 @@ class KnownCluster:
 
     def objects_with_nodes(self) -> list[api.Object]:
         """All objects; pods that were decided on, and are not bound yet, have their node."""
-        return [self._with_node(obj) if isinstance(obj, api.Pod) else obj for obj in self._objects.values()]
+        return [with_decided_node(obj, self._decided) for obj in self._objects.values()]
 
-    def _with_node(self, pod: api.Pod) -> api.Pod:
-        node = self._decided.get(pod.metadata.uid)
-        if pod.spec.node_name or node is None:
-            return pod
-        return msgspec.structs.replace(pod, spec=msgspec.structs.replace(pod.spec, node_name=node))
+
+def with_decided_node(obj: api.Object, decided: Mapping[str, str]) -> api.Object:
+    """The object; a pod that has no node, and was decided on, with its node. `decided` has nodes by uid."""
+    if not isinstance(obj, api.Pod) or obj.spec.node_name or (node := decided.get(obj.metadata.uid)) is None:
+        return obj
+    return msgspec.structs.replace(obj, spec=msgspec.structs.replace(obj.spec, node_name=node))

@@ -10,12 +10,15 @@ Everything is done by the public methods of `Simulation`, so that pods of a scen
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
+from os import PathLike
 from typing import Final
 
 from steersman import api
 from steersman.assembly.registry import PluginSource
 from steersman.config import FeatureGates
 from steersman.errors import InputError
+from steersman.record import record_simulation
 from steersman.scenario.actions import Actions
 from steersman.scenario.autoscaler import ClusterAutoscaler
 from steersman.scenario.document import SCENARIO_KIND
@@ -50,13 +53,14 @@ def run_scenario(
     parameters: Mapping[str, ParameterValue] | None = None,
     until: float | None = None,
     extenders: bool = False,
+    record: str | PathLike[str] | None = None,
     on_milestone: Callable[[Milestone], None] | None = None,
 ) -> ScenarioResult:
     """Runs a scenario: a file, a document, or one that `load_scenario` gave.
 
     `sources` are there at the start, besides its cluster; `config` and `until` take the place of what it says, `plugins` and
-    `gates` add to it; `parameters` are values for `${name}`. With `extenders` those of
-    the configuration are asked, in real time. `on_milestone` is told what happens while it runs.
+    `gates` add to it; `parameters` are values for `${name}`. With `extenders` those of the configuration are asked, in real
+    time. `record` is a directory for the record of the run. `on_milestone` is told what happens while it runs.
     The same scenario, seed and parameters give the same result. Raises `InputError`, `ConfigError` and `PluginError`.
     """
     loaded = load_scenario(scenario)
@@ -66,7 +70,8 @@ def run_scenario(
         prepared = prepared._replace(stop=prepared.stop._replace(after=until, at_rest=ends_early))
     simulation = simulation_of(prepared, sources, config, plugins, gates, seed, extenders=extenders)
     try:
-        return Execution(loaded, prepared, simulation, seed, on_milestone).run()
+        with nullcontext() if record is None else record_simulation(simulation, record):
+            return Execution(loaded, prepared, simulation, seed, on_milestone).run()
     except InputError as error:
         raise (
             error.located(file=loaded.file, object=SCENARIO_KIND) if loaded.file and not error.file else error
