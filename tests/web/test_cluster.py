@@ -167,3 +167,11 @@ def test_streams_end_when_the_feed_is_closed() -> None:
         return len([piece async for piece in pieces])
 
     assert asyncio.run(asyncio.wait_for(listen(), 10)) == 0
+
+
+def test_a_node_is_ready_unless_it_says_otherwise() -> None:
+    said = {"True": 1, "False": 0, "Unknown": 0}
+    conditions = [make_node(status.lower()).condition("Ready", status) for status in said]
+    columns = LookedAt(Harness(nodes=[*conditions, make_node("silent")])).get("cluster")["nodes"]
+    ready = dict(zip(columns["name"], columns["ready"], strict=True))
+    assert ready == {"true": 1, "false": 0, "unknown": 0, "silent": 1}

@@ -33,9 +33,20 @@ def report_option(command: CommandT) -> CommandT:
     return option(command)
 
 
+def interactive_option(command: CommandT) -> CommandT:
+    """`--interactive`, which is known before `--report` is looked at."""
+    option: Callable[[CommandT], CommandT] = click.option(
+        "--interactive",
+        is_flag=True,
+        is_eager=True,
+        help="With --report: the web page with every node, pod and matrix, instead of charts.",
+    )
+    return option(command)
+
+
 def _check(context: click.Context, option: click.Parameter, path: str | None) -> str | None:
     """A callback: what would be in the way of a report is said before an hour of simulation."""
-    if path is not None:
+    if path is not None and not context.params.get("interactive"):
         from steersman.report.plotly_library import plotly_library
 
         plotly_library()
@@ -64,7 +75,11 @@ def write_report(report: Report, path: str) -> None:
     """Renders the report and says where it is, on standard error. Raises `InputError` for a file that cannot be written."""
     from steersman.report import render_html
 
-    page = render_html(report)
+    write_page(render_html(report), path)
+
+
+def write_page(page: str, path: str) -> None:
+    """Says where the page is, on standard error. Raises `InputError` for a file that cannot be written."""
     try:
         Path(path).write_text(page, encoding="utf-8")
     except OSError as error:

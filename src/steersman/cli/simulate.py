@@ -15,12 +15,13 @@ from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import chosen_validation, parse_gates, parse_seconds, plugin_option, validation_options
 from steersman.cli.progress import progress_bar, working
 from steersman.cli.record import recording
-from steersman.cli.report_file import command_line, report_option, write_report
+from steersman.cli.report_file import command_line, interactive_option, report_option, write_page, write_report
 from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
 
 if TYPE_CHECKING:
     from steersman.sim import Result, Simulation
+    from steersman.web.file_page import FilePage
     from steersman.why import PodExplanation
 
 NO: Final = 1
@@ -105,6 +106,7 @@ STOPPED: Final = 4
     help="With --explain: the smallest changes that make a pending pod schedule, each tried on a copy.",
 )
 @report_option
+@interactive_option
 @click.option(
     "--record",
     "record_directory",
@@ -134,6 +136,7 @@ def simulate(
     explain: tuple[str, ...],
     fixes: bool,
     report_file: str | None,
+    interactive: bool,
     record_directory: str | None,
     all_nodes: bool,
     fail_on_pending: bool,
@@ -152,10 +155,14 @@ def simulate(
     """
     if fixes and not explain:
         raise click.UsageError("--fixes is for --explain.")
+    if interactive and report_file is None:
+        raise click.UsageError("--interactive is for --report.")
     of_example = scenario_of(example) if example is not None and scenario is None else None
     if scenario is not None or of_example is not None:
         if fixes:
             raise click.UsageError("--fixes is not for scenarios: there the cluster changes over time.")
+        if interactive:
+            raise click.UsageError("--interactive is not for scenarios: their report shows how the cluster changes.")
         from steersman.cli.scenario import simulate_scenario
 
         options = click.get_current_context().params
@@ -183,6 +190,7 @@ def simulate(
     with loaded as simulation:
         timing.loaded()
         before = None if report_file is None else simulation.result()
+        page = _page(simulation) if interactive else None
         unrun = simulation.fork() if fixes else None
         with recording(simulation, record_directory):
             result = _run(simulation, until, explain)
@@ -191,7 +199,9 @@ def simulate(
     for note in result.notes:
         say(f"Note: {printable(note)}", err=True)
     _print(result, explanations, output, None if all_nodes else MOST_ROWS)
-    if report_file is not None:
+    if page is not None:
+        write_page(page.text(), report_file or "")
+    elif report_file is not None:
         _write_report(simulation, result, before, report_file)
     _conclude(result, fail_on_pending)
 
@@ -239,6 +249,12 @@ def _print(
         return
     document = simulation_report.as_document(result, explanations)
     say_json(document) if output == "json" else say_yaml(document)
+
+
+def _page(simulation: Simulation) -> FilePage:
+    from steersman.web.file_page import FilePage
+
+    return FilePage(simulation)
 
 
 def _write_report(simulation: Simulation, result: Result, before: Result | None, path: str) -> None:

@@ -121,7 +121,7 @@ async def served_page(
         decisions,
         attempts,
         events,
-        capabilities=CAPABILITIES,
+        more_capabilities=CAPABILITIES,
         document=document,
         actions=actions.by_path(),
         kubeconfig=kubeconfig,

@@ -26,7 +26,7 @@ from steersman import api
 from steersman import config as configuration
 from steersman.api.field_check import Validation
 from steersman.api.manifests import DEFAULT_NAMESPACE
-from steersman.assembly import AttemptObserver, SchedulerOptions
+from steersman.assembly import AttemptObserver, Scheduler, SchedulerOptions
 from steersman.assembly.registry import PluginSource, kinds_of_scheduler, register, with_enabled
 from steersman.clock import ManualClock
 from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
@@ -232,6 +232,11 @@ class Simulation:
     def journal(self) -> Journal:
         """What was done to the simulation."""
         return self._journal
+
+    @property
+    def scheduler(self) -> Scheduler:
+        """The scheduler, to be looked at; what is done to it is not in the journal."""
+        return self._driver.scheduler
 
     def observe(self, observer: AttemptObserver) -> None:
         """Has the observer told what happens to every pod from now on; a fork tells its own copy of it. Decisions stay the

@@ -29,15 +29,15 @@ Action: TypeAlias = Callable[[Request], Awaitable[Answer]]
 class WebHost(msgspec.Struct, frozen=True):
     """A scheduler to look at. `ask` puts questions to the loop that schedules."""
 
-    #: "sandbox" or "run".
+    #: "sandbox", "run" or "file".
     kind: str
     scheduler: Scheduler
     decisions: DecisionLog
     attempts: AttemptFeed
     events: EventRows
     ask: Ask = ask_here
-    #: What can be done here besides looking, as docs/web-api.md names it.
-    capabilities: tuple[str, ...] = ()
+    #: What can be done here besides what all servers can, as docs/web-api.md names it.
+    more_capabilities: tuple[str, ...] = ()
     #: An object with all its fields, as far as they are known.
     document: Callable[[api.Object], Document] = document_of
     #: Further paths behind `/web/v1/`, by method and beginning: `POST clock`.
@@ -45,6 +45,13 @@ class WebHost(msgspec.Struct, frozen=True):
     kubeconfig: str = ""
     #: What the user wrote of the configuration.
     written: ConfigurationSource = ConfigurationSource()
+
+    @property
+    def capabilities(self) -> tuple[str, ...]:
+        """A file shows its configuration and does nothing."""
+        return (
+            ("configuration",) if self.kind == "file" else ("stream", "configuration", "try", *self.more_capabilities)
+        )
 
     @property
     def is_read_only(self) -> bool:

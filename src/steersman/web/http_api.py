@@ -173,7 +173,7 @@ class WebApi:
                 version=steersman_version(),
                 kubernetes_version=KUBE_SCHEDULER_VERSION,
                 read_only=host.is_read_only,
-                capabilities=("stream", "configuration", "try", *host.capabilities),
+                capabilities=host.capabilities,
                 now=host.scheduler.clock.now(),
                 started=self._started,
                 profiles=tuple(host.scheduler.profiles),

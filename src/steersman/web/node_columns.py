@@ -135,7 +135,8 @@ class NodeCopies(NamedTuple):
 
 
 def is_ready(node: api.Node) -> bool:
-    return any(condition.type == "Ready" and condition.status == "True" for condition in node.status.conditions)
+    """A node of a manifest, which says nothing of it, is ready."""
+    return all(condition.status == "True" for condition in node.status.conditions if condition.type == "Ready")
 
 
 class NodeMirror:

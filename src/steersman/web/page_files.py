@@ -62,6 +62,10 @@ class PageFiles:
     def is_built(self) -> bool:
         return f"/{INDEX}" in self._paths
 
+    def text(self, path: str) -> str:
+        """A file that is there."""
+        return self._paths[path].read_text(encoding="utf-8")
+
     def answer(self, path: str) -> Answer:
         """A file; `/` is the index. Browsers ask anew each time: files keep their names when the page changes."""
         if not self.is_built:

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of a simulation as one file that opens without a server: `steersman simulate --report FILE --interactive`.
+
+The file carries script, styles and the answers that a server would give, by their paths. Pods that wait come first, with their
+matrices; of the others as many as fit. The policy in its head allows script and style by their hashes, and no request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import re
+from collections.abc import AsyncIterator, Iterator
+from typing import Final
+from urllib.parse import parse_qsl
+
+import msgspec
+
+from steersman.errors import InputError
+from steersman.serving import ask_here
+from steersman.serving.http import Request
+from steersman.sim import Simulation
+from steersman.web.cluster_feed import ClusterFeed, ClusterSource
+from steersman.web.event_rows import DecisionEvents, EventRows
+from steersman.web.host import WebHost, observed
+from steersman.web.http_api import PREFIX, WebApi
+from steersman.web.page_files import PageFiles
+from steersman.web.pending import waiting_pods
+from steersman.web.pod_places import PodFilter, pod_table
+
+MOST_BYTES: Final = 16 * 1024 * 1024
+"""So many bytes of answers are in a file."""
+NOT_BUILT: Final = "needs the web page, which is not built"
+DATA_ID: Final = "steersman-data"
+_SCRIPT: Final = re.compile(r'<script\b[^>]*\bsrc="\./(?P<file>[^"]+)"[^>]*></script>')
+_STYLE: Final = re.compile(r'<link\b(?=[^>]*rel="stylesheet")[^>]*\bhref="\./(?P<file>[^"]+)"[^>]*>')
+_ICON: Final = re.compile(r'<link\b(?=[^>]*rel="icon")[^>]*>')
+
+
+class FilePage:
+    """The page of one simulation. Made before it runs, so that decisions are known; written afterwards."""
+
+    def __init__(self, simulation: Simulation, files: PageFiles | None = None) -> None:
+        """Raises `InputError` if the page is not built."""
+        self._files = files or PageFiles()
+        if not self._files.is_built:
+            raise InputError(NOT_BUILT, field="--interactive", hint="type `make web` in a clone, or install the wheel")
+        scheduler = simulation.scheduler
+        events = EventRows()
+        scheduler.observe(DecisionEvents(events, scheduler.clock))
+        decisions, attempts = observed(scheduler)
+        self._scheduler = scheduler
+        self._host = WebHost("file", scheduler, decisions, attempts, events)
+        self._feed = ClusterFeed(ClusterSource(scheduler, attempts, events), ask_here)
+
+    def text(self, most_bytes: int = MOST_BYTES) -> str:
+        """The file, with the simulation as it is now."""
+        answers = asyncio.run(self._answers(most_bytes))
+        data = b'{"info":%b,"answers":{%b}}' % (answers.pop("info"), b",".join(_members(answers)))
+        return _assembled(self._files, data.replace(b"<", b"\\u003c").decode())
+
+    async def _answers(self, most_bytes: int) -> dict[str, bytes]:
+        """By path, as JSON."""
+        web_api = WebApi(self._host, self._feed)
+        table = next(part for part in pod_table(self._scheduler, PodFilter(), len(self._scheduler.pods), 0) if part)
+        found = {"pods": msgspec.json.encode(table)}
+        left = most_bytes
+        async for path, body in _asked(web_api, self._paths()):
+            left -= len(body)
+            if left < 0:
+                break
+            found[path] = body
+        return found
+
+    def _paths(self) -> Iterator[str]:
+        """What is most likely to be looked at comes first."""
+        waiting = [queued.key for queued in waiting_pods(self._scheduler)]
+        others = [pod for pod in sorted(self._scheduler.pods) if pod not in set(waiting)]
+        table = self._scheduler.cache.nodes
+        yield from ("info", "cluster", "pending", "decisions?limit=1000", "configuration")
+        for pod in waiting:
+            yield from (f"pods/{pod}", f"pods/{pod}/matrix")
+        yield from (f"nodes/{table.names[row]}" for row in sorted(table.live_rows()))
+        yield from (f"pods/{pod}" for pod in others)
+        yield from (f"pods/{pod}/matrix" for pod in others)
+
+
+async def _asked(web_api: WebApi, paths: Iterator[str]) -> AsyncIterator[tuple[str, bytes]]:
+    """Answers by path without parameters; what cannot be answered is left out."""
+    for path in paths:
+        name, _, query = path.partition("?")
+        answer = await web_api.answer(Request("GET", PREFIX + name, tuple(parse_qsl(query))))
+        if answer.status == 200:
+            yield name, answer.body
+
+
+def _members(answers: dict[str, bytes]) -> Iterator[bytes]:
+    return (b"%b:%b" % (msgspec.json.encode(path), body) for path, body in answers.items())
+
+
+def _assembled(files: PageFiles, data: str) -> str:
+    """The index with script, style and data in place of references to files. The script comes last: it needs what is above."""
+    index = files.text("/index.html")
+    script, style = _SCRIPT.search(index), _STYLE.search(index)
+    assert script is not None, "the page has a script"
+    assert style is not None, "the page has a style sheet"
+    code, rules = files.text(f"/{script['file']}"), files.text(f"/{style['file']}")
+    policy = (
+        f"default-src 'none'; script-src {_hash(code)}; style-src {_hash(rules)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{rules}</style>'
+    tail = f'<script type="application/json" id="{DATA_ID}">{data}</script>\n<script type="module">{code}</script>\n</body>'
+    bare = _ICON.sub("", index.replace(script[0], "").replace(style[0], "", 1))
+    return bare.replace("</head>", f"{head}\n</head>", 1).replace("</body>", tail, 1)
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
