@@ -6,10 +6,10 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from tests.fixes.pending_pods import POD, Document, PendingPod
+from tests.fixes.documents import Document
+from tests.fixes.pending_pods import POD, PendingPod
 
 from steersman import api
-from steersman.controllers.controller import controller_of
 from steersman.errors import SteersmanError
 from steersman.sim import Result, Simulation
 
@@ -59,7 +59,7 @@ class Outcome:
         if self._case.workload is None:
             return [POD]
         pods = self.simulation.cluster.objects(api.Pod)
-        return [key for key, pod in pods.items() if controller_of(pod) is not None]
+        return [key for key, pod in pods.items() if pod.metadata.labels.get("app") == "web"]
 
     @property
     def is_scheduled(self) -> bool:

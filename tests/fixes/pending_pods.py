@@ -4,14 +4,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-ZONE: Final = "topology.kubernetes.io/zone"
-HOSTNAME: Final = "kubernetes.io/hostname"
+from tests.fixes.claim_obstacles import DEVICE_OBSTACLES, VOLUME_OBSTACLES
+from tests.fixes.documents import HOSTNAME, ZONE, Document, Documents, Obstacle, object_metadata
+
 POD: Final = "default/web"
-
-Document = dict[str, Any]
+SECOND: Final = (
+    "affinity",
+    "anti-affinity",
+    "cordoned",
+    "gates",
+    "memory",
+    "pod affinity",
+    "scheduler name",
+    "selector",
+    "sidecars",
+    "spread",
+    "taints",
+)
+"""Reasons that go with every other one."""
 
 
 class PendingPod(NamedTuple):
@@ -35,15 +47,15 @@ def pending_pod(seed: int) -> PendingPod:
     names = sorted(OBSTACLES)
     chosen = [names[seed % len(names)]]
     if seed % 3 == 2:
-        chosen.append(rng.choice([name for name in names if name not in chosen]))
+        chosen.append(rng.choice([name for name in SECOND if name not in chosen]))
     spec: Document = {"containers": [{"name": "app", "command": ["serve"], "resources": {"requests": {"cpu": "500m"}}}]}
     nodes = [_node(f"n{index}", rng) for index in range(rng.randint(2, 5))]
     others = [_running(f"busy-{node['metadata']['name']}", node, rng) for node in nodes]
-    extra: list[Document] = []
+    extra: Documents = []
     for name in chosen:
         OBSTACLES[name](spec, nodes, others, extra, rng)
-    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata("web", app="web"), "spec": spec}
-    workload = _workload(rng, spec) if seed % 4 == 3 else None
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": object_metadata("web", app="web"), "spec": spec}
+    workload = _workload(rng, spec) if seed % 4 == 3 and "quota" not in chosen else None
     return PendingPod([*extra, *nodes, *others, workload or pod], tuple(chosen), workload)
 
 
@@ -61,7 +73,7 @@ def _running(name: str, node: Document, rng: random.Random) -> Document:
         "priority": rng.choice([0, 0, 5, 10]),
         "containers": [{"name": "app", "resources": {"requests": requests}}],
     }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(name, app="busy"), "spec": spec}
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": object_metadata(name, app="busy"), "spec": spec}
 
 
 def _workload(rng: random.Random, spec: Document) -> Document:
@@ -69,20 +81,18 @@ def _workload(rng: random.Random, spec: Document) -> Document:
     template = {"metadata": {"labels": {"app": "web"}}, "spec": spec}
     if kind == "Job":
         spec["restartPolicy"] = "Never"
-        return {"apiVersion": "batch/v1", "kind": kind, "metadata": _metadata("web"), "spec": {"template": template}}
+        return {
+            "apiVersion": "batch/v1",
+            "kind": kind,
+            "metadata": object_metadata("web"),
+            "spec": {"template": template},
+        }
     selector = {"matchLabels": {"app": "web"}}
     content = {"replicas": 1, "selector": selector, "template": template}
-    return {"apiVersion": "apps/v1", "kind": kind, "metadata": _metadata("web"), "spec": content}
-
-
-def _metadata(name: str, **labels: str) -> Document:
-    return {"name": name, "namespace": "default", **({"labels": labels} if labels else {})}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": object_metadata("web"), "spec": content}
 
 
 # -- obstacles ---------------------------------------------------------------------------------------------------------
-
-Documents = list[Document]
-Obstacle = Callable[[Document, Documents, Documents, Documents, random.Random], None]
 
 
 def _requests(spec: Document) -> Document:
@@ -148,7 +158,7 @@ def _spread(spec: Document, nodes: Documents, others: Documents, extra: Document
     nodes.append({"apiVersion": "v1", "kind": "Node", "metadata": full, "status": {"allocatable": allocatable}})
     for position, other in enumerate(list(others)):
         for index in range(rng.randint(2, 4)):
-            metadata = _metadata(f"lined-up-{position}-{index}", app="lined-up")
+            metadata = object_metadata(f"lined-up-{position}-{index}", app="lined-up")
             content = {"nodeName": other["spec"]["nodeName"], "containers": [{"name": "app"}]}
             others.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": content})
 
@@ -169,20 +179,6 @@ def _gated(spec: Document, nodes: Documents, others: Documents, extra: Documents
     spec["schedulingGates"] = [{"name": "example.com/quota"}, {"name": "example.com/image"}][: rng.randint(1, 2)]
 
 
-def _claim(spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random) -> None:
-    spec["volumes"] = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
-
-
-def _volume(spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random) -> None:
-    _claim(spec, nodes, others, extra, rng)
-    name = {"name": "by-hand"}
-    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": name}
-    extra.append({**kind, "provisioner": "kubernetes.io/no-provisioner", "volumeBindingMode": "Immediate"})
-    asked = {"accessModes": ["ReadWriteOnce"], "storageClassName": "by-hand"}
-    claim = {**asked, "resources": {"requests": {"storage": "5Gi"}}}
-    extra.append({"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": _metadata("data"), "spec": claim})
-
-
 def _scheduler(spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random) -> None:
     spec["schedulerName"] = "somebody-else"
 
@@ -194,22 +190,136 @@ def _host_port(spec: Document, nodes: Documents, others: Documents, extra: Docum
         other["spec"]["containers"][0]["ports"] = ports
 
 
+# -- room ---------------------------------------------------------------------------------------------------------------
+
+
+def _owned_by(owner: str, pods: Documents, extra: Documents) -> None:
+    """A ReplicaSet has made the pods."""
+    template = {"metadata": {"labels": {"app": owner}}, "spec": {"containers": pods[0]["spec"]["containers"]}}
+    spec = {"replicas": len(pods), "selector": {"matchLabels": {"app": owner}}, "template": template}
+    metadata = {**object_metadata(owner), "uid": f"uid-{owner}"}
+    extra.append({"apiVersion": "apps/v1", "kind": "ReplicaSet", "metadata": metadata, "spec": spec})
+    reference = {
+        "apiVersion": "apps/v1",
+        "kind": "ReplicaSet",
+        "name": owner,
+        "uid": f"uid-{owner}",
+        "controller": True,
+    }
+    for pod in pods:
+        pod["metadata"] |= {"labels": {"app": owner}, "ownerReferences": [reference]}
+
+
+def _fragments(spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random) -> None:
+    """Every node has half of what the pod wants left; the rest is taken by pods that could be anywhere."""
+    others.clear()
+    for index, node in enumerate(nodes):
+        node["status"]["allocatable"] |= {"cpu": "4", "memory": "8Gi"}
+        for _ in range(2):
+            other = _running(f"small-{len(others)}", node, rng)
+            other["spec"]["containers"][0]["resources"]["requests"] = {"cpu": f"{900 + 10 * index}m"}
+            other["spec"].pop("priority")
+            others.append(other)
+    _owned_by("small", others, extra)
+    if rng.random() < 0.5:
+        selector = {"matchLabels": {"app": "small"}}
+        kind = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+        extra.append(
+            {**kind, "metadata": object_metadata("small"), "spec": {"selector": selector, "maxUnavailable": 1}}
+        )
+    _requests(spec)["cpu"] = "2500m"
+
+
+def _many_pods(spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random) -> None:
+    for node in nodes:
+        node["status"]["allocatable"]["pods"] = "1"
+
+
+def _held_port(spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random) -> None:
+    """Ports that pods of a ReplicaSet hold, which could be on another node."""
+    _host_port(spec, nodes, others, extra, rng)
+    for other in others:
+        other["spec"].pop("priority")
+    _owned_by("busy", others, extra)
+    spare = _node("spare", rng)
+    spare["status"]["allocatable"] |= {"cpu": "1500m"}
+    spec["nodeSelector"] = {HOSTNAME: nodes[0]["metadata"]["name"]}
+    nodes.append(spare)
+
+
+def _quota(spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random) -> None:
+    """The pod is not let in. Only pods that come new count, and those that are there."""
+    name = rng.choice(["requests.cpu", "pods", "cpu"])
+    hard = {"requests.cpu": "300m", "pods": str(len(others)), "cpu": "200m"}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": object_metadata("team")}
+    extra.append({**quota, "spec": {"hard": {name: hard[name]}}})
+
+
+def _existing_anti_affinity(
+    spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random
+) -> None:
+    term = {"topologyKey": HOSTNAME, "labelSelector": {"matchLabels": {"app": "web"}}}
+    for other in others:
+        wanted = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
+        other["spec"]["affinity"] = {"podAntiAffinity": wanted}
+
+
+def _declared_feature(
+    spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random
+) -> None:
+    spec.update(hostNetwork=True, hostUsers=False)
+
+
+def _affinity_values(spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random) -> None:
+    for index, node in enumerate(nodes):
+        node["metadata"]["labels"]["generation"] = str(index)
+    expression = rng.choice(
+        [
+            {"key": "generation", "operator": "Gt", "values": ["7"]},
+            {"key": "disk", "operator": "NotIn", "values": ["hdd", "tape"]},
+            {"key": ZONE, "operator": "In", "values": ["c"]},
+        ]
+    )
+    required = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    spec.setdefault("affinity", {})["nodeAffinity"] = {"requiredDuringSchedulingIgnoredDuringExecution": required}
+
+
+def _without_preemption(
+    spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random
+) -> None:
+    """Of high priority, but not allowed to evict anybody."""
+    _many_pods(spec, nodes, others, extra, rng)
+    spec["preemptionPolicy"] = "Never"
+    spec["priority"] = 100
+    spec["priorityClassName"] = "patient"
+    kind = {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "patient"}}
+    extra.append({**kind, "value": 100, "preemptionPolicy": "Never"})
+
+
 OBSTACLES: Final[dict[str, Obstacle]] = {
+    **VOLUME_OBSTACLES,
+    **DEVICE_OBSTACLES,
     "affinity": _affinity,
+    "affinity values": _affinity_values,
     "anti-affinity": _anti_affinity,
-    "claim": _claim,
+    "anti-affinity of others": _existing_anti_affinity,
     "cordoned": _cordoned,
     "cpu": _much_cpu,
     "cpu and memory": _much_of_both,
-    "devices": _many_devices,
+    "declared feature": _declared_feature,
+    "extended resource": _many_devices,
+    "fragments": _fragments,
     "gates": _gated,
     "host port": _host_port,
+    "host port of a ReplicaSet": _held_port,
     "memory": _much_memory,
     "pod affinity": _pod_affinity,
+    "pods per node": _many_pods,
+    "quota": _quota,
     "scheduler name": _scheduler,
     "selector": _selector,
     "sidecars": _sidecars,
     "spread": _spread,
     "taints": _tainted,
-    "volume": _volume,
+    "without preemption": _without_preemption,
 }

@@ -13,7 +13,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple
+from typing import Any, BinaryIO, Final, NamedTuple
 
 import msgspec
 
@@ -30,6 +30,8 @@ STDIN: Final = "-"
 DEFAULT_NAMESPACE: Final = "default"
 SUFFIXES: Final = (".json", ".yaml", ".yml")
 """Of files in directories; any of them may be followed by `.gz`."""
+MOST_DOCUMENTS: Final = 1000
+"""Of so many pending pods everything is kept that was written about them, also what nothing here reads."""
 _GZIP_MAGIC: Final = b"\x1f\x8b"
 _HAS_KIND: Final = re.compile(rb"""^["']?kind["']?\s*:""", re.MULTILINE)
 """A YAML document that says which kind of object it is."""
@@ -40,6 +42,8 @@ class LoadedObject(NamedTuple):
 
     object: Object
     place: Place
+    #: Of pods without a node, as long as there are not too many: everything that was written, as JSON or plain values.
+    document: bytes | dict[str, Any] | None = None
 
 
 class Loaded(NamedTuple):
@@ -117,6 +121,7 @@ class _Collection:
         self._places: dict[tuple[type[Object], str], Place] = {}
         self._sharer = Sharer()
         self._generated: dict[tuple[type[Object], str, str], int] = {}
+        self._documents = 0
 
     def add(self, found: Found) -> None:
         """Decode, name and check the object; one of an unknown kind is only counted."""
@@ -134,7 +139,14 @@ class _Collection:
         except msgspec.ValidationError as error:
             unreadable = InputError("holds a number that is too long")
             raise unreadable.located(**found.place._asdict(), object=found.header.kind) from error
-        self.objects.append(LoadedObject(obj, found.place))
+        self.objects.append(LoadedObject(obj, found.place, self._document(obj, found)))
+
+    def _document(self, obj: Object, found: Found) -> bytes | dict[str, Any] | None:
+        """What changes of a pending pod's spec are shown on; a node's pods are many, and their specs stay."""
+        if not isinstance(obj, Pod) or obj.spec.node_name or self._documents == MOST_DOCUMENTS:
+            return None
+        self._documents += 1
+        return found.data if isinstance(found.data, dict) else bytes(found.data)
 
     def _checked(self, obj: Object) -> Object:
         """The object, after a look at its quantities; a pod whose containers were seen before has nothing new to look at."""

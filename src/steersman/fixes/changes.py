@@ -20,7 +20,7 @@ Edit: TypeAlias = Callable[[Document], None]
 
 _NAMED_LISTS: Final = ("containers", "initContainers")
 """Lists that a strategic merge patch merges by the names of their entries, and that hold more than scheduling reads."""
-_KEYED_LISTS: Final = ("topologySpreadConstraints", "schedulingGates")
+_KEYED_LISTS: Final = ("topologySpreadConstraints", "schedulingGates", "ports")
 """Lists that a strategic merge patch merges too, and that are to be replaced."""
 _REPLACE: Final = {"$patch": "replace"}
 
@@ -33,12 +33,16 @@ class Change(NamedTuple):
     summary: str
     target: ObjectName | None = None
     edit: Edit | None = None
-    #: A manifest to create.
-    create: Document | None = None
+    #: Manifests to create.
+    create: tuple[Document, ...] = ()
     #: An object to delete.
     delete: ObjectName | None = None
     #: The command, where there is a better one than a patch.
     command: str = ""
+    #: Commands that have to follow.
+    then: tuple[str, ...] = ()
+    #: The node that takes no pods while the command is carried out; "": none.
+    cordoned: str = ""
 
     @property
     def key(self) -> str:
@@ -63,21 +67,22 @@ class NumberedChange(NamedTuple):
 AnyChange: TypeAlias = "Change | NumberedChange"
 
 
-class PodPlace(NamedTuple):
-    """Where the spec of the pod is changed: in the pod itself, or in the template of the workload that makes it."""
+class SpecPlace(NamedTuple):
+    """Where the spec of a pod or a claim is changed: in the object itself, or in a template that it is made from."""
 
     target: ObjectName
-    path: tuple[str, ...] = ()
+    #: The way to what has the spec: names of fields, and positions in lists.
+    path: tuple[str | int, ...] = ()
 
     def change(self, kind: FixKind, summary: str, edit: Edit) -> Change:
-        """A change of the pod's spec."""
+        """A change of the spec."""
         return Change(kind, summary, self.target, lambda document: edit(self.spec_of(document)))
 
     def spec_of(self, document: Document) -> Document:
-        """The spec of the pod in the document, to be changed in place."""
+        """The spec in the document, to be changed in place."""
         part: Any = document
         for name in (*self.path, "spec"):
-            part = part.setdefault(name, {})
+            part = part[name] if isinstance(name, int) else part.setdefault(name, {})
         found: Document = part
         return found
 

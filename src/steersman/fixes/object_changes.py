@@ -1,21 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Objects that a pod refers to: a priority class that lets it preempt, a claim and a volume that are missing."""
+"""Objects that decide about a pod beside its nodes: the priority class that lets it preempt, the quotas that let it in."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from steersman import api
-from steersman.api.persistent_volumes import class_of_claim
-from steersman.fixes.changes import Change, Document, PodPlace
-from steersman.fixes.fix import FixKind
+from steersman.api import quantity
+from steersman.embedded.admission.quotas import QuotaExcess
+from steersman.explain import Shortage
+from steersman.fixes.changes import AnyChange, Change, Document, SpecPlace
+from steersman.fixes.fix import FixKind, ObjectName
+from steersman.fixes.pod_changes import Alternative
+from steersman.fixes.requests import lower_request
 from steersman.sim import Simulation
-from steersman.sim.storage_classes import PROVISIONER
 
 HIGHEST_PRIORITY: Final = 1_000_000_000
 """Higher ones are the system's."""
-_CLAIM_SIZE: Final = "1Gi"
 _NO_PREEMPTION: Final = "Never"
 
 
@@ -41,7 +43,7 @@ def existing_class(simulation: Simulation, least: int) -> api.PriorityClass | No
     return min(classes, key=lambda known: known.value, default=None)
 
 
-def raise_priority(place: PodPlace, pod: api.Pod, known: api.PriorityClass) -> Change:
+def raise_priority(place: SpecPlace, pod: api.Pod, known: api.PriorityClass) -> Change:
     """The pod gets a class that there is."""
     return _with_class(place, pod, known.metadata.name, known.value)
 
@@ -57,12 +59,12 @@ def new_class(pod: api.Pod, priority: int) -> Document:
     }
 
 
-def raise_priority_with(place: PodPlace, pod: api.Pod, manifest: Document) -> Change:
+def raise_priority_with(place: SpecPlace, pod: api.Pod, manifest: Document) -> Change:
     """The pod gets a class that is created for it."""
-    return _with_class(place, pod, manifest["metadata"]["name"], manifest["value"])._replace(create=manifest)
+    return _with_class(place, pod, manifest["metadata"]["name"], manifest["value"])._replace(create=(manifest,))
 
 
-def _with_class(place: PodPlace, pod: api.Pod, name: str, priority: int) -> Change:
+def _with_class(place: SpecPlace, pod: api.Pod, name: str, priority: int) -> Change:
     def edit(spec: Document) -> None:
         spec["priorityClassName"] = name
         spec.pop("priority", None)
@@ -72,56 +74,36 @@ def _with_class(place: PodPlace, pod: api.Pod, name: str, priority: int) -> Chan
     return place.change(FixKind.PRIORITY, summary, edit)
 
 
-# -- claims and volumes ------------------------------------------------------------------------------------------------
+# -- quotas ------------------------------------------------------------------------------------------------------------
 
 
-def missing_claims(simulation: Simulation, pod: api.Pod) -> Iterator[Change]:
-    """The claims that the pod names and that are not there, to be created with the default class."""
-    namespace = pod.metadata.namespace
-    for volume in pod.spec.volumes:
-        source = volume.persistent_volume_claim
-        name = source.claim_name if source is not None else ""
-        if name and simulation.cluster.find(api.PersistentVolumeClaim, f"{namespace}/{name}") is None:
-            yield _new_claim(namespace, name)
+def raise_quotas(excesses: Iterable[QuotaExcess]) -> tuple[Change, ...]:
+    """Every quota that refuses the pod, raised to what is used with it."""
+    return tuple(_raised(excess, name) for excess in excesses for name in sorted(excess.hard))
 
 
-def _new_claim(namespace: str, name: str) -> Change:
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolumeClaim",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": _CLAIM_SIZE}}},
-    }
-    return Change(FixKind.CLAIM, f"create the PersistentVolumeClaim {name} ({_CLAIM_SIZE})", create=manifest)
+def _raised(excess: QuotaExcess, name: str) -> Change:
+    namespace, _, quota = excess.quota.partition("/")
+    hard = quantity.canonical(quantity.add(excess.used[name], excess.added[name]))
+
+    def edit(document: Document) -> None:
+        document["spec"]["hard"][name] = hard
+
+    summary = f"raise {name} of quota {quota} from {quantity.canonical(excess.hard[name])} to {hard}"
+    return Change(FixKind.QUOTA, summary, ObjectName(api.ResourceQuota.KIND, namespace, quota), edit)
 
 
-def missing_volumes(simulation: Simulation, pod: api.Pod) -> Iterator[Change]:
-    """Volumes for the pod's claims that nobody will provide one for, each as large as its claim."""
-    if any(known.provisioner == PROVISIONER for known in simulation.cluster.objects(api.StorageClass).values()):
-        return  # classes are assumed only as long as nothing is known of storage
-    for volume in pod.spec.volumes:
-        source = volume.persistent_volume_claim
-        key = f"{pod.metadata.namespace}/{source.claim_name}" if source is not None else ""
-        claim = simulation.cluster.find(api.PersistentVolumeClaim, key)
-        if claim is not None and not claim.spec.volume_name:
-            yield _new_volume(claim)
-
-
-def _new_volume(claim: api.PersistentVolumeClaim) -> Change:
-    size: Any = claim.spec.resources.requests.get("storage", _CLAIM_SIZE)
-    name = f"{claim.metadata.namespace}-{claim.metadata.name}"
-    manifest: Document = {
-        "apiVersion": "v1",
-        "kind": "PersistentVolume",
-        "metadata": {"name": name},
-        "spec": {
-            "capacity": {"storage": size},
-            "accessModes": list(claim.spec.access_modes) or ["ReadWriteOnce"],
-            "storageClassName": class_of_claim(claim) or "",
-            "claimRef": {"namespace": claim.metadata.namespace, "name": claim.metadata.name},
-            "hostPath": {"path": f"/var/lib/volumes/{name}"},
-        },
-    }
-    return Change(
-        FixKind.VOLUME, f"create the PersistentVolume {name} ({size}) for claim {claim.metadata.name}", create=manifest
-    )
+def lower_to_quotas(place: SpecPlace, spec: api.PodSpec, excesses: Iterable[QuotaExcess]) -> Alternative | None:
+    """Requests as low as the quotas allow; None if something else than a request is too much."""
+    lowered: dict[str, AnyChange] = {}
+    for excess in excesses:
+        for name in excess.hard:
+            resource = name.removeprefix("requests.")
+            number = quantity.milli_value if resource == "cpu" else quantity.value
+            asks = number(excess.added[name])
+            free = number(quantity.sub(excess.hard[name], excess.used[name]))
+            change = lower_request(place, spec, Shortage(name, resource, asks, free, number(excess.hard[name])))
+            if change is None:
+                return None
+            lowered[change.key] = change
+    return tuple(lowered.values())

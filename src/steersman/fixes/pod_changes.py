@@ -14,11 +14,12 @@ from steersman import api
 from steersman.api.node_selectors import lazy
 from steersman.api.tolerations import NO_EXECUTE, NO_SCHEDULE, tolerates
 from steersman.explain.cluster_details import term_text
-from steersman.fixes.changes import AnyChange, Change, Document, NumberedChange, PodPlace
+from steersman.fixes.changes import AnyChange, Change, Document, NumberedChange, SpecPlace
 from steersman.fixes.fix import FixKind
 
 Alternative: TypeAlias = tuple[AnyChange, ...]
 
+HOSTNAME: Final = "kubernetes.io/hostname"
 REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 DO_NOT_SCHEDULE: Final = "DoNotSchedule"
 SCHEDULE_ANYWAY: Final = "ScheduleAnyway"
@@ -40,14 +41,14 @@ def taint_text(taint: api.Taint) -> str:
     return f"{taint.key}={taint.value}:{taint.effect}" if taint.value else f"{taint.key}:{taint.effect}"
 
 
-def tolerate(place: PodPlace, spec: api.PodSpec, node: api.Node) -> Iterator[Alternative]:
+def tolerate(place: SpecPlace, spec: api.PodSpec, node: api.Node) -> Iterator[Alternative]:
     """Tolerations of exactly the taints of one node."""
     missing = untolerated(spec, node)
     if missing:
         yield tuple(_toleration(place, taint) for taint in missing)
 
 
-def _toleration(place: PodPlace, taint: api.Taint) -> Change:
+def _toleration(place: SpecPlace, taint: api.Taint) -> Change:
     equal = {"operator": "Equal", "value": taint.value} if taint.value else {"operator": "Exists"}
     toleration = {"key": taint.key, **equal, "effect": taint.effect}
 
@@ -60,7 +61,7 @@ def _toleration(place: PodPlace, taint: api.Taint) -> Change:
 # -- node selector and node affinity -----------------------------------------------------------------------------------
 
 
-def drop_node_selection(place: PodPlace, spec: api.PodSpec, node: api.Node) -> Iterator[Alternative]:
+def drop_node_selection(place: SpecPlace, spec: api.PodSpec, node: api.Node) -> Iterator[Alternative]:
     """What keeps the pod off the node is dropped: keys of the selector, and one term's expressions or the term."""
     keys = [key for key, value in spec.node_selector.items() if node.metadata.labels.get(key) != value]
     selector = tuple(_dropped_key(place, key, spec.node_selector[key]) for key in keys)
@@ -71,6 +72,9 @@ def drop_node_selection(place: PodPlace, spec: api.PodSpec, node: api.Node) -> I
         return
     for position, term in enumerate(terms):
         unmet = [each for each in term.match_expressions if not meets(_term_of(each), node)]
+        relaxed = [_relaxed_expression(place, position, each, node) for each in unmet]
+        if unmet and None not in relaxed and not term.match_fields:
+            yield (*selector, *(change for change in relaxed if change is not None))
         if unmet and len(unmet) < len(term.match_expressions) and not term.match_fields:
             yield (*selector, *(_dropped_expression(place, position, each) for each in unmet))
     yield (*selector, _dropped_node_affinity(place, terms))
@@ -92,14 +96,49 @@ def _term_of(expression: api.NodeSelectorRequirement) -> api.NodeSelectorTerm:
     return api.NodeSelectorTerm(match_expressions=(expression,))
 
 
-def _dropped_key(place: PodPlace, key: str, value: str) -> Change:
+def _dropped_key(place: SpecPlace, key: str, value: str) -> Change:
     def edit(spec: Document) -> None:
         _without(spec, ("nodeSelector", key))
 
     return place.change(FixKind.NODE_SELECTOR, f"drop {key}={value} from the node selector", edit)
 
 
-def _dropped_expression(place: PodPlace, term: int, unmet: api.NodeSelectorRequirement) -> Change:
+def _relaxed_expression(
+    place: SpecPlace, term: int, unmet: api.NodeSelectorRequirement, node: api.Node
+) -> Change | None:
+    """The expression with one value more or less, or with another bound, so that the node meets it; None: there is no such."""
+    value = node.metadata.labels.get(unmet.key)
+    if value is None:
+        return None
+    values = _relaxed_values(unmet, value)
+    if not values:
+        return None
+
+    def edit(spec: Document) -> None:
+        for each in spec["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][term]["matchExpressions"]:
+            if _is_written(each, unmet):
+                each["values"] = values
+
+    old = term_text(_term_of(unmet))
+    summary = f"relax {old} of the required node affinity to {unmet.key} {unmet.operator} {', '.join(values)}"
+    return place.change(FixKind.NODE_AFFINITY_VALUES, summary, edit)
+
+
+def _relaxed_values(unmet: api.NodeSelectorRequirement, value: str) -> list[str]:
+    """The values with which a label of this value meets the expression, changed as little as possible; none if that cannot
+    be."""
+    match unmet.operator:
+        case "In":
+            return [*unmet.values, value]
+        case "NotIn":
+            return [each for each in unmet.values if each != value]
+        case "Gt" | "Lt" if value.lstrip("-").isdigit():
+            return [str(int(value) + (-1 if unmet.operator == "Gt" else 1))]
+        case _:
+            return []
+
+
+def _dropped_expression(place: SpecPlace, term: int, unmet: api.NodeSelectorRequirement) -> Change:
     def edit(spec: Document) -> None:
         terms = spec["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"]
         left = [each for each in terms[term]["matchExpressions"] if not _is_written(each, unmet)]
@@ -109,7 +148,7 @@ def _dropped_expression(place: PodPlace, term: int, unmet: api.NodeSelectorRequi
     return place.change(FixKind.NODE_AFFINITY, f"drop {text} from the required node affinity", edit)
 
 
-def _dropped_node_affinity(place: PodPlace, terms: tuple[api.NodeSelectorTerm, ...]) -> Change:
+def _dropped_node_affinity(place: SpecPlace, terms: tuple[api.NodeSelectorTerm, ...]) -> Change:
     def edit(spec: Document) -> None:
         _without(spec, ("affinity", "nodeAffinity", REQUIRED))
 
@@ -120,7 +159,7 @@ def _dropped_node_affinity(place: PodPlace, terms: tuple[api.NodeSelectorTerm, .
 # -- pods and their domains --------------------------------------------------------------------------------------------
 
 
-def drop_pod_affinity(place: PodPlace, spec: api.PodSpec) -> Iterator[Alternative]:
+def drop_pod_affinity(place: SpecPlace, spec: api.PodSpec) -> Iterator[Alternative]:
     """Each required term about other pods, dropped."""
     affinity = spec.affinity
     if affinity is None:
@@ -136,7 +175,7 @@ def drop_pod_affinity(place: PodPlace, spec: api.PodSpec) -> Iterator[Alternativ
         yield (_dropped_term(place, FixKind.POD_ANTI_AFFINITY, "podAntiAffinity", position, term),)
 
 
-def _dropped_term(place: PodPlace, kind: FixKind, name: str, position: int, term: api.PodAffinityTerm) -> Change:
+def _dropped_term(place: SpecPlace, kind: FixKind, name: str, position: int, term: api.PodAffinityTerm) -> Change:
     def edit(spec: Document) -> None:
         terms = spec["affinity"][name][REQUIRED]
         left = [each for index, each in enumerate(terms) if index != position]
@@ -151,7 +190,7 @@ def _dropped_term(place: PodPlace, kind: FixKind, name: str, position: int, term
     return place.change(kind, summary, edit)
 
 
-def relax_spread(place: PodPlace, spec: api.PodSpec) -> Iterator[Alternative]:
+def relax_spread(place: SpecPlace, spec: api.PodSpec) -> Iterator[Alternative]:
     """Each constraint that rejects nodes, with a larger `maxSkew` or as a wish."""
     for position, constraint in enumerate(spec.topology_spread_constraints):
         if constraint.when_unsatisfiable in (DO_NOT_SCHEDULE, ""):
@@ -159,7 +198,7 @@ def relax_spread(place: PodPlace, spec: api.PodSpec) -> Iterator[Alternative]:
             yield (_wished_spread(place, position, constraint),)
 
 
-def _more_skew(place: PodPlace, position: int, constraint: api.TopologySpreadConstraint) -> NumberedChange:
+def _more_skew(place: SpecPlace, position: int, constraint: api.TopologySpreadConstraint) -> NumberedChange:
     def make(step: int) -> Change:
         skew = constraint.max_skew + step
 
@@ -173,7 +212,7 @@ def _more_skew(place: PodPlace, position: int, constraint: api.TopologySpreadCon
     return NumberedChange(key, FixKind.MAX_SKEW, 1, max(1, _MOST_SKEW - constraint.max_skew), make)
 
 
-def _wished_spread(place: PodPlace, position: int, constraint: api.TopologySpreadConstraint) -> Change:
+def _wished_spread(place: SpecPlace, position: int, constraint: api.TopologySpreadConstraint) -> Change:
     def edit(spec: Document) -> None:
         found = _constraint(spec, position)
         found["whenUnsatisfiable"] = SCHEDULE_ANYWAY
@@ -195,7 +234,7 @@ def _constraint_text(constraint: api.TopologySpreadConstraint, position: int) ->
 # -- before any node is looked at --------------------------------------------------------------------------------------
 
 
-def remove_gates(place: PodPlace, spec: api.PodSpec) -> Change:
+def remove_gates(place: SpecPlace, spec: api.PodSpec) -> Change:
     """All scheduling gates, removed: each of them holds the pod back."""
 
     def edit(document: Document) -> None:
@@ -206,7 +245,7 @@ def remove_gates(place: PodPlace, spec: api.PodSpec) -> Change:
     return place.change(FixKind.SCHEDULING_GATES, f"remove the scheduling {noun} {gates}", edit)
 
 
-def set_scheduler(place: PodPlace, spec: api.PodSpec, profile: str) -> Change:
+def set_scheduler(place: SpecPlace, spec: api.PodSpec, profile: str) -> Change:
     """The name of a scheduler that there is."""
 
     def edit(document: Document) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower requests: by how much a container asks less, so that a node has enough of one resource.
 
-In comes what a node lacks (`explain.Shortage`), out go changes in steps: millicores, mebibytes, pages, or pieces. The container
-that asks most gives way; requests of the pod as a whole come first where there are any.
+In comes what a node lacks (`explain.Shortage`), out go changes in steps: millicores, pages, or pieces; bytes in the largest
+unit, up to a mebibyte, in which the node's room is a whole number. The container that asks most gives way; requests of the
+pod as a whole come first where there are any.
 """
 
 from __future__ import annotations
@@ -12,11 +13,12 @@ from typing import Any, Final, NamedTuple
 from steersman import api
 from steersman.api import quantity
 from steersman.explain import Shortage
-from steersman.fixes.changes import Change, Document, NumberedChange, PodPlace
+from steersman.fixes.changes import Change, Document, NumberedChange, SpecPlace
 from steersman.fixes.fix import FixKind
 
-_MEBIBYTE: Final = 2**20
+MEBIBYTE: Final = 2**20
 _BYTES: Final = ("memory", "ephemeral-storage")
+_BYTE_UNITS: Final = {"Gi": 2**30, "Mi": MEBIBYTE, "Ki": 2**10}
 _MAY_DIFFER: Final = ("cpu", *_BYTES)
 """Resources whose limit may be larger than the request; of others both are the same."""
 
@@ -36,14 +38,16 @@ class _Asker(NamedTuple):
         return found
 
 
-def lower_request(place: PodPlace, spec: api.PodSpec, shortage: Shortage) -> NumberedChange | None:
+def lower_request(place: SpecPlace, spec: api.PodSpec, shortage: Shortage) -> NumberedChange | None:
     """The changes that lower the request; None if nobody asks for as much as is missing."""
-    resource, quantum = shortage.resource, _quantum(shortage.resource)
+    resource = shortage.resource
     asker = _largest(spec, resource)
     if asker is None:
         return None
+    room = asker.asks - (shortage.asks - shortage.free)
+    quantum = _quantum(resource, room)
     highest = (asker.asks - 1) // quantum * quantum
-    wanted = (asker.asks - (shortage.asks - shortage.free)) // quantum * quantum
+    wanted = room // quantum * quantum
     furthest = highest // quantum
     if furthest < 1:
         return None
@@ -55,7 +59,7 @@ def lower_request(place: PodPlace, spec: api.PodSpec, shortage: Shortage) -> Num
     return NumberedChange(f"{resource} {asker.name}", FixKind.REQUESTS, guess, furthest, make)
 
 
-def _lowered(place: PodPlace, asker: _Asker, resource: str, number: int) -> Change:
+def _lowered(place: SpecPlace, asker: _Asker, resource: str, number: int) -> Change:
     text = amount_text(resource, number)
 
     def edit(spec: Document) -> None:
@@ -73,16 +77,22 @@ def amount_text(resource: str, number: int) -> str:
     """An amount as a quantity, in the unit of the steps: `1800m`, `512Mi`, `3`."""
     if resource == "cpu":
         return f"{number // 1000}" if number % 1000 == 0 else f"{number}m"
-    if (resource in _BYTES or resource.startswith("hugepages-")) and number % _MEBIBYTE == 0:
-        mebibytes = number // _MEBIBYTE
-        return f"{mebibytes // 1024}Gi" if mebibytes % 1024 == 0 and mebibytes else f"{mebibytes}Mi"
+    if number and (resource in _BYTES or resource.startswith("hugepages-")):
+        for suffix, unit in _BYTE_UNITS.items():
+            if number % unit == 0:
+                return f"{number // unit}{suffix}"
     return str(number)
 
 
-def _quantum(resource: str) -> int:
+def _quantum(resource: str, room: int) -> int:
     if resource.startswith("hugepages-"):
         return max(1, quantity.value_of(resource.removeprefix("hugepages-")))
-    return _MEBIBYTE if resource in _BYTES else 1
+    return byte_quantum(room) if resource in _BYTES else 1
+
+
+def byte_quantum(size: int) -> int:
+    """The largest unit, up to a mebibyte, in which the size is a whole number."""
+    return min(MEBIBYTE, size & -size) if size > 0 else MEBIBYTE
 
 
 def _largest(spec: api.PodSpec, resource: str) -> _Asker | None:

@@ -11,34 +11,32 @@ without, and with numbers of which the next smaller step does not pass.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from itertools import product
 from typing import Final
 
 from steersman import api
-from steersman.explain import NodeExplanation, Verdict
-from steersman.fixes import node_changes, object_changes, pod_changes
+from steersman.fixes import new_node, object_changes
 from steersman.fixes.changes import AnyChange, Change, NumberedChange, merge_patch
 from steersman.fixes.commands import commands
 from steersman.fixes.fix import Fix, FixKind, ObjectPatch
-from steersman.fixes.pod_changes import Alternative
-from steersman.fixes.requests import lower_request
+from steersman.fixes.moves import moved
+from steersman.fixes.proposals import Proposals
 from steersman.fixes.verification import Scheduled, Situation, TrialsExhausted, Verifier
+from steersman.framework.pod_resources import pod_requests
 from steersman.sim import Simulation
-from steersman.sim.placements import REASON_GATED, REASON_NO_PROFILE
 from steersman.sim.result import pod_key
 
 MOST_OBJECTIONS: Final = 3
 """Nodes with more objections are too far away."""
-_SAME_OBJECTIONS: Final = 3
-"""So many nodes with the same objections are looked at."""
 _OF_ONE_KIND: Final = 3
 """So many fixes of the same kinds are proposed, and tried."""
 _COMBINATIONS: Final = 40
 _PREPARATIONS: Final = 3
-_SHARES: Final = (0.6, 0.8, 1.0)
-"""How many of all trials may be made before each of the three ways is left for the next."""
+_MOVES: Final = 4
+"""So many sets of pods are tried to be moved."""
+_LAST_RESORT: Final = 1.5
+"""Where nothing was found, by how much more trials may be made."""
 _ORDER: Final = {kind: position for position, kind in enumerate(FixKind)}
 
 
@@ -61,57 +59,69 @@ class FixSearch:
     def fixes(self) -> tuple[Fix, ...]:
         """All fixes, the smallest first."""
         placement = self._verifier.placement
-        if placement is None or not placement.is_pending:
+        if not self._verifier.is_refused and (placement is None or not placement.is_pending):
             return ()
         prepared = None
         with suppress(TrialsExhausted):
             prepared = self._prepared()
         if prepared is not None:
-            for share, look in zip(_SHARES, (self._of_nodes, self._by_priority, self._by_one_more_node), strict=True):
+            for share, look in self._ways:
                 self._verifier.allow(share)
                 with suppress(TrialsExhausted):
                     look(*prepared)
+            if not self._found:
+                self._verifier.allow(_LAST_RESORT)
+                with suppress(TrialsExhausted):
+                    self._by_both(*prepared)
         return tuple(sorted(self._found.values(), key=_rank))
+
+    @property
+    def _ways(self) -> tuple[tuple[float, Callable[[Situation, tuple[Change, ...]], None]], ...]:
+        """The ways to a fix, and how many of all trials may have been made before each is left for the next."""
+        return (0.55, self._of_nodes), (0.7, self._by_moves), (0.85, self._by_priority), (1.0, self._by_one_more_node)
 
     # -- what no node can make up for --------------------------------------------------------------------------------
 
     def _prepared(self) -> tuple[Situation, tuple[Change, ...]] | None:
         """The changes without which no node helps, and what the pod faces after them; None: nothing more to look for."""
-        done: tuple[Change, ...] = ()
         recreation = self._verifier.recreation()
+        done: tuple[Change, ...] = self._let_in()
         for _ in range(_PREPARATIONS):
             situation = self._verifier.situation((*recreation, *done) if done else ())
             if situation is None:
                 self._try((*done, *recreation))
                 return None
+            proposals = Proposals(self._verifier, situation)
+            for alternative in proposals.instead():
+                self._try_all((*alternative, *done, *recreation))
             known = {change.key for change in done}
-            needed = tuple(change for change in self._needed(situation) if change.key not in known)
+            needed = tuple(change for change in proposals.needed() if change.key not in known)
             if not needed:
                 return situation, (*done, *recreation)
             done += needed
         return None
 
-    def _needed(self, situation: Situation) -> Iterator[Change]:
-        place, pod = self._verifier.place, situation.pod
-        reason = situation.placement.reason
-        if reason == REASON_NO_PROFILE and place is not None:
-            profiles = self._verifier.simulation.profiles
-            yield pod_changes.set_scheduler(place, pod.spec, profiles[0])
-        elif reason == REASON_GATED and pod.spec.scheduling_gates and place is not None:
-            yield pod_changes.remove_gates(place, pod.spec)
-        elif situation.explanation.pre_filter.rejection is not None:
-            missing = list(object_changes.missing_claims(self._verifier.simulation, pod))
-            yield from missing or object_changes.missing_volumes(self._verifier.simulation, pod)
+    def _let_in(self) -> tuple[Change, ...]:
+        """The quotas that have to be raised for a pod that was refused; lower requests are tried beside that."""
+        excesses, place = self._verifier.quota_excesses(), self._verifier.place
+        lowered = (
+            object_changes.lower_to_quotas(place, self._verifier.pod.spec, excesses) if place and excesses else None
+        )
+        if lowered:
+            self._try_all(lowered)
+        return object_changes.raise_quotas(excesses)
 
     # -- objections of nodes -----------------------------------------------------------------------------------------
 
-    def _of_nodes(self, situation: Situation, preparation: tuple[Change, ...]) -> None:
+    def _of_nodes(self, situation: Situation, preparation: tuple[AnyChange, ...]) -> None:
+        proposals = Proposals(self._verifier, situation)
+        may_evict = any(change.kind is FixKind.PRIORITY for change in preparation)
         for objections in range(1, MOST_OBJECTIONS + 1):
             if self._found:
                 return
             tried: Counter[tuple[FixKind, ...]] = Counter()
             seen: set[tuple[str, ...]] = set()
-            for alternative in self._proposals(situation, objections):
+            for alternative in proposals.of_nodes(objections, may_evict=may_evict):
                 kinds, keys = tuple(each.kind for each in alternative), tuple(sorted(each.key for each in alternative))
                 if keys in seen or tried[kinds] >= _OF_ONE_KIND or sum(tried.values()) >= _COMBINATIONS:
                     continue
@@ -119,64 +129,49 @@ class FixSearch:
                 tried[kinds] += 1
                 self._try_all((*alternative, *preparation))
 
-    def _proposals(self, situation: Situation, objections: int) -> Iterator[Alternative]:
-        """One change for each objection of a node, nodes that lack least first."""
-        same: Counter[tuple[tuple[str, ...], ...]] = Counter()
-        nodes = [node for node in situation.explanation.nodes if len(_objections(node)) == objections]
-        for node in sorted(nodes, key=_lack):
-            verdicts = _objections(node)
-            signature = tuple(map(_signature, verdicts))
-            same[signature] += 1
-            if same[signature] > _SAME_OBJECTIONS:
-                continue
-            found = self._verifier.simulation.cluster.find(api.Node, node.node)
-            if found is not None:
-                answers = [list(self._answers(situation.pod, verdict, found)) for verdict in verdicts]
-                yield from (tuple(part for parts in chosen for part in parts) for chosen in product(*answers))
-
-    def _answers(self, pod: api.Pod, verdict: Verdict, node: api.Node) -> Iterator[Alternative]:
-        """Everything that would answer the objection to this node."""
-        place, spec = self._verifier.place, pod.spec
-        if verdict.plugin == "NodeUnschedulable":
-            yield (node_changes.uncordon(node),)
-        elif verdict.plugin == "TaintToleration":
-            yield from node_changes.remove_taints(spec, node)
-        elif verdict.plugin == "NodeAffinity":
-            yield from node_changes.add_labels(spec, node)
-        if place is None:
-            return
-        match verdict.plugin:
-            case "NodeResourcesFit":
-                lowered = [lower_request(place, spec, shortage) for shortage in verdict.shortages]
-                if lowered and None not in lowered:
-                    yield tuple(change for change in lowered if change is not None)
-            case "TaintToleration":
-                yield from pod_changes.tolerate(place, spec, node)
-            case "NodeAffinity":
-                yield from pod_changes.drop_node_selection(place, spec, node)
-            case "PodTopologySpread":
-                yield from pod_changes.relax_spread(place, spec)
-            case "InterPodAffinity":
-                yield from pod_changes.drop_pod_affinity(place, spec)
+    def _by_moves(self, situation: Situation, preparation: tuple[Change, ...]) -> None:
+        """The fewest pods whose move makes room."""
+        for pods in Proposals(self._verifier, situation).moves()[:_MOVES]:
+            changes = moved(self._verifier, situation, pods)
+            if changes is not None and self._try((*changes, *preparation)) is not None:
+                return
 
     # -- everything else ---------------------------------------------------------------------------------------------
 
-    def _by_priority(self, situation: Situation, preparation: tuple[Change, ...]) -> None:
-        """The lowest priority that helps: by a class that there is, and by one to create."""
-        place, pod = self._verifier.place, situation.pod
+    def _by_both(self, situation: Situation, preparation: tuple[Change, ...]) -> None:
+        """A higher priority or one more node, and what the pod still faces with it."""
+        simulation, pod = self._verifier.simulation, situation.pod
+        priority = self._priority(pod)
+        ways: list[AnyChange] = [new_node.measured_node(simulation, pod, pod_requests(pod))]
+        ways += [] if priority is None else [priority]
+        for way in ways:
+            change = way.make(way.furthest) if isinstance(way, NumberedChange) else way
+            faced = self._verifier.situation((change, *preparation))
+            if faced is not None:
+                self._of_nodes(faced, (way, *preparation))
+
+    def _priority(self, pod: api.Pod) -> NumberedChange | None:
+        """The priorities that make a difference, each by a class to create; None: there are none."""
+        place = self._verifier.place
         levels = object_changes.priorities(self._verifier.base, pod)
         if place is None or not levels:
-            return
+            return None
 
         def at(step: int) -> Change:
             manifest = object_changes.new_class(pod, levels[step - 1])
             return object_changes.raise_priority_with(place, pod, manifest)
 
-        numbered = NumberedChange("priority", FixKind.PRIORITY, len(levels), len(levels), at)
+        return NumberedChange("priority", FixKind.PRIORITY, len(levels), len(levels), at)
+
+    def _by_priority(self, situation: Situation, preparation: tuple[Change, ...]) -> None:
+        """The lowest priority that helps: by a class that there is, and by one to create."""
+        place, pod, numbered = self._verifier.place, situation.pod, self._priority(situation.pod)
+        if place is None or numbered is None:
+            return
         lowest = self._least_step(preparation, numbered)
         if lowest is None:
             return
-        known = object_changes.existing_class(self._verifier.simulation, lowest.create["value"] if lowest.create else 0)
+        known = object_changes.existing_class(self._verifier.simulation, lowest.create[0]["value"])
         by_known = (
             None if known is None else self._try((object_changes.raise_priority(place, pod, known), *preparation))
         )
@@ -184,9 +179,17 @@ class FixSearch:
             self._try((lowest, *preparation))
 
     def _by_one_more_node(self, situation: Situation, preparation: tuple[Change, ...]) -> None:
-        nodes = self._verifier.simulation.cluster.objects(api.Node).values()
-        for change in node_changes.add_node(situation.pod, nodes):
+        """A copy of the smallest node that will do, else one that has just enough for the pod and what comes with it."""
+        simulation, pod = self._verifier.simulation, situation.pod
+        for change in new_node.copied_nodes(simulation, pod):
             if self._try((change, *preparation)) is not None:
+                return
+        if self._try((new_node.measured_node(simulation, pod, pod_requests(pod)), *preparation)) is not None:
+            return
+        name = new_node.free_name(simulation.cluster.objects(api.Node))
+        large = new_node.large_node(simulation, pod)
+        for amounts in self._verifier.requests_on(name, (large, *preparation)) or ():
+            if self._try((new_node.measured_node(simulation, pod, amounts), *preparation)) is not None:
                 return
 
     # -- trying ------------------------------------------------------------------------------------------------------
@@ -256,7 +259,7 @@ class FixSearch:
                 ObjectPatch(target.kind, target.namespace, target.name, merge_patch(before, after))
                 for target, (before, after) in edits.items()
             ),
-            create=tuple(change.create for change in changes if change.create is not None),
+            create=tuple(manifest for change in changes for manifest in change.create),
             delete=tuple(change.delete for change in changes if change.delete is not None),
             node=scheduled.node,
             evicts=scheduled.evicts,
@@ -274,26 +277,3 @@ def _rank(fix: Fix) -> tuple[bool, int, int, list[int], str]:
     """What needs no machine comes first, then what evicts nobody, then what has the fewest parts."""
     order = [_ORDER[kind] for kind in fix.parts if kind is not FixKind.RECREATE]
     return FixKind.ADD_NODE in fix.parts, len(fix.evicts), len(order), order, fix.summary
-
-
-def _objections(node: NodeExplanation) -> tuple[Verdict, ...]:
-    """The objections to a node; being cordoned and the taint that says so are one."""
-    plugins = {verdict.plugin: verdict for verdict in node.verdicts}
-    taint = plugins.get("TaintToleration")
-    if "NodeUnschedulable" in plugins and taint is not None and taint.detail.startswith(f"{node_changes.CORDONED}:"):
-        return tuple(verdict for verdict in node.verdicts if verdict is not taint)
-    return node.verdicts
-
-
-def _signature(verdict: Verdict) -> tuple[str, ...]:
-    """Equal for objections that the same changes of the pod answer."""
-    if verdict.shortages:
-        return verdict.plugin, *(shortage.resource for shortage in verdict.shortages)
-    return (verdict.plugin, verdict.detail.rpartition(", has ")[0] or verdict.detail)
-
-
-def _lack(node: NodeExplanation) -> tuple[int, float]:
-    """How far a node is away: the number of reasons, and how much of what is asked is missing."""
-    shortages = [shortage for verdict in node.verdicts for shortage in verdict.shortages]
-    missing = sum((shortage.asks - shortage.free) / max(1, shortage.asks) for shortage in shortages)
-    return sum(max(1, len(verdict.reasons)) for verdict in node.verdicts), missing

@@ -8,9 +8,8 @@ is what the change is about. The number of trials is bounded, and so is the numb
 
 from __future__ import annotations
 
-import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -20,15 +19,18 @@ from steersman.api import codec
 from steersman.controllers.controller import controller_of
 from steersman.embedded import ApiError
 from steersman.embedded.admission.pods import PodAdmission
+from steersman.embedded.admission.quotas import QuotaExcess, quota_ledger
 from steersman.errors import InputError
 from steersman.explain import Explanation
-from steersman.fixes.changes import Change, Document, PodPlace, edited, merge_patch
+from steersman.fixes.changes import Change, Document, SpecPlace, edited, merge_patch
+from steersman.fixes.commands import deletion
 from steersman.fixes.fix import FixKind, ObjectName
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
+from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.sim import Simulation
-from steersman.sim.changes import merged
 from steersman.sim.placements import Placement
+from steersman.sim.sources import Given
 from steersman.sim.tasks import SimulationError
 
 MOST_TRIALS: Final = 200
@@ -42,6 +44,7 @@ LEAST_TRIALS: Final = 10
 """So many trials are made, however much one costs."""
 NOT_FRESH: Final = "fixes are looked for before a simulation has run: load it again"
 _EVICTING: Final = frozenset({FixKind.PRIORITY})
+_CLAIM_TEMPLATE: Final = api.ResourceClaimTemplate.KIND
 
 _TEMPLATES: Final = {
     "Deployment": ("spec", "template"),
@@ -76,6 +79,8 @@ class Situation(NamedTuple):
     pod: api.Pod
     placement: Placement
     explanation: Explanation
+    #: The cluster at rest, with the changes; not to be changed itself.
+    simulation: Simulation
 
 
 class Verifier:
@@ -96,16 +101,32 @@ class Verifier:
         self._cost = result.summary.decisions + self._objects // OBJECTS_PER_DECISION
         self.placement = result.placements.get(pod)
         found = base.cluster.find(api.Pod, pod)
+        #: Whether a quota, or another limit, has not let the pod in.
+        self.is_refused = found is None
         if found is None:
-            raise InputError("does not exist", object=f"Pod {pod}")
+            found = self._refused_pod()
         #: The workload that makes the pod, and with it others; None: the pod is alone.
         self.workload = _root(base, found)
-        self.is_given = simulation.cluster.find(api.Pod, pod) is not None
+        self.is_given = self.is_refused or simulation.cluster.find(api.Pod, pod) is not None
         self._pending = self._pending_pods(base)
         self._preempted = [each.pod for each in result.preempted]
         self.base = base
         self.pod = found
         self.place = self._place()
+
+    def _refused_pod(self) -> api.Pod:
+        """The pod as it would have been let in."""
+        found = self.simulation.given(api.Pod, self._pod)
+        if found is None or not isinstance(found.object, api.Pod):
+            raise InputError("does not exist", object=f"Pod {self._pod}")
+        namespace = self._pod.partition("/")[0]
+        given = found.object
+        named = _replace(given, metadata=_replace(given.metadata, namespace=namespace))
+        return PodAdmission().admit(named, None, self.simulation.cluster)
+
+    def quota_excesses(self) -> tuple[QuotaExcess, ...]:
+        """What the pod would use too much of, by each quota that has not let it in."""
+        return tuple(quota_ledger(self.simulation.cluster).excesses(self.pod)) if self.is_refused else ()
 
     # -- documents ---------------------------------------------------------------------------------------------------
 
@@ -114,29 +135,30 @@ class Verifier:
         if target not in self._originals:
             kind: Any = api.KINDS[target.kind]
             key = f"{target.namespace}/{target.name}" if target.namespace else target.name
-            found: api.Object | None = self.simulation.given_object(kind, key)
+            found = self.simulation.given(kind, key)
             if found is None:
                 raise KeyError(target)
-            self._originals[target] = codec.to_dict(found)
+            self._originals[target] = _document(found)
         return self._originals[target]
 
-    def _is_given(self, target: ObjectName) -> bool:
+    def is_patchable(self, target: ObjectName) -> bool:
+        """Whether the object was given, so that a patch of it can be applied to the input."""
         try:
             self.original(target)
         except KeyError:
             return False
         return True
 
-    def _place(self) -> PodPlace | None:
+    def _place(self) -> SpecPlace | None:
         """Where the pod's spec is to be changed; None: nowhere, as the object that says it was not given."""
         metadata, owner = self.pod.metadata, controller_of(self.pod)
         if self.workload is None or owner is None:
-            place = PodPlace(ObjectName("Pod", metadata.namespace, metadata.name))
-            return place if self._is_given(place.target) else None
-        if self.is_given and not self._is_given(ObjectName(owner.kind, metadata.namespace, owner.name)):
+            place = SpecPlace(ObjectName("Pod", metadata.namespace, metadata.name))
+            return place if self.is_patchable(place.target) else None
+        if self.is_given and not self.is_patchable(ObjectName(owner.kind, metadata.namespace, owner.name)):
             return None  # something stands in for the owner, with a template that is only assumed
-        place = PodPlace(self.workload, _TEMPLATES.get(self.workload.kind, ()))
-        return place if place.path and self._is_given(place.target) else None
+        place = SpecPlace(self.workload, _TEMPLATES.get(self.workload.kind, ()))
+        return place if place.path and self.is_patchable(place.target) else None
 
     def patches(self, changes: Sequence[Change]) -> dict[ObjectName, tuple[Document, Document]]:
         """Of every object that the changes edit: the document as given, and after them."""
@@ -149,9 +171,7 @@ class Verifier:
             return ()
         name = ObjectName("Pod", self.pod.metadata.namespace, self.pod.metadata.name)
         summary = f"delete pod {name.name}, which is made again"
-        namespace = "" if name.namespace == "default" else f" -n {shlex.quote(name.namespace)}"
-        command = f"kubectl delete pod {shlex.quote(name.name)}{namespace} --ignore-not-found"
-        return (Change(FixKind.RECREATE, summary, delete=name, command=command),)
+        return (Change(FixKind.RECREATE, summary, delete=name, command=deletion(name)),)
 
     # -- trials ------------------------------------------------------------------------------------------------------
 
@@ -159,7 +179,8 @@ class Verifier:
         """From now on, trials may be made until this share of all that may be made is used up."""
         self._share = share
 
-    def _count_trial(self) -> None:
+    def count_trial(self) -> None:
+        """Is called before every trial; raises `TrialsExhausted` if there were enough."""
         most = min(MOST_TRIALS, max(LEAST_TRIALS, MOST_WORK // max(1, self._cost)))
         if self._trials >= most * self._share:
             raise TrialsExhausted
@@ -176,7 +197,7 @@ class Verifier:
         return self._known[key]
 
     def _tried(self, changes: Sequence[Change]) -> Scheduled | None:
-        self._count_trial()
+        self.count_trial()
         without_preemption = self._without_preemption(changes)
         if without_preemption and self._outcome((*changes, *without_preemption)) is None:
             return None
@@ -194,7 +215,7 @@ class Verifier:
         if trial is None:
             return None
         with trial:
-            return self._judged(trial, changes)
+            return self.judged(trial, changes)
 
     def _run(self, changes: Sequence[Change]) -> Simulation | None:
         """A fork with these changes, at rest; None: it does not come to rest, or refuses one of them."""
@@ -214,17 +235,24 @@ class Verifier:
 
     def _apply(self, trial: Simulation, changes: Sequence[Change]) -> None:
         for change in changes:
-            if change.create is not None:
-                trial.add(change.create)
-        for target, (before, after) in self.patches(changes).items():
-            patch = merge_patch(before, after)
-            if target.kind == "Pod":
-                _replace_pod(trial, codec.convert(merged(before, patch), api.Pod))
-            else:
-                trial.patch(_reference(target), patch)
+            if change.create:
+                trial.add(*change.create)
+        edits = self.patches(changes)
+        own = ObjectName("Pod", self.pod.metadata.namespace, self.pod.metadata.name)
+        pods = {target: after for target, (_, after) in edits.items() if target.kind == "Pod"}
+        for target, (before, after) in edits.items():
+            if target.kind != "Pod":
+                trial.patch(_reference(target), merge_patch(before, after))
+        if self.is_refused:
+            trial.add(pods.pop(own) if own in pods else self.original(own))
+        for document in pods.values():
+            _replace_pod(trial, codec.convert(document, api.Pod))
+        if self.is_given and any(target.kind == _CLAIM_TEMPLATE for target in edits):
+            _make_again(trial, self._pod)
         trial.delete(*(_reference(change.delete) for change in changes if change.delete is not None))
 
-    def _judged(self, trial: Simulation, changes: Sequence[Change]) -> Scheduled | None:
+    def judged(self, trial: Simulation, changes: Sequence[Change]) -> Scheduled | None:
+        """How a trial at rest ended; None: the pod is pending, or somebody is worse off."""
         node = self._node_in(trial)
         if not node:
             return None
@@ -269,12 +297,29 @@ class Verifier:
             pending[key if owner is None or key in given else f"{owner.kind} {owner.name}"] += 1
         return pending
 
+    def requests_on(self, node: str, changes: Sequence[Change]) -> tuple[dict[str, int], dict[str, int]] | None:
+        """What is asked for on the node after these changes: by the pod, its workload and the node's daemons, and by all
+        pods."""
+        self.count_trial()
+        trial = self._run(changes)
+        if trial is None:
+            return None
+        with trial:
+            there = [pod for pod in trial.cluster.objects(api.Pod).values() if pod.spec.node_name == node]
+            own = [pod for pod in there if self._is_own(trial, pod)]
+            return (_requests(own), _requests(there)) if own else None
+
+    def _is_own(self, trial: Simulation, pod: api.Pod) -> bool:
+        owner = controller_of(pod)
+        is_daemon = owner is not None and owner.kind == api.DaemonSet.KIND
+        return api.key(pod) == self._pod or is_daemon or (self.workload is not None and self._is_mine(trial, pod))
+
     def situation(self, changes: Sequence[Change]) -> Situation | None:
         """What the pod, or another one of its workload, still faces with these changes; None: nothing, or nobody knows."""
         if not changes:
             trial: Simulation | None = self.base
         else:
-            self._count_trial()
+            self.count_trial()
             trial = self._run(changes)
         if trial is None:
             return None
@@ -283,8 +328,32 @@ class Verifier:
         for key in keys:
             placement = result.pending.get(key)
             if placement is not None:
-                return Situation(trial.cluster.get(api.Pod, key), placement, result.explain(key))
+                return Situation(trial.cluster.get(api.Pod, key), placement, result.explain(key), trial)
         return None
+
+
+def _document(given: Given) -> Document:
+    """Everything that is known of what was given, in plain values; what is null is left out."""
+    written = given.document
+    if written is None:
+        return codec.to_dict(given.object)
+    found: Document = _without_null(codec.plain(written) if isinstance(written, bytes) else written)
+    named = codec.to_dict(given.object)
+    return {**found, "apiVersion": named["apiVersion"], "kind": named["kind"]}
+
+
+def _without_null(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_null(each) for name, each in value.items() if each is not None}
+    return [_without_null(each) for each in value] if isinstance(value, list) else value
+
+
+def _requests(pods: Iterable[api.Pod]) -> dict[str, int]:
+    """What the pods ask for together."""
+    total: Counter[str] = Counter()
+    for pod in pods:
+        total.update(pod_requests(pod))
+    return dict(total)
 
 
 def _reference(name: ObjectName) -> str:
@@ -293,7 +362,7 @@ def _reference(name: ObjectName) -> str:
 
 
 def _replace_pod(trial: Simulation, given: api.Pod) -> None:
-    """Gives a pod that waits another spec, as if it had come with it: its place in the queue stays."""
+    """Gives a pod another spec, as if it had come with it: the place of one that waits in the queue stays."""
     store = trial.cluster
     key = f"{given.metadata.namespace or 'default'}/{given.metadata.name}"
     old = store.get(api.Pod, key)
@@ -303,8 +372,21 @@ def _replace_pod(trial: Simulation, given: api.Pod) -> None:
         )  # a scheduler does not hear of pods that become its own, as no API server allows that
         store.create(given)
         return
+    if given.spec.node_name != old.spec.node_name:
+        store.delete(api.Pod, key)
+        store.create(_replace(given, metadata=_replace(given.metadata, uid=old.metadata.uid)))
+        return
     admitted = PodAdmission().admit(_replace(old, spec=given.spec, status=given.status), None, store)
     store.rewrite(old, admitted)
+
+
+def _make_again(trial: Simulation, pod: str) -> None:
+    """Creates the pod anew, so that its claims are made from templates as they are now."""
+    store = trial.cluster
+    old = store.get(api.Pod, pod)
+    store.delete(api.Pod, pod)
+    metadata = _replace(old.metadata, uid="", resource_version="")
+    store.create(_replace(old, metadata=metadata, status=api.PodStatus()))
 
 
 def _root(simulation: Simulation, obj: api.Object) -> ObjectName | None:

@@ -33,7 +33,7 @@ from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupp
 from steersman.cycle.decision import Decision
 from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, OverLimit, Store, delete, evict
 from steersman.errors import InputError
-from steersman.explain import Explanation
+from steersman.explain import Explanation, without_cycle
 from steersman.graph_copy import copied_attributes, no_value
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.kubelets import (
@@ -134,6 +134,8 @@ class Simulation:
         self._input_notes: tuple[str, ...] = ()
         #: Why quotas and limit ranges have not let objects in.
         self._refusals: list[str] = []
+        #: Of pods among them, by `namespace/name`.
+        self._refused_pods: dict[str, str] = {}
         self._came: dict[str, float] = {}
         self._asked = 0
         #: Of a fork: the simulation that it is a fork of, and the state in which that one was.
@@ -209,13 +211,13 @@ class Simulation:
         """The pods that had to make room for others so far."""
         return tuple(self._driver.writer.preemptions.values())
 
-    def given_object(self, kind: type[T], key: str) -> T | None:
+    def given(self, kind: type[api.Object], key: str) -> Given | None:
         """The object as it was given to `load` or `add`, before defaults were filled in; None if it was not."""
         for step in self._journal.steps:
             gathered = step.arguments[0] if step.method == "_add" else None
             for given in gathered.objects if isinstance(gathered, Gathered) else ():
                 if isinstance(given.object, kind) and _key(given.object) == key:
-                    return given.object
+                    return given
         return None
 
     @property
@@ -520,6 +522,8 @@ class Simulation:
             stored = self._store.create(obj)
         except OverLimit as refusal:  # as in a cluster, and no reason to do without the others
             self._refusals.append(refusal.message)
+            if isinstance(obj, api.Pod):
+                self._refused_pods[_key(obj)] = refusal.message
             return
         except (ApiError, InputError) as error:
             raise _located(error, given) from error
@@ -617,6 +621,8 @@ class Simulation:
 
     def _explain(self, key: str, moment: _Moment) -> Explanation:
         placement = moment.placements.get(key)
+        if placement is None and key in self._refused_pods:
+            return without_cycle(key, "", f"it was not let in: {self._refused_pods[key]}")
         if placement is None:
             raise self._unknown(key)
         known = moment.explanations.get(key)

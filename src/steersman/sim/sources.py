@@ -32,6 +32,8 @@ class Given(NamedTuple):
 
     object: api.Object
     place: Place | None = None
+    #: Everything that was written about a pending pod, as JSON or plain values, if it was kept.
+    document: bytes | dict[str, Any] | None = None
 
 
 @shared_by_copies
@@ -61,11 +63,11 @@ def gather(
     for are_paths, some in groupby(flat, key=lambda source: isinstance(source, str)):
         if are_paths:
             loaded = manifests.load(map(str, some), stdin, custom, validate)
-            given += (Given(found.object, found.place) for found in loaded.objects)
+            given += (Given(found.object, found.place, found.document) for found in loaded.objects)
             skipped.update(loaded.skipped)
             notes += loaded.notes
         else:
-            given += (Given(obj) for obj in some if isinstance(obj, api.Object))
+            given += (item for item in some if isinstance(item, Given))
     return Gathered(_in_order(given), skipped, (*notes, *field_check.lines()))
 
 
@@ -82,17 +84,18 @@ def latest_moment(objects: Iterable[api.Object]) -> float | None:
     return max(moments, default=None)
 
 
-def _flat(source: object, custom: Collection[type[api.Object]], field_check: FieldCheck) -> Iterator[str | api.Object]:
+def _flat(source: object, custom: Collection[type[api.Object]], field_check: FieldCheck) -> Iterator[str | Given]:
     """Paths and objects in order, whatever they are wrapped in."""
     if isinstance(source, (str, PathLike)):
         yield fspath(source)
     elif isinstance(source, api.Object):
         validation.check_quantities(source)
-        yield source
+        yield Given(source)
     elif isinstance(source, dict):
         obj = codec.convert_object(source, custom)
         field_check.check_document(source, f"{obj.KIND} {api.key(obj)}")
-        yield from _flat(obj, custom, field_check)
+        validation.check_quantities(obj)
+        yield Given(obj, document=source if isinstance(obj, api.Pod) and not obj.spec.node_name else None)
     elif isinstance(source, Iterable):
         for item in source:
             yield from _flat(item, custom, field_check)

@@ -8,8 +8,8 @@ ports beyond one for each service that has them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, NamedTuple, TypeAlias
 
 from steersman.api import (
     Object,
@@ -84,6 +84,17 @@ class _Quota:
         )
 
 
+class QuotaExcess(NamedTuple):
+    """What an object would use too much of, by one quota: amounts by resource."""
+
+    #: `namespace/name` of the quota.
+    quota: str
+    hard: Usage
+    used: Usage
+    #: What the object would add.
+    added: Usage
+
+
 class QuotaLedger:
     """See the module's text; `quota_ledger` gives that of a store."""
 
@@ -136,6 +147,17 @@ class QuotaLedger:
             exceeded = quota.exceeded(added)
             if exceeded:
                 raise OverLimit(type(obj), obj.metadata.name, _refusal(quota, added, exceeded))
+
+    def excesses(self, obj: Object) -> Iterator[QuotaExcess]:
+        """What each quota would refuse of a new object, for explanations."""
+        usage = self._usage(obj)
+        for name, quota in self._quotas.get(obj.metadata.namespace, {}).items():
+            exceeded = quota.exceeded(usage) if quota.covers(obj) else []
+            if exceeded:
+                hard, used, added = (
+                    {each: amounts[each] for each in exceeded} for amounts in (quota.hard, quota.used, usage)
+                )
+                yield QuotaExcess(name, hard, used, added)
 
     # -- events ------------------------------------------------------------------------------------------------------
 

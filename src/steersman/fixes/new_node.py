@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One more node: a copy of the smallest one that would do, else one made to measure.
+
+A copy comes with what drivers publish about its model: the CSINode, and the ResourceSlices of devices that are on the node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from steersman import api
+from steersman.api import codec
+from steersman.fixes.changes import Change, Document
+from steersman.fixes.fix import FixKind
+from steersman.fixes.node_changes import CORDONED, wanted_labels
+from steersman.fixes.pod_changes import HOSTNAME, required_node_terms, untolerated
+from steersman.fixes.requests import amount_text
+from steersman.framework.pod_resources import node_allocatable, pod_requests
+from steersman.plugins.node_declared_features import required_features
+from steersman.plugins.volume_zone import volume_topologies
+from steersman.sim import Simulation
+
+NEW_NODE: Final = "new-node"
+_PODS: Final = "110"
+_MOST_SHAPES: Final = 4
+_PLENTY: Final = 1000
+_AT_LEAST: Final = {"cpu": 10**6, "memory": 2**50, "ephemeral-storage": 2**50}
+
+_replace = msgspec.structs.replace
+
+
+def copied_nodes(simulation: Simulation, pod: api.Pod) -> Iterator[Change]:
+    """Copies of the smallest shapes there are that are large enough for the pod, the smallest first."""
+    asked = pod_requests(pod)
+    nodes = simulation.cluster.objects(api.Node)
+    slices = _slices_by_node(simulation)
+    models = (node for name, node in nodes.items() if name in slices or not pod.spec.resource_claims)
+    fitting = [node for node in _shapes(map(_as_new, models)) if _is_large_enough(node, asked)]
+    tolerated = [node for node in fitting if not untolerated(pod.spec, node)]
+    name = free_name(nodes)
+    for node in sorted(tolerated, key=_size)[:_MOST_SHAPES]:
+        model = node.metadata.name
+        others = _published(simulation, slices.get(model, ()), model, name)
+        yield _created(_renamed(node, name), f"a copy of {model}: {_text(node)}", *others)
+
+
+def measured_node(simulation: Simulation, pod: api.Pod, amounts: Mapping[str, int]) -> Change:
+    """A node with exactly these amounts, and with everything else that the pod asks of nodes."""
+    name = free_name(simulation.cluster.objects(api.Node))
+    texts: dict[str, Any] = {resource: amount_text(resource, number) for resource, number in amounts.items() if number}
+    texts["pods"] = _PODS
+    features = tuple(sorted(required_features(pod.spec)))
+    status = api.NodeStatus(capacity=texts, allocatable=texts, declared_features=features)
+    node = api.Node(metadata=api.ObjectMeta(name=name, labels=_wanted_labels(simulation, pod, name)), status=status)
+    return _created(node, _text(node))
+
+
+def large_node(simulation: Simulation, pod: api.Pod) -> Change:
+    """A node with plenty of everything, to see what would come to it."""
+    plenty = {resource: number * _PLENTY for resource, number in pod_requests(pod).items()}
+    return measured_node(
+        simulation, pod, {name: max(plenty.get(name, 0), _AT_LEAST.get(name, 0)) for name in (*_AT_LEAST, *plenty)}
+    )
+
+
+def free_name(taken: Mapping[str, object]) -> str:
+    """A name for the new node that no other has."""
+    return next(name for name in (NEW_NODE, *(f"{NEW_NODE}-{n}" for n in range(len(taken)))) if name not in taken)
+
+
+def _created(node: api.Node, what: str, *others: Document) -> Change:
+    return Change(FixKind.ADD_NODE, f"add a node ({what})", create=(codec.to_dict(node), *others))
+
+
+# -- copies ------------------------------------------------------------------------------------------------------------
+
+
+def _as_new(node: api.Node) -> api.Node:
+    """The node as it would come: not cordoned, and without what was noticed about it since."""
+    status = api.NodeStatus(
+        capacity=node.status.capacity,
+        allocatable=node.status.allocatable,
+        declared_features=node.status.declared_features,
+    )
+    taints = tuple(taint for taint in node.spec.taints if taint.key != CORDONED)
+    metadata = api.ObjectMeta(name=node.metadata.name, labels=node.metadata.labels)
+    return api.Node(metadata=metadata, spec=api.NodeSpec(taints=taints), status=status)
+
+
+def _shapes(nodes: Iterable[api.Node]) -> Iterator[api.Node]:
+    """One node of every kind: same amounts, labels and taints."""
+    seen: set[tuple[object, ...]] = set()
+    for node in nodes:
+        labels = frozenset(item for item in node.metadata.labels.items() if item[0] != HOSTNAME)
+        key = (tuple(node.status.allocatable.items()), labels, node.spec.taints, node.status.declared_features)
+        if key not in seen:
+            seen.add(key)
+            yield node
+
+
+def _is_large_enough(node: api.Node, asked: Mapping[str, int]) -> bool:
+    offered = node_allocatable(node)
+    return all(offered.get(resource, 0) >= number for resource, number in asked.items())
+
+
+def _size(node: api.Node) -> tuple[int, int]:
+    offered = node_allocatable(node)
+    return offered.get("cpu", 0), offered.get("memory", 0)
+
+
+def _renamed(node: api.Node, name: str) -> api.Node:
+    labels = {**node.metadata.labels, **({HOSTNAME: name} if HOSTNAME in node.metadata.labels else {})}
+    return _replace(node, metadata=api.ObjectMeta(name=name, labels=labels))
+
+
+def _slices_by_node(simulation: Simulation) -> dict[str, list[api.ResourceSlice]]:
+    found: dict[str, list[api.ResourceSlice]] = {}
+    for published in simulation.cluster.objects(api.ResourceSlice).values():
+        if published.spec.node_name:
+            found.setdefault(published.spec.node_name, []).append(published)
+    return found
+
+
+def _published(
+    simulation: Simulation, slices: Iterable[api.ResourceSlice], model: str, name: str
+) -> Iterator[Document]:
+    """What drivers publish about the model, for the new node."""
+    known = simulation.cluster.find(api.CSINode, model)
+    if known is not None:
+        yield codec.to_dict(_replace(known, metadata=api.ObjectMeta(name=name)))
+    for number, published in enumerate(slices):
+        pool = _replace(published.spec.pool, name=name)
+        spec = _replace(published.spec, pool=pool, node_name=name)
+        metadata = api.ObjectMeta(name=f"{name}-{published.spec.driver}-{number}")
+        yield codec.to_dict(_replace(published, metadata=metadata, spec=spec))
+
+
+# -- made to measure ---------------------------------------------------------------------------------------------------
+
+
+def _wanted_labels(simulation: Simulation, pod: api.Pod, name: str) -> dict[str, str]:
+    """The labels that the pod's selector, affinity and volumes want; topologies that it is spread over have a new domain."""
+    labels = {HOSTNAME: name, **pod.spec.node_selector}
+    terms = [required_node_terms(pod.spec)[:1], *(_volume_terms(volume) for volume in _volumes(simulation, pod))]
+    for term in (each for found in terms for each in found):
+        bare = api.Node(metadata=api.ObjectMeta(name=name, labels=labels))
+        labels = {**labels, **(wanted_labels(term, bare) or {})}
+    for volume in _volumes(simulation, pod):
+        labels |= {topology.key: min(topology.values) for topology in volume_topologies(volume)}
+    for constraint in pod.spec.topology_spread_constraints:
+        labels.setdefault(constraint.topology_key, name)
+    return labels
+
+
+def _volume_terms(volume: api.PersistentVolume) -> tuple[api.NodeSelectorTerm, ...]:
+    required = volume.spec.node_affinity.required if volume.spec.node_affinity is not None else None
+    return () if required is None else required.node_selector_terms[:1]
+
+
+def _volumes(simulation: Simulation, pod: api.Pod) -> Iterator[api.PersistentVolume]:
+    """The volumes that the pod's claims have."""
+    for source in (volume.persistent_volume_claim for volume in pod.spec.volumes):
+        key = f"{pod.metadata.namespace}/{source.claim_name}" if source is not None else ""
+        claim = simulation.cluster.find(api.PersistentVolumeClaim, key)
+        volume = None if claim is None else simulation.cluster.find(api.PersistentVolume, claim.spec.volume_name)
+        if volume is not None:
+            yield volume
+
+
+def _text(node: api.Node) -> str:
+    amounts = [f"{amount} {resource}" for resource, amount in node.status.allocatable.items() if resource != "pods"]
+    return ", ".join(amounts)
