@@ -31,7 +31,7 @@ PAGE_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' 2>/dev/nu
 RAY := .venv-ray
 RAY_STAMP := $(RAY)/.installed
 
-.PHONY: run test check docs web web-check bench bench-sandbox report-picture race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
+.PHONY: run test check fixes-check docs web web-check bench bench-sandbox report-picture race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
@@ -76,6 +76,10 @@ check: $(STAMP)
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
 	$(PY) -m scripts.spdx
+
+# Fixes of generated pending pods, applied as another program would and simulated from scratch: make fixes-check FIXES="--pods 50"
+fixes-check: $(STAMP)
+	$(PY) -m tests.fixes $(FIXES)
 
 # The site, into build/site: pages, and a reference that is written from the code. Warnings are errors.
 docs: $(STAMP) $(DOCS_STAMP)

@@ -9,35 +9,16 @@ import shlex
 import msgspec
 import pytest
 from tests.fixes.applying import applied
+from tests.fixes.clusters import HOSTNAME, a_node, a_pod, found, of_kind
 
 from steersman import api
 from steersman.api import codec
 from steersman.errors import InputError
-from steersman.fixes import Fix, FixKind, find_fixes, fixes_text, verification
+from steersman.fixes import FixKind, find_fixes, fixes_text, verification
 from steersman.sim import Simulation
 from steersman.sim.tasks import SimulationError
-from steersman.testing import NodeBuilder, PodBuilder, make_node, make_pod
 
-HOSTNAME = "kubernetes.io/hostname"
 CORDONED = "node.kubernetes.io/unschedulable"
-
-
-def a_node(name: str, cpu: str = "4") -> NodeBuilder:
-    return make_node(name).capacity(cpu=cpu, memory="8Gi", pods=10).label(HOSTNAME, name)
-
-
-def a_pod(name: str, cpu: str = "1") -> PodBuilder:
-    return make_pod(name).req(cpu=cpu)
-
-
-def found(*objects: NodeBuilder | PodBuilder | api.Object, pod: str = "web") -> list[Fix]:
-    given = [obj if isinstance(obj, api.Object) else obj.obj() for obj in objects]
-    return list(find_fixes(Simulation.load(given), pod))
-
-
-def of_kind(fixes: list[Fix], kind: FixKind) -> Fix:
-    (fix,) = [fix for fix in fixes if fix.kind is kind]
-    return fix
 
 
 def test_a_request_is_lowered_to_what_the_best_node_has_left() -> None:

@@ -21,14 +21,17 @@ _IN_PLACE: Final = frozenset({FixKind.TOLERATION, FixKind.SCHEDULING_GATES})
 _IMMUTABLE: Final = frozenset({"Pod", "Job", "PersistentVolumeClaim", "ResourceClaim", "ResourceClaimTemplate"})
 _OF_CLAIMS: Final = frozenset({FixKind.CLAIM_SIZE, FixKind.STORAGE_CLASS})
 """What may not be changed in a StatefulSet that exists; its pods stay when it is written again."""
-_RESTARTED: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
+_RESTARTED: Final = frozenset({"Deployment", "DaemonSet"})
+"""Workloads that replace a pod which waits when they are restarted; a StatefulSet waits for it."""
 _CONTROLLER_UID: Final = {"controller-uid": "", "batch.kubernetes.io/controller-uid": ""}
 """The labels by which an API server ties pods to one Job."""
 
 
-def commands(changes: Sequence[Change], edits: Mapping[ObjectName, tuple[Document, Document]]) -> Iterator[str]:
+def commands(
+    changes: Sequence[Change], edits: Mapping[ObjectName, tuple[Document, Document]], refused: Document | None = None
+) -> Iterator[str]:
     """First what is created, then what is patched, an object once, then what is deleted. Nodes are machines, which no command
-    here can create."""
+    here can create. `refused` is a pod that is not in the cluster yet, as it is after the changes."""
     created = (manifest for change in changes if change.kind is not FixKind.ADD_NODE for manifest in change.create)
     yield from map(_create, created)
     cordoned = dict.fromkeys(change.cordoned for change in changes if change.cordoned)
@@ -36,8 +39,10 @@ def commands(changes: Sequence[Change], edits: Mapping[ObjectName, tuple[Documen
     yield from (change.command for change in changes if change.command and change.target is not None)
     for target, (before, after) in edits.items():
         mine = [change for change in changes if change.target == target and not change.command]
-        if mine:
+        if mine and after is not refused:
             yield _patched(target, before, after, {change.kind for change in mine})
+    if refused is not None:
+        yield _create(refused)
     yield from (change.command for change in changes if change.delete is not None)
     yield from dict.fromkeys(command for change in changes for command in change.then)
     yield from (f"kubectl uncordon {shlex.quote(node)}" for node in cordoned)

@@ -7,13 +7,14 @@ are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from steersman import api
 from steersman.fixes.changes import Change, Document, Edit, NumberedChange, SpecPlace
 from steersman.fixes.commands import renewal
 from steersman.fixes.fix import FixKind, ObjectName
+from steersman.fixes.input_documents import InputDocuments
 from steersman.fixes.pod_changes import Alternative
 from steersman.sim import Simulation
 
@@ -65,7 +66,7 @@ def _with_other_class(simulation: Simulation, claim: DeviceClaimPlace) -> Iterat
 
 
 def device_claims(
-    simulation: Simulation, pod: api.Pod, workload: ObjectName | None, is_given: Callable[[ObjectName], bool]
+    simulation: Simulation, pod: api.Pod, workload: ObjectName | None, given: InputDocuments
 ) -> Iterator[DeviceClaimPlace]:
     """The claims of the pod that have no devices yet, as far as they or their templates were given."""
     again = renewal(ObjectName(pod.KIND, pod.metadata.namespace, pod.metadata.name), workload)
@@ -77,13 +78,13 @@ def device_claims(
         if claim is not None and claim.status.allocation is not None:
             continue
         target = ObjectName(api.ResourceClaim.KIND, namespace, name)
-        if claim is not None and is_given(target):
+        if claim is not None and target in given:
             yield DeviceClaimPlace(SpecPlace(target), claim.spec)
             continue
         name = reference.resource_claim_template_name or ""
         template = simulation.cluster.find(api.ResourceClaimTemplate, f"{namespace}/{name}")
         target = ObjectName(api.ResourceClaimTemplate.KIND, namespace, name)
-        if template is not None and is_given(target):
+        if template is not None and target in given:
             yield DeviceClaimPlace(SpecPlace(target, ("spec",)), template.spec.spec, (again,))
 
 

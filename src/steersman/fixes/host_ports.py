@@ -29,7 +29,7 @@ class _WantedPort(NamedTuple):
     name: str
     position: int
     port: HostPort
-    holder: str
+    holder: api.Pod
 
     @property
     def number(self) -> int:
@@ -38,7 +38,8 @@ class _WantedPort(NamedTuple):
     @property
     def text(self) -> str:
         _, protocol, number = self.port
-        return f"host port {number}/{protocol} of container {self.name}, which {self.holder} has on the node"
+        holder = f"{api.key(self.holder)} has on {self.holder.spec.node_name}"
+        return f"host port {number}/{protocol} of container {self.name}, which {holder}"
 
 
 def holders(spec: api.PodSpec, pods: Iterable[api.Pod]) -> list[api.Pod]:
@@ -84,7 +85,7 @@ def _taken(spec: api.PodSpec, pods: Sequence[api.Pod]) -> Iterator[_WantedPort]:
                     None,
                 )
                 if holder is not None:
-                    yield _WantedPort(list_name, index, container.name, position, wanted, api.key(holder))
+                    yield _WantedPort(list_name, index, container.name, position, wanted, holder)
 
 
 def _next_free(wanted: _WantedPort, used: set[HostPort]) -> int | None:

@@ -73,10 +73,25 @@ def wanted_labels(term: api.NodeSelectorTerm, node: api.Node) -> dict[str, str] 
     for each in term.match_expressions:
         if meets(api.NodeSelectorTerm(match_expressions=(each,)), node):
             continue
-        if each.operator not in ("In", "Exists"):
+        value = _wanted_value(each)
+        if value is None:
             return None
-        wanted[each.key] = each.values[0] if each.values else "true"
+        wanted[each.key] = value
     return wanted
+
+
+def _wanted_value(expression: api.NodeSelectorRequirement) -> str | None:
+    """A value of the label that meets the expression; None: only its absence does."""
+    first = expression.values[0] if expression.values else ""
+    match expression.operator:
+        case "In":
+            return first
+        case "Exists":
+            return "true"
+        case "Gt" | "Lt" if first.isdigit():
+            return str(int(first) + (1 if expression.operator == "Gt" else -1))
+        case _:
+            return None
 
 
 def _labelled(node: api.Node, key: str, value: str) -> Change:

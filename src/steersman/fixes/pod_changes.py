@@ -105,15 +105,34 @@ def _dropped_key(place: SpecPlace, key: str, value: str) -> Change:
 
 def _relaxed_expression(
     place: SpecPlace, term: int, unmet: api.NodeSelectorRequirement, node: api.Node
-) -> Change | None:
-    """The expression with one value more or less, or with another bound, so that the node meets it; None: there is no such."""
-    value = node.metadata.labels.get(unmet.key)
-    if value is None:
-        return None
-    values = _relaxed_values(unmet, value)
-    if not values:
-        return None
+) -> AnyChange | None:
+    """The expression with one value more or less, or with the nearest other bound, so that the node meets it; None: there is no
+    such."""
+    value = node.metadata.labels.get(unmet.key, "")
+    match unmet.operator:
+        case "In" if value:
+            return _with_values(place, term, unmet, [*unmet.values, value])
+        case "NotIn" if len(unmet.values) > 1:
+            return _with_values(place, term, unmet, [each for each in unmet.values if each != value])
+        case "Gt" | "Lt" if _is_integer(value) and _is_integer(unmet.values[0]):
+            return _with_bound(place, term, unmet, int(value)) if unmet.operator == "Lt" or int(value) else None
+        case _:
+            return None
 
+
+def _with_bound(place: SpecPlace, term: int, unmet: api.NodeSelectorRequirement, value: int) -> NumberedChange:
+    """The bound, moved so far that the value is within it. Labels and bounds are never below zero."""
+    bound, sign = int(unmet.values[0]), -1 if unmet.operator == "Gt" else 1
+    steps = abs(value + sign - bound)
+
+    def make(step: int) -> Change:
+        return _with_values(place, term, unmet, [str(bound + sign * step)])
+
+    key = f"{FixKind.NODE_AFFINITY_VALUES} {term} {unmet.key} {steps}"
+    return NumberedChange(key, FixKind.NODE_AFFINITY_VALUES, steps, steps, make)
+
+
+def _with_values(place: SpecPlace, term: int, unmet: api.NodeSelectorRequirement, values: list[str]) -> Change:
     def edit(spec: Document) -> None:
         for each in spec["affinity"]["nodeAffinity"][REQUIRED]["nodeSelectorTerms"][term]["matchExpressions"]:
             if _is_written(each, unmet):
@@ -124,18 +143,8 @@ def _relaxed_expression(
     return place.change(FixKind.NODE_AFFINITY_VALUES, summary, edit)
 
 
-def _relaxed_values(unmet: api.NodeSelectorRequirement, value: str) -> list[str]:
-    """The values with which a label of this value meets the expression, changed as little as possible; none if that cannot
-    be."""
-    match unmet.operator:
-        case "In":
-            return [*unmet.values, value]
-        case "NotIn":
-            return [each for each in unmet.values if each != value]
-        case "Gt" | "Lt" if value.lstrip("-").isdigit():
-            return [str(int(value) + (-1 if unmet.operator == "Gt" else 1))]
-        case _:
-            return []
+def _is_integer(text: str) -> bool:
+    return text.removeprefix("-").isdigit()
 
 
 def _dropped_expression(place: SpecPlace, term: int, unmet: api.NodeSelectorRequirement) -> Change:

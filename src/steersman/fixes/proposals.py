@@ -142,7 +142,7 @@ class Proposals:
             yield from device_changes.relax_device_claims(simulation, self._device_claims())
         elif verdict.plugin in _VOLUME_PLUGINS:
             cluster = self._situation.simulation
-            for claim in volume_changes.unbound_claims(cluster, pod, verifier.workload, verifier.is_patchable):
+            for claim in volume_changes.unbound_claims(cluster, pod, verifier.workload, verifier.documents):
                 yield from volume_changes.change_claim(simulation, claim)
             created = tuple(volume_changes.missing_volumes(cluster, pod, node))
             if created:
@@ -150,7 +150,7 @@ class Proposals:
 
     def _device_claims(self) -> list[device_changes.DeviceClaimPlace]:
         verifier, cluster = self._verifier, self._situation.simulation
-        return list(device_changes.device_claims(cluster, self._pod, verifier.workload, verifier.is_patchable))
+        return list(device_changes.device_claims(cluster, self._pod, verifier.workload, verifier.documents))
 
 
 def objections_of(node: NodeExplanation) -> tuple[Verdict, ...]:

@@ -31,6 +31,8 @@ MOST_OBJECTIONS: Final = 3
 """Nodes with more objections are too far away."""
 _OF_ONE_KIND: Final = 3
 """So many fixes of the same kinds are proposed, and tried."""
+_OF_SEVERAL_PARTS: Final = 6
+"""So many fixes of several parts are enough: for each node there are many ways."""
 _COMBINATIONS: Final = 40
 _PREPARATIONS: Final = 3
 _MOVES: Final = 4
@@ -123,8 +125,10 @@ class FixSearch:
             seen: set[tuple[str, ...]] = set()
             for alternative in proposals.of_nodes(objections, may_evict=may_evict):
                 kinds, keys = tuple(each.kind for each in alternative), tuple(sorted(each.key for each in alternative))
-                if keys in seen or tried[kinds] >= _OF_ONE_KIND or sum(tried.values()) >= _COMBINATIONS:
+                if keys in seen or tried[kinds] >= _OF_ONE_KIND:
                     continue
+                if sum(tried.values()) >= _COMBINATIONS or (objections > 1 and len(self._found) >= _OF_SEVERAL_PARTS):
+                    return
                 seen.add(keys)
                 tried[kinds] += 1
                 self._try_all((*alternative, *preparation))
@@ -249,12 +253,12 @@ class FixSearch:
         return scheduled
 
     def _fix(self, changes: Sequence[Change], scheduled: Scheduled) -> Fix:
-        edits = self._verifier.patches(changes)
+        edits = self._verifier.documents.patches(changes)
         kinds = {change.kind for change in changes} - {FixKind.RECREATE}
         return Fix(
             kind=kinds.pop() if len(kinds) == 1 else FixKind.SEVERAL,
             summary=_summary(changes, scheduled),
-            commands=tuple(commands(changes, edits)),
+            commands=tuple(commands(changes, edits, self._verifier.refused_document(edits))),
             patches=tuple(
                 ObjectPatch(target.kind, target.namespace, target.name, merge_patch(before, after))
                 for target, (before, after) in edits.items()

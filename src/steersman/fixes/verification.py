@@ -9,7 +9,7 @@ is what the change is about. The number of trials is bounded, and so is the numb
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -22,15 +22,15 @@ from steersman.embedded.admission.pods import PodAdmission
 from steersman.embedded.admission.quotas import QuotaExcess, quota_ledger
 from steersman.errors import InputError
 from steersman.explain import Explanation
-from steersman.fixes.changes import Change, Document, SpecPlace, edited, merge_patch
+from steersman.fixes.changes import Change, Document, SpecPlace, merge_patch
 from steersman.fixes.commands import deletion
 from steersman.fixes.fix import FixKind, ObjectName
-from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
+from steersman.fixes.input_documents import InputDocuments
+from steersman.fixes.trial_edits import make_again, reference, replace_pod
 from steersman.framework.pod_resources import pod_requests
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.sim import Simulation
 from steersman.sim.placements import Placement
-from steersman.sim.sources import Given
 from steersman.sim.tasks import SimulationError
 
 MOST_TRIALS: Final = 200
@@ -90,14 +90,16 @@ class Verifier:
         self.simulation = simulation
         self._pod = pod
         self._known: dict[str, Scheduled | None] = {}
-        self._originals: dict[ObjectName, Document] = {}
+        #: The input, to make patches of.
+        self.documents = InputDocuments(simulation)
         self._trials = 0
         self._share = 1.0
-        if simulation.result().summary.decisions:
+        if simulation.decisions:
             raise SimulationError(NOT_FRESH)
-        base = simulation.fork()
+        self._objects = len(simulation.cluster.objects(api.Pod)) + len(simulation.cluster.objects(api.Node))
+        self._origin = self._settled() if self._objects >= LARGE else simulation
+        base = self._origin.fork()
         result = base.run()
-        self._objects = len(base.cluster.objects(api.Pod)) + len(base.cluster.objects(api.Node))
         self._cost = result.summary.decisions + self._objects // OBJECTS_PER_DECISION
         self.placement = result.placements.get(pod)
         found = base.cluster.find(api.Pod, pod)
@@ -111,8 +113,19 @@ class Verifier:
         self._pending = self._pending_pods(base)
         self._preempted = [each.pod for each in result.preempted]
         self.base = base
+        self._base_result = result
         self.pod = found
         self.place = self._place()
+
+    def _settled(self) -> Simulation:
+        """What trials begin with in a large cluster: controllers have looked at everything, and no pod was placed yet. Not for
+        pods that controllers make only then, whose templates have to be changed before."""
+        given = self.simulation.cluster.find(api.Pod, self._pod)
+        if given is None or controller_of(given) is not None:
+            return self.simulation
+        settled = self.simulation.fork()
+        settled.settle(places=False)
+        return settled
 
     def _refused_pod(self) -> api.Pod:
         """The pod as it would have been let in."""
@@ -130,48 +143,33 @@ class Verifier:
 
     # -- documents ---------------------------------------------------------------------------------------------------
 
-    def original(self, target: ObjectName) -> Document:
-        """The object as it was given, not to be changed. `KeyError` for one that was not."""
-        if target not in self._originals:
-            kind: Any = api.KINDS[target.kind]
-            key = f"{target.namespace}/{target.name}" if target.namespace else target.name
-            found = self.simulation.given(kind, key)
-            if found is None:
-                raise KeyError(target)
-            self._originals[target] = _document(found)
-        return self._originals[target]
-
-    def is_patchable(self, target: ObjectName) -> bool:
-        """Whether the object was given, so that a patch of it can be applied to the input."""
-        try:
-            self.original(target)
-        except KeyError:
-            return False
-        return True
-
     def _place(self) -> SpecPlace | None:
         """Where the pod's spec is to be changed; None: nowhere, as the object that says it was not given."""
         metadata, owner = self.pod.metadata, controller_of(self.pod)
         if self.workload is None or owner is None:
             place = SpecPlace(ObjectName("Pod", metadata.namespace, metadata.name))
-            return place if self.is_patchable(place.target) else None
-        if self.is_given and not self.is_patchable(ObjectName(owner.kind, metadata.namespace, owner.name)):
+            return place if place.target in self.documents else None
+        if self.is_given and ObjectName(owner.kind, metadata.namespace, owner.name) not in self.documents:
             return None  # something stands in for the owner, with a template that is only assumed
         place = SpecPlace(self.workload, _TEMPLATES.get(self.workload.kind, ()))
-        return place if place.path and self.is_patchable(place.target) else None
+        return place if place.path and place.target in self.documents else None
 
-    def patches(self, changes: Sequence[Change]) -> dict[ObjectName, tuple[Document, Document]]:
-        """Of every object that the changes edit: the document as given, and after them."""
-        originals = {change.target: self.original(change.target) for change in changes if change.target is not None}
-        return {target: (originals[target], document) for target, document in edited(changes, originals).items()}
+    @property
+    def _own_name(self) -> ObjectName:
+        return ObjectName("Pod", self.pod.metadata.namespace, self.pod.metadata.name)
+
+    def refused_document(self, edits: Mapping[ObjectName, tuple[Document, Document]]) -> Document | None:
+        """The pod that was refused, after the edits; None: it was not."""
+        if not self.is_refused:
+            return None
+        return edits[self._own_name][1] if self._own_name in edits else self.documents.original(self._own_name)
 
     def recreation(self) -> tuple[Change, ...]:
         """Has the pod made again, where its workload would keep it as it is when the template changes."""
         if not self.is_given or self.place is None or self.place.target.kind not in _KEEP_PODS:
             return ()
-        name = ObjectName("Pod", self.pod.metadata.namespace, self.pod.metadata.name)
-        summary = f"delete pod {name.name}, which is made again"
-        return (Change(FixKind.RECREATE, summary, delete=name, command=deletion(name)),)
+        summary = f"delete pod {self._own_name.name}, which is made again"
+        return (Change(FixKind.RECREATE, summary, delete=self._own_name, command=deletion(self._own_name)),)
 
     # -- trials ------------------------------------------------------------------------------------------------------
 
@@ -219,7 +217,7 @@ class Verifier:
 
     def _run(self, changes: Sequence[Change]) -> Simulation | None:
         """A fork with these changes, at rest; None: it does not come to rest, or refuses one of them."""
-        trial = self.simulation.fork()
+        trial = self._origin.fork()
         try:
             self._apply(trial, changes)
             trial.advance()
@@ -237,19 +235,20 @@ class Verifier:
         for change in changes:
             if change.create:
                 trial.add(*change.create)
-        edits = self.patches(changes)
-        own = ObjectName("Pod", self.pod.metadata.namespace, self.pod.metadata.name)
+        edits = self.documents.patches(changes)
         pods = {target: after for target, (_, after) in edits.items() if target.kind == "Pod"}
         for target, (before, after) in edits.items():
             if target.kind != "Pod":
-                trial.patch(_reference(target), merge_patch(before, after))
-        if self.is_refused:
-            trial.add(pods.pop(own) if own in pods else self.original(own))
+                trial.patch(reference(target), merge_patch(before, after))
+        refused = self.refused_document(edits)
+        if refused is not None:
+            trial.add(refused)
+            pods.pop(self._own_name, None)
         for document in pods.values():
-            _replace_pod(trial, codec.convert(document, api.Pod))
+            replace_pod(trial, codec.convert(document, api.Pod))
         if self.is_given and any(target.kind == _CLAIM_TEMPLATE for target in edits):
-            _make_again(trial, self._pod)
-        trial.delete(*(_reference(change.delete) for change in changes if change.delete is not None))
+            make_again(trial, self._pod)
+        trial.delete(*(reference(change.delete) for change in changes if change.delete is not None))
 
     def judged(self, trial: Simulation, changes: Sequence[Change]) -> Scheduled | None:
         """How a trial at rest ended; None: the pod is pending, or somebody is worse off."""
@@ -323,7 +322,7 @@ class Verifier:
             trial = self._run(changes)
         if trial is None:
             return None
-        result = trial.result()
+        result = self._base_result if trial is self.base else trial.result()
         keys = [self._pod, *(key for key in result.pending if self._is_mine(trial, trial.cluster.get(api.Pod, key)))]
         for key in keys:
             placement = result.pending.get(key)
@@ -332,61 +331,12 @@ class Verifier:
         return None
 
 
-def _document(given: Given) -> Document:
-    """Everything that is known of what was given, in plain values; what is null is left out."""
-    written = given.document
-    if written is None:
-        return codec.to_dict(given.object)
-    found: Document = _without_null(codec.plain(written) if isinstance(written, bytes) else written)
-    named = codec.to_dict(given.object)
-    return {**found, "apiVersion": named["apiVersion"], "kind": named["kind"]}
-
-
-def _without_null(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: _without_null(each) for name, each in value.items() if each is not None}
-    return [_without_null(each) for each in value] if isinstance(value, list) else value
-
-
 def _requests(pods: Iterable[api.Pod]) -> dict[str, int]:
     """What the pods ask for together."""
     total: Counter[str] = Counter()
     for pod in pods:
         total.update(pod_requests(pod))
     return dict(total)
-
-
-def _reference(name: ObjectName) -> str:
-    """As `Simulation.patch` and `Simulation.delete` take it."""
-    return f"{name.kind}/{name.namespace}/{name.name}" if name.namespace else f"{name.kind}/{name.name}"
-
-
-def _replace_pod(trial: Simulation, given: api.Pod) -> None:
-    """Gives a pod another spec, as if it had come with it: the place of one that waits in the queue stays."""
-    store = trial.cluster
-    key = f"{given.metadata.namespace or 'default'}/{given.metadata.name}"
-    old = store.get(api.Pod, key)
-    if (given.spec.scheduler_name or DEFAULT_SCHEDULER_NAME) != old.spec.scheduler_name:
-        store.delete(
-            api.Pod, key
-        )  # a scheduler does not hear of pods that become its own, as no API server allows that
-        store.create(given)
-        return
-    if given.spec.node_name != old.spec.node_name:
-        store.delete(api.Pod, key)
-        store.create(_replace(given, metadata=_replace(given.metadata, uid=old.metadata.uid)))
-        return
-    admitted = PodAdmission().admit(_replace(old, spec=given.spec, status=given.status), None, store)
-    store.rewrite(old, admitted)
-
-
-def _make_again(trial: Simulation, pod: str) -> None:
-    """Creates the pod anew, so that its claims are made from templates as they are now."""
-    store = trial.cluster
-    old = store.get(api.Pod, pod)
-    store.delete(api.Pod, pod)
-    metadata = _replace(old.metadata, uid="", resource_version="")
-    store.create(_replace(old, metadata=metadata, status=api.PodStatus()))
 
 
 def _root(simulation: Simulation, obj: api.Object) -> ObjectName | None:

@@ -7,7 +7,7 @@ have a volume are left alone: the data is where it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from steersman import api
@@ -16,6 +16,7 @@ from steersman.api.persistent_volumes import NO_PROVISIONER, STORAGE, class_of_c
 from steersman.fixes.changes import Change, Document, NumberedChange, SpecPlace
 from steersman.fixes.commands import deletion, renewal
 from steersman.fixes.fix import FixKind, ObjectName
+from steersman.fixes.input_documents import InputDocuments
 from steersman.fixes.pod_changes import HOSTNAME, Alternative
 from steersman.fixes.requests import amount_text, byte_quantum
 from steersman.sim import Simulation
@@ -23,9 +24,6 @@ from steersman.sim.storage_classes import PROVISIONER
 
 _CLAIM_SIZE: Final = "1Gi"
 _MOST_CLASSES: Final = 3
-
-IsGiven = Callable[[ObjectName], bool]
-"""Whether an object was given, so that it can be patched."""
 
 
 class ClaimOfPod(NamedTuple):
@@ -38,13 +36,13 @@ class ClaimOfPod(NamedTuple):
 
 
 def unbound_claims(
-    simulation: Simulation, pod: api.Pod, workload: ObjectName | None, is_given: IsGiven
+    simulation: Simulation, pod: api.Pod, workload: ObjectName | None, given: InputDocuments
 ) -> Iterator[ClaimOfPod]:
     """The claims of the pod that exist and have no volume."""
     for name in _claim_names(pod):
         claim = simulation.cluster.find(api.PersistentVolumeClaim, f"{pod.metadata.namespace}/{name}")
         if claim is not None and not claim.spec.volume_name:
-            place = _place(simulation, claim, workload, is_given)
+            place = _place(simulation, claim, workload, given)
             then = _renewals(pod, claim, workload) if place is not None and place.path else ()
             yield ClaimOfPod(claim, place, then)
 
@@ -62,12 +60,12 @@ def _renewals(pod: api.Pod, claim: api.PersistentVolumeClaim, workload: ObjectNa
 
 
 def _place(
-    simulation: Simulation, claim: api.PersistentVolumeClaim, workload: ObjectName | None, is_given: IsGiven
+    simulation: Simulation, claim: api.PersistentVolumeClaim, workload: ObjectName | None, given: InputDocuments
 ) -> SpecPlace | None:
     target = ObjectName(claim.KIND, claim.metadata.namespace, claim.metadata.name)
-    if is_given(target):
+    if target in given:
         return SpecPlace(target)
-    if workload is None or workload.kind != api.StatefulSet.KIND or not is_given(workload):
+    if workload is None or workload.kind != api.StatefulSet.KIND or workload not in given:
         return None
     stateful_set = simulation.cluster.get(api.StatefulSet, f"{workload.namespace}/{workload.name}")
     for position, template in enumerate(stateful_set.spec.volume_claim_templates):

@@ -336,12 +336,13 @@ class Simulation:
         with self._journal.doing(Step("advance", (until,), {"stops_at_rest": stops_at_rest})):
             self._driver.run(until, on_decision, stops_at_rest=stops_at_rest)
 
-    def settle(self) -> None:
-        """Lets controllers and kubelets do what is due at this moment, and places the pods that are ready for it; no time
+    def settle(self, *, places: bool = True) -> None:
+        """Lets controllers and kubelets do what is due at this moment, and `places` the pods that are ready for it; no time
         passes. For what-ifs on a fork."""
-        with self._journal.doing(Step("settle")):
+        with self._journal.doing(Step("settle", (), {"places": places})):
             self._driver.settle()
-            self._driver.decide_ready()
+            if places:
+                self._driver.decide_ready()
 
     def schedule_now(self, *, only_ready: bool = False) -> None:
         """Tries every pod that waits for a node, at this moment: backoffs are not waited for, and no time passes. With
@@ -622,7 +623,7 @@ class Simulation:
     def _explain(self, key: str, moment: _Moment) -> Explanation:
         placement = moment.placements.get(key)
         if placement is None and key in self._refused_pods:
-            return without_cycle(key, "", f"it was not let in: {self._refused_pods[key]}")
+            return without_cycle(key, self.profiles[0], f"it was not let in: {self._refused_pods[key]}")
         if placement is None:
             raise self._unknown(key)
         known = moment.explanations.get(key)
