@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from tests.fixes.claim_obstacles import DEVICE_OBSTACLES, VOLUME_OBSTACLES
@@ -48,15 +49,21 @@ def pending_pod(seed: int) -> PendingPod:
     chosen = [names[seed % len(names)]]
     if seed % 3 == 2:
         chosen.append(rng.choice([name for name in SECOND if name not in chosen]))
-    spec: Document = {"containers": [{"name": "app", "command": ["serve"], "resources": {"requests": {"cpu": "500m"}}}]}
+    return pending_because(chosen, rng, is_made=seed % 4 == 3 and "quota" not in chosen)
+
+
+def pending_because(reasons: Sequence[str], rng: random.Random, *, is_made: bool = False) -> PendingPod:
+    """A pod that is pending for these reasons; `is_made`: a workload has made it."""
+    container = {"name": "app", "image": "example.com/app", "resources": {"requests": {"cpu": "500m"}}}
+    spec: Document = {"containers": [container]}
     nodes = [_node(f"n{index}", rng) for index in range(rng.randint(2, 5))]
     others = [_running(f"busy-{node['metadata']['name']}", node, rng) for node in nodes]
     extra: Documents = []
-    for name in chosen:
+    for name in reasons:
         OBSTACLES[name](spec, nodes, others, extra, rng)
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": object_metadata("web", app="web"), "spec": spec}
-    workload = _workload(rng, spec) if seed % 4 == 3 and "quota" not in chosen else None
-    return PendingPod([*extra, *nodes, *others, workload or pod], tuple(chosen), workload)
+    workload = _workload(rng, spec) if is_made else None
+    return PendingPod([*extra, *nodes, *others, workload or pod], tuple(reasons), workload)
 
 
 def _node(name: str, rng: random.Random) -> Document:
@@ -119,8 +126,8 @@ def _many_devices(spec: Document, nodes: Documents, others: Documents, extra: Do
 
 
 def _sidecars(spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random) -> None:
-    spec["containers"].append({"name": "proxy", "resources": {"requests": {"cpu": "9"}}})
-    spec["initContainers"] = [{"name": "fetch", "resources": {"requests": {"cpu": "500m"}}}]
+    spec["containers"].append({"name": "proxy", "image": "proxy", "resources": {"requests": {"cpu": "9"}}})
+    spec["initContainers"] = [{"name": "fetch", "image": "fetch", "resources": {"requests": {"cpu": "500m"}}}]
 
 
 def _tainted(spec: Document, nodes: Documents, others: Documents, extra: Documents, rng: random.Random) -> None:
