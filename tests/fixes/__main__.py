@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import sys
 import time
 from collections import Counter
@@ -25,6 +26,7 @@ def main() -> int:
         judgements.append(judgement)
         for complaint in judgement.complaints:
             print(f"seed {seed}: {complaint}", flush=True)
+        gc.collect()  # simulations refer to themselves
     _report(judgements, time.monotonic() - began)
     return 1 if any(judgement.complaints for judgement in judgements) else 0
 

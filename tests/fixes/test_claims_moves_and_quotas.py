@@ -9,9 +9,11 @@ import pytest
 from tests.fixes.clusters import HOSTNAME, a_node, a_pod, found, of_kind
 
 from steersman.api import codec
+from steersman.explain import CauseCode
 from steersman.fixes import FixKind, find_fixes
 from steersman.sim import Simulation
 from steersman.testing import is_in, not_in
+from steersman.why import Asked, explain_pod
 
 Document = dict[str, Any]
 
@@ -208,8 +210,10 @@ def test_a_pod_that_a_quota_refused_is_explained_and_let_in() -> None:
         codec.to_dict(a_pod("web", "1").obj()),
     ]
     simulation = Simulation.load(*cluster)
-    assert "exceeded quota: team" in simulation.fork().run().explain("web").message
-    fixes = list(find_fixes(simulation, "web"))
+    explained = explain_pod(simulation, "web", Asked(loaded=simulation))
+    assert explained.cause.code is CauseCode.NOT_ADMITTED
+    assert "exceeded quota: team" in explained.cause.sentence
+    fixes = list(explained.fixes or ())
     raised, lowered = of_kind(fixes, FixKind.QUOTA), of_kind(fixes, FixKind.REQUESTS)
     assert raised.patches[0].merge_patch == {"spec": {"hard": {"requests.cpu": "1700m"}}}
     assert raised.commands[1].startswith("echo '{"), "the pod is not in the cluster yet"

@@ -35,6 +35,23 @@ if TYPE_CHECKING:
 CONFIG: Final = "A KubeSchedulerConfiguration (v1)."
 config_option = click.option("--config", "config_file", type=click.Path(), metavar="FILE", help=CONFIG)
 
+_LIVE: Final = (
+    click.option(
+        "--kubeconfig",
+        default="",
+        type=click.Path(),
+        metavar="FILE",
+        help="Read the cluster of this kubeconfig. Nothing is written to it.",
+    ),
+    click.option("--context", default="", metavar="NAME", help="Read the cluster of this context of the kubeconfig."),
+)
+
+
+def live_options(command: CommandT) -> CommandT:
+    """The options of a command that can read a live cluster instead of files."""
+    return with_options(command, _LIVE)
+
+
 _INPUTS: Final = (
     click.option(
         "-f",
@@ -51,14 +68,7 @@ _INPUTS: Final = (
         shell_complete=complete_example,
         help="One of `steersman examples`, with its plugins and its configuration.",
     ),
-    click.option(
-        "--kubeconfig",
-        default="",
-        type=click.Path(),
-        metavar="FILE",
-        help="Read the cluster of this kubeconfig. Nothing is written to it.",
-    ),
-    click.option("--context", default="", metavar="NAME", help="Read the cluster of this context of the kubeconfig."),
+    live_options,
     plugin_option("A Python file with plugins. May be repeated."),
     click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."),
     click.option(
@@ -146,12 +156,12 @@ def sources_of(given: Given, example: ExampleFiles) -> list[Any]:
     is_live = bool(given["kubeconfig"] or given["context"]) or (is_run_by_kubectl() and not has_files)
     if not (has_files or is_live):
         raise click.UsageError("Missing option '-f' / '--filename', '--example' or '--kubeconfig'.")
-    live = _read_cluster(given["kubeconfig"], given["context"]) if is_live else []
+    live = read_cluster(given["kubeconfig"], given["context"]) if is_live else []
     return [*live, *example.manifests, *given["files"]]
 
 
-def _read_cluster(kubeconfig: str, context: str) -> list[api.Object]:
-    """Everything that scheduling and controllers look at, listed once."""
+def read_cluster(kubeconfig: str, context: str) -> list[api.Object]:
+    """Everything of a live cluster that scheduling and controllers look at, listed once."""
     from steersman.client import ClusterChoice, Timing
     from steersman.live import PLANNED_KINDS, read
 

@@ -13,6 +13,7 @@ from steersman.cli.examples import ExampleFiles, complete_example, files_of, sce
 from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import chosen_validation, parse_gates, parse_seconds, plugin_option, validation_options
+from steersman.cli.plan_inputs import live_options, read_cluster
 from steersman.cli.progress import progress_bar, working
 from steersman.cli.record import recording
 from steersman.cli.report_file import command_line, interactive_option, report_option, write_page, write_report
@@ -46,6 +47,7 @@ STOPPED: Final = 4
     shell_complete=complete_example,
     help="One of `steersman examples`, with its plugins and its configuration; -f, --plugin and --config add to it.",
 )
+@live_options
 @click.option(
     "--scenario",
     type=click.Path(),
@@ -120,6 +122,8 @@ STOPPED: Final = 4
 def simulate(
     files: tuple[str, ...],
     example: str | None,
+    kubeconfig: str,
+    context: str,
     scenario: str | None,
     settings: tuple[str, ...],
     config_file: str | None,
@@ -144,8 +148,8 @@ def simulate(
 ) -> None:
     """Schedule pods without a cluster, in virtual time.
 
-    Nodes, pods and everything else that scheduling looks at come from manifests or from dumps such as
-    `kubectl get nodes,pods -A -o json`. Pods without a node are placed, in the order of the files and by priority. Deployments,
+    Nodes, pods and everything else that scheduling looks at come from manifests, from dumps such as
+    `kubectl get nodes,pods -A -o json`, or from a live cluster, which is only read. Pods without a node are placed, in the order of the files and by priority. Deployments,
     StatefulSets, DaemonSets and their like make their pods as in a cluster; those that they own already count. The same input
     and seed give the same output.
 
@@ -159,6 +163,8 @@ def simulate(
         raise click.UsageError("--interactive is for --report.")
     of_example = scenario_of(example) if example is not None and scenario is None else None
     if scenario is not None or of_example is not None:
+        if kubeconfig or context:
+            raise click.UsageError("--kubeconfig and --context are not for scenarios, which name their cluster.")
         if fixes:
             raise click.UsageError("--fixes is not for scenarios: there the cluster changes over time.")
         if interactive:
@@ -172,11 +178,14 @@ def simulate(
         raise click.UsageError("--set is for --scenario.")
     from steersman.sim import Simulation
 
-    given = _example(files, example)
+    given = _example(files, example, is_live=bool(kubeconfig or context))
     timing = _Timing(verbose)
+    live = read_cluster(kubeconfig, context) if kubeconfig or context else []
     with working("loading"):
         loaded = Simulation.load(
-            *(*given.manifests, *files),
+            *live,
+            *given.manifests,
+            *files,
             config=config_file or given.configuration,
             seed=seed,
             plugins=(*given.plugins, *plugins),
@@ -206,11 +215,11 @@ def simulate(
     _conclude(result, fail_on_pending)
 
 
-def _example(files: tuple[str, ...], example: str | None) -> ExampleFiles:
+def _example(files: tuple[str, ...], example: str | None, *, is_live: bool) -> ExampleFiles:
     if example is not None:
         return files_of(example)
-    if not files:
-        raise click.UsageError("Missing option '-f' / '--filename', or '--example'.")
+    if not files and not is_live:
+        raise click.UsageError("Missing option '-f' / '--filename', '--example' or '--kubeconfig'.")
     return ExampleFiles([], [], None)
 
 

@@ -53,6 +53,7 @@ class CauseCode(StrEnum):
     NO_PROFILE = "NoProfile"
     WAITING = "WaitingOnPermit"
     TERMINATING = "Terminating"
+    NOT_ADMITTED = "NotAdmitted"
 
 
 _BY_PLUGIN: Final = {

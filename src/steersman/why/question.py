@@ -52,7 +52,10 @@ class Asked(msgspec.Struct, frozen=True):
 
 def explain_pod(simulation: Simulation, pod: str, asked: Asked | None = None) -> PodExplanation:
     """Why the pod `namespace/name` is where it is, or nowhere. Raises `InputError` for one that there is not."""
-    return _Question(simulation, asked or Asked()).answer(PodGroup(find_pod(simulation, pod_key(pod))))
+    question, key = _Question(simulation, asked or Asked()), pod_key(pod)
+    if key in simulation.refused_pods:
+        return question.refused(key, simulation.refused_pods[key])
+    return question.answer(PodGroup(find_pod(simulation, key)))
 
 
 def explain_pending(
@@ -76,6 +79,18 @@ class _Question:
         pod = group.pod
         answer = self._placed(pod) if pod.spec.node_name else self._pending(pod)
         return _replace(answer, others=group.others)
+
+    def refused(self, key: str, why: str) -> PodExplanation:
+        """Of a pod that was given, and that a quota or limit range has not let in."""
+        given = self._simulation.given(api.Pod, key)
+        assert given is not None, "only what was given can be refused"
+        assert isinstance(given.object, api.Pod), "it was asked for by its kind"
+        namespace = key.partition("/")[0]
+        pod = _replace(given.object, metadata=_replace(given.object.metadata, namespace=namespace))
+        profile = self._simulation.profiles[0]
+        cause = Cause(CauseCode.NOT_ADMITTED, f"Is not in the cluster: {why}.")
+        answer = self._about(pod, without_cycle(key, profile, why), cause, profile)
+        return _replace(answer, summary=f"not let in: {why}", fixes=self._fixes(answer))
 
     def _placed(self, pod: api.Pod) -> PodExplanation:
         """Of a pod that has a node: the cycle that gave it, if the simulation did, and how the node does now."""
