@@ -47,5 +47,6 @@ def test_every_code_of_a_pending_pod_is_tried_here() -> None:
         CauseCode.NODE_NAME,
         CauseCode.WAITING,
         CauseCode.TERMINATING,
+        CauseCode.NOT_ADMITTED,
     }
     assert tried | elsewhere == set(CauseCode)
