@@ -149,9 +149,9 @@ def simulate(
     """Schedule pods without a cluster, in virtual time.
 
     Nodes, pods and everything else that scheduling looks at come from manifests, from dumps such as
-    `kubectl get nodes,pods -A -o json`, or from a live cluster, which is only read. Pods without a node are placed, in the order of the files and by priority. Deployments,
-    StatefulSets, DaemonSets and their like make their pods as in a cluster; those that they own already count. The same input
-    and seed give the same output.
+    `kubectl get nodes,pods -A -o json`, or from a live cluster, which is only read. Pods without a node are placed, in the
+    order of the files and by priority. Deployments, StatefulSets, DaemonSets and their like make their pods as in a cluster;
+    those that they own already count. The same input and seed give the same output.
 
     Exits with 1 if a pod failed because something is broken, or is pending and --fail-on-pending; with 4 if the simulation
     did not come to rest, as when pods keep waking each other: what it got to is printed, and --until sets an end. A scenario

@@ -5,9 +5,9 @@
     for fix in find_fixes(simulation, "default/web-0"):
         print(fix.summary, *fix.commands, sep="\\n")
 
-Read `search` first. `proposals` says which changes could help, with a module for each kind (`pod_changes`, `requests`, `host_ports`,
-`volume_changes`, `device_changes`, `node_changes`, `new_node`, `object_changes`, `moves`); `verification` tries them, `changes` has
-what a change is and the patches that changes come to, `commands` and `text` print.
+Read `search` first. `proposals` says which changes could help, with a module for each kind (`pod_changes`, `requests`,
+`host_ports`, `volume_changes`, `device_changes`, `node_changes`, `new_node`, `object_changes`, `moves`); `verification` tries
+them, `changes` has what a change is and the patches that changes come to, `commands` and `text` print.
 """
 
 from steersman.fixes.fix import Fix, FixKind, ObjectName, ObjectPatch
