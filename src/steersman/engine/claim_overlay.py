@@ -60,6 +60,9 @@ class ClaimOverlay:
                 total = total + score
         return total
 
+    def is_relative(self, feasible: Feasible) -> bool:
+        return bool(self._scores) or self._shared.is_relative(feasible)
+
     def best(self, feasible: Feasible) -> Sequence[int] | NDArray[np.intp]:
         if self._scores:
             self.ranked = self.totals(feasible)

@@ -20,6 +20,7 @@ from steersman.engine.evaluation import (
     Answer,
     Choice,
     Evaluation,
+    FeasibleTotals,
     NodeStatuses,
     PreFilterOutcome,
     RankedTotals,
@@ -393,6 +394,25 @@ class ColumnarEvaluation(Evaluation):
                 self._engine.plan, self._entry, self._table, self.state, self.pod, self._feasible
             )
         return self._scores
+
+    @property
+    def scores_are_relative(self) -> bool:
+        """Whether the total of a node depends on which other nodes are feasible."""
+        return bool(self._entry.live_scores) or self._entry.signature.is_relative(self._feasible)
+
+    def feasible_totals(self, excluded: BoolColumn | None = None) -> FeasibleTotals:
+        """The totals of the feasible nodes, as if the excluded rows had not been looked at; zeros where fewer than two are left
+        and nothing is scored. CycleAborted when a plugin is broken."""
+        signature = self._entry.signature
+        feasible = self._feasible if excluded is None else signature.without(excluded, self._feasible)
+        rows = feasible.rows
+        if feasible.count < 2:
+            return FeasibleTotals(rows, np.zeros(len(rows), np.int64))
+        self._require_scores()
+        if self._entry.live_scores:
+            table = score_table(self._engine.plan, self._entry, self._table, self.state, self.pod, feasible)
+            return FeasibleTotals(rows, np.asarray(table.total, np.int64))
+        return FeasibleTotals(rows, signature.totals(feasible)[rows].astype(np.int64))
 
     def score_skipped(self) -> frozenset[str]:
         """Of the kernels, without their scores; those of plugins that are asked in every cycle are needed anyway."""

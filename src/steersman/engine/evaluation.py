@@ -76,6 +76,15 @@ class RankedTotals(NamedTuple):
     chosen: int
 
 
+class FeasibleTotals(NamedTuple):
+    """The weighted totals of the feasible nodes."""
+
+    #: Of the feasible nodes.
+    rows: NDArray[np.intp]
+    #: Aligned with the rows.
+    totals: NDArray[np.int64]
+
+
 class Choice(msgspec.Struct, frozen=True):
     """The chosen node and what it was chosen from."""
 

@@ -198,6 +198,12 @@ class Signature:
                 total, is_own = total + score, True
         return total
 
+    def is_relative(self, feasible: Feasible) -> bool:
+        """Whether a row's total depends on which other rows are feasible."""
+        return self._addition is not None or any(
+            not kernel.skipped(feasible) for _, kernel in self._active_cluster_scores
+        )
+
     def best(self, feasible: Feasible) -> Sequence[int] | NDArray[np.intp]:
         """The rows with the greatest total, ascending. Not to be kept or changed."""
         if self._active_cluster_scores or feasible.penalty is not self._penalty:
