@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reference of the metrics: everything that the registries of `steersman run` declare."""
+"""Reference of the metrics: everything that the registries of `steersman run` and `steersman shadow` declare."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from steersman.observe.client_metrics import ClientMetrics
 from steersman.observe.exposition import HealthMetrics
 from steersman.observe.metrics import Metrics
 from steersman.observe.series import Children, MetricSet
+from steersman.shadow.summary import ShadowMetrics
 
 
 class MetricEntry(NamedTuple):
@@ -31,11 +32,11 @@ def metrics_page() -> str:
 
 def metric_entries() -> list[MetricEntry]:
     """Everything but the metrics of the process, in the order of the names."""
-    metrics, health = Metrics(), HealthMetrics()
-    sets: tuple[MetricSet, ...] = (metrics, ClientMetrics(metrics.registry), health)
+    metrics, health, shadow = Metrics(), HealthMetrics(), ShadowMetrics()
+    sets: tuple[MetricSet, ...] = (metrics, ClientMetrics(metrics.registry), health, shadow)
     metrics.show_gates(DEFAULT_GATES)
     labels = {each.name: each.labels for one in sets for each in vars(one).values() if isinstance(each, Children)}
-    families = (*metrics.registry.collect(), *health.registry.collect())
+    families = (*metrics.registry.collect(), *health.registry.collect(), *shadow.registry.collect())
     return sorted(_entry(family, labels) for family in families if not family.name.startswith("process_"))
 
 
@@ -43,6 +44,7 @@ def _lines() -> Iterator[str]:
     yield from ("# Metrics", "")
     yield "`/metrics` of `steersman run`. Names, labels and buckets are kube-scheduler's, so that dashboards work as they"
     yield "are; what begins with `steersman_` has no counterpart there. Those of the process (`process_*`) come on top."
+    yield "What begins with `steersman_shadow_` is shown by `steersman shadow --metrics-address`, and nothing else is."
     yield ""
     rows = ((code(each.name), each.kind, ", ".join(map(code, each.labels)), each.text) for each in metric_entries())
     yield from table(("metric", "kind", "labels", "what it counts"), rows)

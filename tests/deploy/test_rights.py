@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from tests.deploy.shipped import Document, manifests
 
-from steersman.client.rights import LOOKUP, Right, cluster_rights, lease_rights
+from steersman.client.rights import LOOKUP, Right, cluster_rights, following, lease_rights
+from steersman.framework.watching import WATCHED_KINDS
 
 Rights = dict[tuple[str, str], set[str]]
 
@@ -34,6 +35,10 @@ def test_the_cluster_role_grants_what_the_table_names_and_nothing_else() -> None
     assert granted(manifests("manifests")["ClusterRole", "steersman"]) == table(cluster_rights())
 
 
+def test_a_shadow_may_list_and_watch_and_nothing_else() -> None:
+    assert granted(manifests("shadow")["ClusterRole", "steersman-shadow"]) == table(following(WATCHED_KINDS))
+
+
 def test_only_the_own_lease_may_be_read_and_written() -> None:
     role = manifests("manifests")["Role", "steersman"]
     needed = lease_rights("kube-system", "steersman")
@@ -52,7 +57,7 @@ def test_who_vouches_for_clients_may_be_looked_up_and_nothing_else_in_that_names
 
 
 def test_no_rule_has_wildcards() -> None:
-    for (kind, _), document in manifests("manifests", "monitoring").items():
+    for (kind, _), document in manifests("manifests", "monitoring", "shadow").items():
         if kind in ("Role", "ClusterRole"):
             assert not [rule for rule in document["rules"] if "*" in str(rule)]
 

@@ -25,6 +25,7 @@ from steersman.cli.progress import timed
 from steersman.cli.record import history, replay
 from steersman.cli.run import run
 from steersman.cli.sandbox import sandbox
+from steersman.cli.shadow import shadow
 from steersman.cli.simulate import simulate
 from steersman.cli.sweep import sweep
 from steersman.cli.version import print_version, version
@@ -35,7 +36,7 @@ INTERNAL: Final = 3
 INTERNAL_OF_EXPLAIN: Final = 5
 EXPLAINS: Final = ("explain", "why")
 """The commands that say with 3 that a pod is pending."""
-GOES_ON: Final = ("run", "sandbox")
+GOES_ON: Final = ("run", "sandbox", "shadow")
 """The commands that are meant to take their time."""
 
 
@@ -98,6 +99,7 @@ def main(debug: bool) -> None:
 
 for command in (
     run,
+    shadow,
     simulate,
     replay,
     history,

@@ -24,6 +24,7 @@ from steersman.cli.run_unsupported import unsupported_flags
 @scheduling_flags
 @serving_flags
 @unsupported_flags
+@click.option("--shadow", is_flag=True, help="Schedule nothing: the same as `steersman shadow` with these files.")
 def run(**given: Any) -> None:
     """Schedule the pods of a real cluster until SIGTERM or SIGINT.
 
@@ -31,6 +32,12 @@ def run(**given: Any) -> None:
     when it lost the lease or a second signal came.
     """
     require_unix("run")
+    if given["shadow"]:
+        from steersman.cli.shadow import shadow
+        from steersman.shadow.program import HOLD_SECONDS
+
+        files = ("kubeconfig", "master", "config_file", "plugins", "feature_gates")
+        click.get_current_context().invoke(shadow, hold=HOLD_SECONDS, **{name: given[name] for name in files})
     import gc
 
     gc.disable()  # looking for garbage among what is being imported takes a tenth of the time

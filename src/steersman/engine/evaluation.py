@@ -13,6 +13,8 @@ from collections.abc import Callable, Container, Iterable, Sequence
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from steersman.framework.cycle_state import CycleState, DeferredState
 from steersman.framework.nodes_view import AnyIntColumn

@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`steersman shadow`: decides beside the scheduler of a live cluster, and compares. Reads, and changes nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from steersman.cli.connecting import cluster_options
+from steersman.cli.output import say, say_json, say_yaml
+from steersman.cli.parameters import parse_seconds
+from steersman.cli.platforms import require_unix
+from steersman.cli.progress import working
+from steersman.cli.report_file import command_line, report_option, write_report
+from steersman.cli.terminal import terminal_width
+from steersman.printable import printable
+
+if TYPE_CHECKING:
+    from steersman.app import Effective
+    from steersman.client import ChosenCluster
+    from steersman.shadow import Comparison, DifferenceWriter, ShadowOptions, ShadowScreen, ShadowSummary
+
+NO: Final = 1
+"""Exit code when there is a real disagreement."""
+LINE_SECONDS: Final = 10.0
+"""Between two lines of progress where no terminal shows it."""
+
+
+@click.command()
+@cluster_options
+@click.option(
+    "--scheduler-name",
+    default="",
+    metavar="NAME",
+    help="The other scheduler, as pods name it. Default: those of --config, else default-scheduler.",
+)
+@click.option("--duration", callback=parse_seconds, metavar="DURATION", help="Default: until Ctrl-C.")
+@click.option("--decisions", type=click.IntRange(1), metavar="NUMBER", help="End after so many decisions.")
+@click.option(
+    "--hold",
+    callback=parse_seconds,
+    default="1s",
+    show_default=True,
+    metavar="DURATION",
+    help="Look at a decision so long after it was seen: events that come until then may explain it.",
+)
+@click.option(
+    "--differences",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="Write a directory for each of the first real disagreements, with the state that repeats it.",
+)
+@click.option(
+    "--metrics-address",
+    default="",
+    metavar="HOST:PORT",
+    help="Serve /metrics, /healthz and /readyz there, over HTTP and for everybody. Default: nowhere.",
+)
+@report_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "yaml", "jsonl"]),
+    default="text",
+    show_default=True,
+    help="jsonl: every comparison as a line, as soon as it is made.",
+)
+def shadow(**given: Any) -> None:
+    """Decide every pod again that another scheduler places, and compare. Nothing is written to the cluster.
+
+    A decision is the same, a tie, explained by sampling (nodes that the other scheduler did not look at) or by timing
+    (events that it saw earlier or later), or a real disagreement; each says how that is known. Give the other scheduler's
+    --config if it has one. Exits with 1 if there was a real disagreement.
+    """
+    require_unix("shadow")
+    follow_cluster(given)
+
+
+def follow_cluster(given: dict[str, Any]) -> None:
+    """Runs a shadow with the options of the command, and ends the command."""
+    import os
+
+    from steersman.app import RunOptions, effective
+    from steersman.client import ClusterChoice, connect
+    from steersman.shadow import DifferenceWriter
+
+    options = _options(given)
+    settings = effective(
+        RunOptions(
+            config_file=given["config_file"], plugin_files=given["plugins"], feature_gates=given["feature_gates"]
+        )
+    )
+    settings = _named(settings, given["scheduler_name"])
+    chosen = given["kubeconfig"] or settings.configuration.client_connection.kubeconfig
+    cluster = connect(ClusterChoice(chosen, given["context"], given["master"]), os.environ)
+    folder = given["differences"]
+    writer = DifferenceWriter(Path(folder), settings.configuration) if folder else None
+    _log_troubles()
+    with _screen(given["output"], cluster.connection.server) as screen:
+        summary = asyncio.run(_follow(cluster, settings, options, screen, writer))
+    _say(summary, given["output"])
+    if given["report_file"]:
+        from steersman.shadow import shadow_report
+
+        write_report(shadow_report(summary, [command_line()], _notes(settings)), given["report_file"])
+    click.get_current_context().exit(NO if summary.disagreements else 0)
+
+
+def _log_troubles() -> None:
+    """Says on standard error what goes wrong on the way: a watch that breaks off, an object that cannot be read."""
+    import logging
+
+    from steersman.observe.logs import TextFormatter
+
+    handler = logging.StreamHandler()
+    handler.setLevel(logging.WARNING)
+    handler.setFormatter(TextFormatter())
+    logging.getLogger("steersman").addHandler(handler)
+
+
+def _options(given: dict[str, Any]) -> ShadowOptions:
+    from steersman.shadow import ShadowOptions
+
+    host, port = _address(given["metrics_address"])
+    return ShadowOptions(given["hold"], given["duration"], given["decisions"], host, port)
+
+
+def _address(text: str) -> tuple[str, int]:
+    if not text:
+        return "", 0
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        raise click.BadParameter(f"{text!r} is not HOST:PORT; use for example 127.0.0.1:10260")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def _named(settings: Effective, name: str) -> Effective:
+    """The settings with one profile, of that name: a configuration that names it, or the only profile under this name."""
+    import msgspec
+
+    from steersman.errors import InputError
+
+    profiles = settings.configuration.profiles
+    if not name:
+        return settings
+    found = [profile for profile in profiles if profile.scheduler_name == name]
+    if not found and len(profiles) > 1:
+        names = ", ".join(profile.scheduler_name for profile in profiles)
+        raise InputError(f"is none of the profiles of the configuration: {names}", field="--scheduler-name", value=name)
+    profile = found[0] if found else msgspec.structs.replace(profiles[0], scheduler_name=name)
+    configuration = msgspec.structs.replace(settings.configuration, profiles=(profile,))
+    return msgspec.structs.replace(settings, configuration=configuration)
+
+
+async def _follow(
+    cluster: ChosenCluster,
+    settings: Effective,
+    options: ShadowOptions,
+    screen: ShadowScreen,
+    writer: DifferenceWriter | None,
+) -> ShadowSummary:
+    """Until SIGINT or SIGTERM, or what the options say."""
+    from steersman.app.process import ENDING, signals_handled
+    from steersman.client import Timing, http_transport
+    from steersman.shadow import Shadow
+
+    stop = asyncio.Event()
+    with signals_handled(dict.fromkeys(ENDING, stop.set)):
+        async with http_transport(cluster.connection) as transport:
+            program = Shadow(settings, options, transport, Timing(), cluster.connection.server, screen, writer)
+            await program.check_rights()
+            return await program.run(stop)
+
+
+@contextmanager
+def _screen(output: str, server: str) -> Iterator[ShadowScreen]:
+    from steersman.shadow import ShadowScreen
+
+    with working(f"following {server}") as show:
+        yield ShadowScreen(
+            lambda nodes, pods: say(f"beside {server}: {nodes:,} nodes, {pods:,} pods", err=True),
+            _compared(output),
+            _progress(show),
+        )
+
+
+def _compared(output: str) -> Callable[[Comparison], None]:
+    """Tells disagreements when they are found; as lines of JSON, everything."""
+    from steersman.shadow.comparison import EXPLAINED
+    from steersman.shadow.summary import comparison_line
+
+    def tell(comparison: Comparison) -> None:
+        if output == "jsonl":
+            click.echo(comparison_line(comparison))
+        elif comparison.comparison_class not in EXPLAINED:
+            say(printable(comparison.line()), err=True)
+
+    return tell
+
+
+def _progress(show: Callable[[str], None]) -> Callable[[ShadowSummary], None]:
+    """One line that changes on a terminal, a line now and then elsewhere."""
+    last, told = time.monotonic(), ""
+
+    def tell(summary: ShadowSummary) -> None:
+        nonlocal last, told
+        if sys.stderr.isatty():
+            show(summary.line())
+        elif time.monotonic() - last >= LINE_SECONDS and summary.line() != told:
+            last, told = time.monotonic(), summary.line()
+            say(told, err=True)
+
+    return tell
+
+
+def _say(summary: ShadowSummary, output: str) -> None:
+    if output == "json":
+        say_json(summary.to_dict())
+    elif output == "yaml":
+        say_yaml(summary.to_dict())
+    elif output == "text":
+        say(summary.text(terminal_width()))
+
+
+def _notes(settings: Effective) -> list[str]:
+    from steersman.redaction import hide_passwords
+
+    extenders = settings.configuration.extenders
+    if not extenders:
+        return []
+    return [f"Extenders were not asked: {', '.join(hide_passwords(one.url_prefix) for one in extenders)}."]

@@ -1,0 +1,326 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Follows the watch, decides every pod again at the moment at which it was decided, and compares. No I/O, no clock of its
+own.
+
+    watch ─► held changes ─(after a moment)─► in order of decisions: review, assume ─► in order of arrival: apply ─► Comparison
+
+A binding is looked at twice: when it was decided (on the model, which has what was decided before it and nothing else), and
+when it was seen (on the cluster as the watch showed it). If the pod's node is a best one of the latter, nothing needs an
+explanation.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Final
+
+import msgspec
+
+from steersman import api
+from steersman.app import Effective
+from steersman.clock import Clock
+from steersman.framework.pod_info import PodInfo
+from steersman.framework.reading import ApiReader
+from steersman.framework.status import CycleAborted
+from steersman.shadow.cluster_model import Change, ClusterModel
+from steersman.shadow.comparison import AGREEING, Comparison, ComparisonClass, DecisionKind
+from steersman.shadow.decision_review import DecisionReview, Finding
+from steersman.shadow.held_changes import HeldChanges, failure_message, shows_binding, shows_failure
+from steersman.shadow.placement import Placement
+from steersman.shadow.timing import MOST_EVENTS, counts, shifted
+
+_replace = msgspec.structs.replace
+
+#: After a list of pods was taken over: what it brought happened at times that nobody knows.
+GAP_SECONDS: Final = 2.0
+DECIDED_BEFORE: Final = "decided before it and bound after it: {}"
+DECIDED_AFTER: Final = "decided after it and bound before it: {}"
+_MOST_NAMED: Final = 8
+_MOST_ARRIVALS: Final = 512
+
+
+class Decided(msgspec.Struct, eq=False):
+    """A binding whose decision has been looked at, and that is yet to arrive."""
+
+    change: Change
+    info: PodInfo
+    node: str
+    #: The how manieth decision it is.
+    number: int
+    found: Finding
+    #: Bindings that had arrived before it was looked at.
+    arrivals: int
+    snapshot: ClusterSnapshot | None
+
+
+class ClusterSnapshot(msgspec.Struct, frozen=True):
+    """The cluster as it stood when a pod was decided."""
+
+    #: As it was before the decision.
+    pod: api.Pod
+    #: Everything else, pods with their nodes among it.
+    objects: tuple[api.Object, ...]
+
+
+#: Told of every comparison; the snapshot is there for disagreements, where it is wanted.
+OnCompared = Callable[[Comparison, ClusterSnapshot | None], None]
+
+
+class ShadowFollower:
+    """An event sink. Objects that come before `begin` are the cluster as it is found."""
+
+    def __init__(
+        self,
+        settings: Effective,
+        clock: Clock,
+        on_compared: OnCompared,
+        wants_snapshot: Callable[[], bool] = lambda: False,
+        reader: ApiReader | None = None,
+    ) -> None:
+        self.model = ClusterModel(settings, clock, reader)
+        self.review = DecisionReview(self.model)
+        self.held = HeldChanges(clock, self.model.profiles)
+        self._clock = clock
+        self._on_compared = on_compared
+        self._wants_snapshot = wants_snapshot
+        self._has_begun = False
+        self._in_flight: dict[str, Decided] = {}
+        self._decisions = 0
+        self._arrivals = 0
+        #: Numbers and names of the latest bindings that arrived.
+        self._arrived: deque[tuple[int, str]] = deque(maxlen=_MOST_ARRIVALS)
+        self._recent: deque[Change] = deque(maxlen=MOST_EVENTS)
+        self._gap_ends = -1.0
+
+    # -- the watch ---------------------------------------------------------------------------------------------------
+
+    def expect(self, kind: type[api.Object], count: int) -> None:
+        """A list came. Once comparing has begun, that means that the watch was interrupted."""
+        if not self._has_begun:
+            self.model.sink.expect(kind, count)
+        elif kind is api.Pod:
+            self._gap_ends = self._clock.monotonic() + GAP_SECONDS
+        elif kind is api.Node:
+            self.review.knows_order = False
+
+    def changed(self, obj: api.Object) -> None:
+        """The object was added or modified."""
+        if not self._has_begun:
+            self.model.sink.changed(obj)
+        self.held.changed(obj)
+
+    def deleted(self, obj: api.Object) -> None:
+        """The object is gone."""
+        if not self._has_begun:
+            self.model.sink.deleted(obj)
+        self.held.deleted(obj)
+
+    def begin(self) -> None:
+        """The cluster is known: from now on decisions are compared."""
+        self.held.clear()
+        self.review.knows_order = self.model.node_count == 0
+        self._has_begun = True
+
+    # -- settling ----------------------------------------------------------------------------------------------------
+
+    def settle(self, until: float) -> Iterator[None]:
+        """Looks at what was seen up to a moment, in monotonic seconds; gives way after every change."""
+        while (change := self.held.oldest()) is not None and change.moment <= until:
+            if shows_binding(change) and self._is_ours(change):
+                self._binding(change)
+            elif shows_failure(change) and self._is_ours(change):
+                self._failure(change)
+            else:
+                self._apply(self.held.take())
+            yield
+
+    def _is_ours(self, change: Change) -> bool:
+        pod = change.object
+        return isinstance(pod, api.Pod) and self.held.has_in_queue(pod)
+
+    def _apply(self, change: Change) -> None:
+        self.model.apply(change)
+        if counts(change):
+            self._recent.append(change)
+
+    # -- bindings ----------------------------------------------------------------------------------------------------
+
+    def _binding(self, change: Change) -> None:
+        uid = change.object.metadata.uid
+        for earlier in self.held.decided_before(change):
+            self._decide(earlier)
+        is_new = uid not in self._in_flight
+        if is_new:
+            self._decide(change)
+        self._arrive(self._in_flight[uid], is_new)
+
+    def _decide(self, change: Change) -> None:
+        """Looks at a decision on the model, which then has the pod on its node."""
+        pod, node = _pod_before(change), _node_of(change)
+        try:
+            found = self._found(change, pod, node)
+        except CycleAborted as abort:
+            found = Finding(ComparisonClass.UNPROVEN, f"cannot be decided here: {abort.status.message}")
+        snapshot = self._snapshot(pod, found)
+        info = self.model.assume(pod, node)
+        self._decisions += 1
+        self._in_flight[info.uid] = Decided(change, info, node, self._decisions, found, self._arrivals, snapshot)
+
+    def _snapshot(self, pod: api.Pod, found: Finding) -> ClusterSnapshot | None:
+        if found.comparison_class is not ComparisonClass.DISAGREEMENT or not self._wants_snapshot():
+            return None
+        return ClusterSnapshot(pod, (*self.model.objects(), *self.model.pods()))
+
+    def _found(self, change: Change, pod: api.Pod, node: str) -> Finding:
+        placement = self.model.placement(pod, node)
+        found = self._by_chance(pod, placement)
+        if found is None:
+            found = self._by_timing(change, lambda: self._on_shifted_cluster(pod, node))
+            placement = self.model.placement(pod, node)
+        if found is None:
+            found = self.review.unexplained(pod, placement)
+        self.review.follow(pod, placement, found)
+        return found
+
+    def _on_shifted_cluster(self, pod: api.Pod, node: str) -> Finding | None:
+        placement = self.model.placement(pod, node)
+        found = self._by_chance(pod, placement)
+        return None if found is None else self.review.with_search(pod, placement, found)
+
+    def _by_chance(self, pod: api.Pod, placement: Placement) -> Finding | None:
+        return self.review.by_all_nodes(placement) or self.review.by_search(pod, placement)
+
+    def _by_timing(self, change: Change, look: Callable[[], Finding | None]) -> Finding | None:
+        uid = change.object.metadata.uid
+        recent = [other for other in self._recent if self._may_shift(other, uid)]
+        upcoming = (other for other in self.held if counts(other) and self._may_shift(other, uid))
+        found = shifted(self.model, recent, upcoming, look)
+        if found is None:
+            return None
+        evidence = f"{found.found.evidence}, with events {'; '.join(found.events)}"
+        return _replace(found.found, comparison_class=ComparisonClass.TIMING, evidence=evidence, events=found.events)
+
+    def _may_shift(self, change: Change, uid: str) -> bool:
+        """Whether the other scheduler may have seen the change at another moment. Of bindings with a place in the queue it is
+        known whether they were decided before or after."""
+        its = change.object.metadata.uid
+        return its != uid and its not in self._in_flight and not (shows_binding(change) and change.place is not None)
+
+    # -- arrival of bindings -----------------------------------------------------------------------------------------
+
+    def _arrive(self, decided: Decided, is_new: bool) -> None:
+        change, pod = decided.change, _pod_before(decided.change)
+        found = decided.found
+        if not is_new or len(self._in_flight) > 1:
+            found = self._as_seen(decided, pod)
+        self._tell(change, pod, DecisionKind.BINDING, found, decided.snapshot)
+        del self._in_flight[decided.info.uid]
+        self._arrivals += 1
+        self._arrived.append((decided.number, api.key(pod)))
+        self._apply(self.held.take())
+
+    def _as_seen(self, decided: Decided, pod: api.Pod) -> Finding:
+        """The finding on the cluster as the watch shows it; where that explains nothing, the one on the model."""
+        with self.model.without((other.info, other.node) for other in self._in_flight.values()):
+            seen = self._best_of_all(pod, decided.node)
+        if seen is not None:
+            return seen
+        found = decided.found
+        events = self._overtaken(decided)
+        if found.comparison_class in AGREEING and events:
+            evidence = f"{found.evidence}; {'; '.join(events)}"
+            return _replace(found, comparison_class=ComparisonClass.TIMING, evidence=evidence, events=events)
+        return _replace(found, events=(*found.events, *events)) if events else found
+
+    def _best_of_all(self, pod: api.Pod, node: str) -> Finding | None:
+        try:
+            return self.review.by_all_nodes(self.model.placement(pod, node))
+        except CycleAborted:
+            return None
+
+    def _overtaken(self, decided: Decided) -> tuple[str, ...]:
+        """The pods whose bindings and decisions came in another order than this one's."""
+        before = [api.key(one.info.pod) for one in self._in_flight.values() if one.number < decided.number]
+        since = self._arrivals - decided.arrivals
+        latest = list(self._arrived)[-since:] if since else []
+        after = [name for number, name in latest if number > decided.number]
+        lines = ((DECIDED_BEFORE, before), (DECIDED_AFTER, after))
+        return tuple(text.format(_names(names)) for text, names in lines if names)
+
+    # -- pods without a node -----------------------------------------------------------------------------------------
+
+    def _failure(self, change: Change) -> None:
+        for earlier in self.held.decided_before(change):
+            self._decide(earlier)
+        pod, failed = _pod_before(change), change.new
+        assert isinstance(failed, api.Pod)
+        nominated = failed.status.nominated_node_name
+        message = failure_message(failed) or ""
+
+        def look() -> Finding | None:
+            return self.review.nowhere(pod, nominated, message)
+
+        try:
+            found = look()
+            if found is None or found.comparison_class is ComparisonClass.DISAGREEMENT:
+                found = self._by_timing(change, lambda: _unless_disagreement(look())) or found
+            if found is None:
+                found = self.review.fits(pod)
+        except CycleAborted as abort:
+            found = Finding(ComparisonClass.UNPROVEN, f"cannot be decided here: {abort.status.message}")
+        kind = DecisionKind.NOMINATION if nominated != pod.status.nominated_node_name else DecisionKind.UNSCHEDULABLE
+        self._tell(change, pod, kind, found, self._snapshot(pod, found))
+        self._apply(self.held.take())
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    def _tell(
+        self, change: Change, pod: api.Pod, kind: DecisionKind, found: Finding, snapshot: ClusterSnapshot | None
+    ) -> None:
+        profile, after = self.model.profile_of(pod), change.new
+        assert profile is not None
+        assert isinstance(after, api.Pod)
+        comparison = Comparison(
+            pod=api.key(pod),
+            uid=pod.metadata.uid,
+            profile=profile.name,
+            kind=kind,
+            comparison_class=self._in_view_of_gap(change, found.comparison_class),
+            evidence=found.evidence,
+            seen=change.time,
+            their_node=after.spec.node_name or after.status.nominated_node_name,
+            our_node=found.our_node,
+            ties=found.ties,
+            feasible_nodes=found.feasible_nodes,
+            their_message=failure_message(after) or "" if kind is not DecisionKind.BINDING else "",
+            our_message=found.our_message,
+            scores=found.scores,
+            search=found.search,
+            events=found.events,
+        )
+        is_real = comparison.comparison_class is ComparisonClass.DISAGREEMENT
+        self._on_compared(comparison, snapshot if is_real else None)
+
+    def _in_view_of_gap(self, change: Change, found: ComparisonClass) -> ComparisonClass:
+        is_disagreement = found is ComparisonClass.DISAGREEMENT
+        return ComparisonClass.UNPROVEN if is_disagreement and change.moment <= self._gap_ends else found
+
+
+def _unless_disagreement(found: Finding | None) -> Finding | None:
+    return None if found is None or found.comparison_class is ComparisonClass.DISAGREEMENT else found
+
+
+def _pod_before(change: Change) -> api.Pod:
+    assert isinstance(change.old, api.Pod)
+    return change.old
+
+
+def _node_of(change: Change) -> str:
+    assert isinstance(change.new, api.Pod)
+    return change.new.spec.node_name
+
+
+def _names(names: list[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A shadow as a program: informers feed the follower, which looks at everything a moment later, until the end is asked for.
+
+Only lists and watches are sent. There is no lease, no event and no write of any kind: the fence in front of the transport
+stays closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from typing import Final
+
+import msgspec
+
+from steersman.app import Effective
+from steersman.client import (
+    ApiError,
+    ApiServerReader,
+    FailureLog,
+    FencedTransport,
+    Informers,
+    Timing,
+    Transport,
+    WriteFence,
+    may_be_absent,
+    paths,
+)
+from steersman.errors import SteersmanError
+from steersman.live import LiveError
+from steersman.live.cluster_reader import granted, resource_name
+from steersman.shadow.comparison import Comparison
+from steersman.shadow.differences import DifferenceWriter
+from steersman.shadow.follower import ClusterSnapshot, ShadowFollower
+from steersman.shadow.pages import pages_served
+from steersman.shadow.summary import ShadowMetrics, ShadowSummary
+from steersman.waiting import ended_before
+
+logger = logging.getLogger(__name__)
+
+HOLD_SECONDS: Final = 1.0
+"""A decision is looked at so long after it was seen."""
+_LOOK_SECONDS: Final = 0.05
+_SLICE_SECONDS: Final = 0.02
+_SHOW_SECONDS: Final = 1.0
+
+
+class ShadowOptions(msgspec.Struct, frozen=True):
+    """Choices of an operator besides the configuration."""
+
+    hold: float = HOLD_SECONDS
+    #: Seconds; None: until a signal.
+    duration: float | None = None
+    #: Ends after so many decisions; None: any number.
+    decisions: int | None = None
+    #: Where metrics are served; port 0: nowhere.
+    address: str = "127.0.0.1"
+    port: int = 0
+
+
+class ShadowScreen(msgspec.Struct, frozen=True):
+    """Who is told what happens while a shadow follows a cluster."""
+
+    #: The cluster is known, with so many nodes and pods; decisions are compared from now on.
+    begun: Callable[[int, int], None] = lambda nodes, pods: None
+    compared: Callable[[Comparison], None] = lambda comparison: None
+    #: About once a second.
+    shown: Callable[[ShadowSummary], None] = lambda summary: None
+
+
+class Shadow:
+    """One run beside another scheduler."""
+
+    def __init__(
+        self,
+        settings: Effective,
+        options: ShadowOptions,
+        transport: Transport,
+        timing: Timing,
+        server: str,
+        screen: ShadowScreen,
+        writer: DifferenceWriter | None = None,
+    ) -> None:
+        """`server` is its address, for the log."""
+        # A fence that nobody ever opens.
+        reading = FencedTransport(transport, WriteFence(timing.clock))
+        self.summary = ShadowSummary()
+        self.metrics = ShadowMetrics()
+        #: What everything is read through.
+        self.transport = reading
+        self._server = server
+        self._options = options
+        self._timing = timing
+        self._screen = screen
+        self._writer = writer
+        self.follower = ShadowFollower(
+            settings,
+            timing.clock,
+            self._compared,
+            writer.wants_more if writer is not None else lambda: False,
+            ApiServerReader(reading, timing),
+        )
+        self._informers = Informers(
+            reading,
+            self.follower,
+            timing,
+            self.follower.model.scheduler.watched_kinds,
+            failure_log=FailureLog(timing.clock, server),
+        )
+        self._enough = asyncio.Event()
+
+    async def check_rights(self) -> None:
+        """LiveError, which names the right, when something cannot be read that scheduling looks at."""
+        for kind in self.follower.model.scheduler.watched_kinds:
+            question = self.transport.request("GET", paths.collection(kind), {"limit": "1"})
+            try:
+                await granted(question, self._server, "list", resource_name(kind))
+            except ApiError as refusal:
+                if not refusal.is_not_found or not may_be_absent(kind):
+                    raise LiveError(f"cannot list {resource_name(kind)}: {refusal}") from refusal
+
+    async def run(self, stop: asyncio.Event) -> ShadowSummary:
+        """Follows and compares until the end is asked for, the time is over, or there were enough decisions."""
+        async with AsyncExitStack() as opened, asyncio.TaskGroup() as group:
+            if self._options.port:
+                await opened.enter_async_context(
+                    pages_served(self._options.address, self._options.port, self._rendered, self._has_begun)
+                )
+            following = group.create_task(self._informers.run(), name="informers")
+            if await ended_before(stop, self._informers.wait_synced()):
+                await self._begin()
+                await self._until_end(stop)
+            following.cancel()
+        self._settle_all()
+        return self.summary
+
+    async def _begin(self) -> None:
+        scheduler = self.follower.model.scheduler
+        await scheduler.background.refresh()
+        self.follower.begin()
+        self._screen.begun(scheduler.cache.nodes.node_count, scheduler.cache.pod_count)
+
+    async def _until_end(self, stop: asyncio.Event) -> None:
+        try:
+            async with asyncio.timeout(self._options.duration):
+                await ended_before(stop, self._compare())
+        except TimeoutError:
+            return
+
+    async def _compare(self) -> None:
+        shown = self._now()
+        while not self._enough.is_set():
+            await self._settle(self._now() - self._options.hold)
+            if self._now() - shown >= _SHOW_SECONDS:
+                shown = self._now()
+                self._screen.shown(self.summary)
+            await self._timing.sleep(_LOOK_SECONDS)
+
+    async def _settle(self, until: float) -> None:
+        """Looks at what is due, and lets others run in between."""
+        began = time.monotonic()
+        for _ in self.follower.settle(until):
+            if self._enough.is_set():
+                return
+            if time.monotonic() - began > _SLICE_SECONDS:
+                await asyncio.sleep(0)
+                began = time.monotonic()
+
+    def _settle_all(self) -> None:
+        """The end: nothing more will come that could explain anything."""
+        for _ in self.follower.settle(float("inf")):
+            if self._enough.is_set():
+                break
+        self._screen.shown(self.summary)
+
+    def _compared(self, comparison: Comparison, snapshot: ClusterSnapshot | None) -> None:
+        if snapshot is not None and self._writer is not None:
+            comparison = self._written(comparison, snapshot, self._writer)
+        self.summary.add(comparison)
+        self.metrics.add(comparison)
+        self._screen.compared(comparison)
+        most = self._options.decisions
+        if most is not None and self.summary.total >= most:
+            self._enough.set()
+
+    def _written(self, comparison: Comparison, snapshot: ClusterSnapshot, writer: DifferenceWriter) -> Comparison:
+        try:
+            return writer.write(comparison, snapshot)
+        except SteersmanError as failure:
+            logger.warning("%s", failure)
+            return comparison
+
+    def _now(self) -> float:
+        return self._timing.clock.monotonic()
+
+    def _has_begun(self) -> bool:
+        return self._informers.has_synced
+
+    def _rendered(self) -> bytes:
+        held, metrics = self.follower.held, self.metrics
+        oldest = held.oldest()
+        metrics.held.set(len(held))
+        metrics.lag.set(0.0 if oldest is None else self._now() - oldest.moment)
+        metrics.tracked.set(self.follower.review.tracker.confirmed)
+        metrics.lost.set(self.follower.review.tracker.lost)
+        return metrics.render()

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cluster a little earlier or later: which events, seen by the other scheduler at another moment than by us, explain a
+decision?
+
+The watch shows an event to both schedulers, but neither at the moment of a decision. So the latest events are taken back,
+one after the other, and then the next ones are made in advance; after each the decision is looked at again. What remains is
+left out one by one, so that only events are named without which the decision is not explained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, Generic, NamedTuple, TypeVar
+
+from steersman import api
+from steersman.shadow.cluster_model import Change, ClusterModel
+from steersman.state.node_differences import same_for_scheduling
+
+T = TypeVar("T")
+
+MOST_EVENTS: Final = 32
+"""So many events back, and so many ahead."""
+NOT_YET: Final = "not yet seen: {}"
+ALREADY: Final = "already seen: {}"
+
+
+class ShiftedFinding(NamedTuple, Generic[T]):
+    """What was found on the shifted cluster, and what had to be shifted."""
+
+    found: T
+    events: tuple[str, ...]
+
+
+def counts(change: Change) -> bool:
+    """Whether the change may matter to decisions on other pods."""
+    old, new = change.old, change.new
+    if isinstance(old, api.Node) and isinstance(new, api.Node):
+        return not same_for_scheduling(old, new)
+    if isinstance(change.object, api.Pod):
+        return any(isinstance(pod, api.Pod) and _matters(pod) for pod in (old, new))
+    return True
+
+
+def _matters(pod: api.Pod) -> bool:
+    return bool(pod.spec.node_name or pod.status.nominated_node_name)
+
+
+def shifted(
+    model: ClusterModel,
+    recent: Sequence[Change],
+    upcoming: Iterable[Change],
+    look: Callable[[], T | None],
+) -> ShiftedFinding[T] | None:
+    """The first finding of `look` on a shifted cluster; the cluster is as before in the end. `recent` has the latest last."""
+    back = list(reversed(recent))[:MOST_EVENTS]
+    found = _step_by_step(back, model.take_back, model.apply, look)
+    if found is not None:
+        return ShiftedFinding(found[0], tuple(NOT_YET.format(change) for change in found[1]))
+    ahead = [change for change, _ in zip(upcoming, range(MOST_EVENTS), strict=False)]
+    found = _step_by_step(ahead, model.apply, model.take_back, look)
+    if found is not None:
+        return ShiftedFinding(found[0], tuple(ALREADY.format(change) for change in found[1]))
+    return None
+
+
+Step = Callable[[Change], None]
+
+
+def _step_by_step(
+    changes: Sequence[Change], do: Step, undo: Step, look: Callable[[], T | None]
+) -> tuple[T, list[Change]] | None:
+    done: list[Change] = []
+    try:
+        for change in changes:
+            do(change)
+            done.append(change)
+            if look() is not None:
+                return _with_the_needed(done, do, undo, look)
+        return None
+    finally:
+        for change in reversed(done):
+            undo(change)
+
+
+def _with_the_needed(
+    done: Sequence[Change], do: Step, undo: Step, look: Callable[[], T | None]
+) -> tuple[T, list[Change]] | None:
+    """What is found with as few of the changes as will do, and these. The last one is needed; the others are tried in turn."""
+    needed = [done[-1]]
+    for change in done[:-1]:
+        undo(change)
+        if look() is None:
+            do(change)
+            needed.append(change)
+    found = look()
+    return None if found is None else (found, needed)
