@@ -31,7 +31,7 @@ PAGE_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' 2>/dev/nu
 RAY := .venv-ray
 RAY_STAMP := $(RAY)/.installed
 
-.PHONY: run test check fixes-check docs web web-check bench bench-sandbox report-picture race conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
+.PHONY: run test check fixes-check docs web web-check bench bench-sandbox report-picture race shadow-check conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
@@ -107,6 +107,10 @@ report-picture: $(STAMP) $(BROWSER_STAMP)
 # Against kube-scheduler itself, on one real API server; RACE="--rounds 1 basic" runs a part of it.
 race: $(STAMP)
 	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh) $(PY) -m benchmarks.race $(RACE)
+
+# A shadow beside kube-scheduler itself, on the race's workloads; SHADOW="--nodes 300 --pods 1000" runs less.
+shadow-check: $(STAMP)
+	KUBEBUILDER_ASSETS=$$(sh scripts/control_plane/build.sh) $(PY) -m benchmarks.shadow --weights 100 $(SHADOW)
 
 # A Deployment on a sandbox, watched by three clients: SANDBOX="2000 200" are pods and nodes.
 bench-sandbox: $(STAMP)

@@ -21,6 +21,7 @@ from steersman.testing.control_plane.credentials import Authority, Identity
 from steersman.testing.control_plane.manifests import JsonObject, bound_to, condition, manifest
 from steersman.testing.control_plane.plane import ControlPlane
 from steersman.testing.control_plane.schedulers import KubeScheduler, SchedulerProcess, Steersman
+from steersman.testing.control_plane.shadow import ShadowProcess
 from steersman.testing.control_plane.waiting import wait_until
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "KubeControllerManager",
     "KubeScheduler",
     "SchedulerProcess",
+    "ShadowProcess",
     "Steersman",
     "bound_to",
     "condition",
