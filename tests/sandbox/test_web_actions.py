@@ -24,6 +24,7 @@ from steersman.embedded import KubeAdmission, Store
 from steersman.host import ScaledClock, SchedulingLoop
 from steersman.sandbox.default_objects import DefaultObjects
 from steersman.sandbox.object_templates import template_list, templates
+from steersman.sandbox.scheduling import DrivenScheduler, ReplaceableScheduler
 from steersman.sandbox.web_actions import SandboxActions, SandboxClock
 from steersman.serving.http import Answer
 from steersman.testing import Harness, make_node, make_pod
@@ -43,6 +44,13 @@ POD = {
 }
 
 
+def driven(harness: Harness, loop: SchedulingLoop) -> ReplaceableScheduler:
+    """A scheduler that is never replaced."""
+    scheduler = harness.scheduler
+    fed_by = harness.cluster.subscribe(lambda *_: None, ())
+    return ReplaceableScheduler(lambda _: DrivenScheduler(scheduler, loop, fed_by, ()), scheduler.options)
+
+
 class Acting:
     """A store with its API, and the actions of its page."""
 
@@ -57,7 +65,9 @@ class Acting:
         harness = Harness()
         self.time = ScaledClock(real=lambda: 0.0)
         self.loop = SchedulingLoop(harness.scheduler, Timing(clock))
-        actions = SandboxActions(self.store, self.catalog, service, SandboxClock(self.time, self.loop), in_memory)
+        actions = SandboxActions(
+            self.store, self.catalog, service, SandboxClock(self.time, driven(harness, self.loop)), in_memory
+        )
         self.shown = LookedAt(harness, actions=actions.by_path())
 
     def ask(self, method: str, path: str, body: object = None) -> Answer:
@@ -190,7 +200,7 @@ def test_what_is_no_change_of_a_clock_is_refused(acting: Acting, change: object)
 def test_single_decisions_are_made_while_time_stands_still() -> None:
     harness = Harness(nodes=[make_node("n").capacity(cpu="8", pods="10")])
     loop = SchedulingLoop(harness.scheduler, Timing(harness.cluster.clock), pods_at_a_time=16)
-    clock = SandboxClock(ScaledClock(real=lambda: 0.0), loop)
+    clock = SandboxClock(ScaledClock(real=lambda: 0.0), driven(harness, loop))
     for number in range(4):
         harness.add(make_pod(f"p{number}").req(cpu="1"))
 

@@ -24,7 +24,7 @@ OWN = {"Host": "127.0.0.1:8080", "Authorization": "Bearer secret"}
 
 @pytest.fixture
 def guard(tmp_path: Path) -> TokenGuard:
-    return TokenGuard("secret", LookedAt(Harness(nodes=[make_node("n")])).api, PageFiles(tmp_path))
+    return TokenGuard("secret", LookedAt(Harness(nodes=[make_node("n")])).api.answer, PageFiles(tmp_path))
 
 
 def asked(guard: TokenGuard, path: str, method: str = "GET", **headers: str) -> Answer:

@@ -56,9 +56,15 @@ from steersman.sandbox.manifest_files import create_all
 from steersman.sandbox.nodes import create_nodes, default_template, read_template
 from steersman.sandbox.options import NO_SCHEDULER, SandboxOptions
 from steersman.sandbox.persistence import ClusterData, Journal, RestoredCluster
-from steersman.sandbox.scheduling import configuration_text, scheduler_options, start_scheduler
+from steersman.sandbox.scheduling import (
+    DrivenScheduler,
+    ReplaceableScheduler,
+    configuration_text,
+    scheduler_options,
+    start_scheduler,
+)
 from steersman.sandbox.web_actions import SandboxActions, SandboxClock
-from steersman.sandbox.web_host import SandboxPage, served_page
+from steersman.sandbox.web_host import SandboxPage, SandboxWeb, served_page
 from steersman.serving.listener import Listen, bound_sockets
 from steersman.web import ConfigurationSource
 
@@ -136,11 +142,14 @@ async def _running(
         tasks = _Tasks(group)
         tasks.create_task(keep_collections_short(store), name="keep garbage collections short")
         _start_cluster(store, timers, events, errors, options, tasks)
-        driven = None
+        schedulers = None
         if chosen is not None:
-            driven = start_scheduler(store, timers, events, chosen, options.seed, tasks)
-            await driven.scheduler.background.refresh()
-            tasks.create_task(driven.scheduler.background.run(timers.sleep), name="refresh plugins")
+
+            def start(made_with: SchedulerOptions) -> DrivenScheduler:
+                return start_scheduler(store, timers, events, made_with, options.seed, tasks)
+
+            schedulers = ReplaceableScheduler(start, chosen)
+            await schedulers.current.scheduler.background.refresh()
         create_nodes(store, options.nodes, template)
         notes = create_all(store, catalog, options.files, options.validate)
         tokens = Tokens(store, credentials.token)
@@ -151,18 +160,18 @@ async def _running(
             url = f"https://{_host(options.bind_address)}:{port}"
             if options.kubeconfig is not None:
                 write_kubeconfig(options.kubeconfig, kubeconfig_document(url, credentials))
-            if driven is None or options.web_port is None:
+            if schedulers is None or options.web_port is None:
                 serving: AbstractAsyncContextManager[SandboxPage | None] = nullcontext()
             else:
-                actions = SandboxActions(store, catalog, service, SandboxClock(clock, driven.loop), durable)
-                serving = served_page(
-                    options.web_port,
+                actions = SandboxActions(store, catalog, service, SandboxClock(clock, schedulers), durable)
+                web = SandboxWeb(
                     store,
-                    driven.scheduler,
+                    schedulers,
                     actions,
                     _absolute(options.kubeconfig),
                     ConfigurationSource(configuration_text(options.config_file), options.config_file),
                 )
+                serving = served_page(options.web_port, web)
             async with serving as page:
                 try:
                     yield Sandbox(

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -17,6 +17,7 @@ from steersman.client import Timing
 from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
 from steersman.embedded import Store, StoreReader, feed
+from steersman.embedded.subscriptions import Subscription
 from steersman.errors import InputError
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.host import LoopTimers, SchedulingLoop
@@ -98,10 +99,18 @@ class TaskStarter(Protocol):
 
 
 class DrivenScheduler(NamedTuple):
-    """A scheduler and the loop that drives it."""
+    """A scheduler, the loop that drives it, what feeds it, and its tasks."""
 
     scheduler: Scheduler
     loop: SchedulingLoop
+    fed_by: Subscription
+    tasks: tuple[asyncio.Task[None], ...]
+
+    def stop(self) -> None:
+        """It is told nothing any more and decides nothing; bindings that are under way go on."""
+        self.fed_by.cancel()
+        for task in self.tasks:
+            task.cancel()
 
 
 def start_scheduler(
@@ -118,12 +127,29 @@ def start_scheduler(
     reader = StoreReader(store)
     scheduler = Scheduler(clock, SeededRng(seed), writer, tasks.create_task, options, reader)
     reader.serve(scheduler.known_kinds)
-    feed(store, scheduler.ingest, scheduler.watched_kinds)
+    fed_by = feed(store, scheduler.ingest, scheduler.watched_kinds)
     timing = Timing(clock, sleep=timers.sleep)
     errors = options.internal_errors
     loop = SchedulingLoop(scheduler, timing, errors, pods_at_a_time=PODS_AT_A_TIME)
-    tasks.create_task(loop.run(), name="scheduling loop")
-    return DrivenScheduler(scheduler, loop)
+    driving = tasks.create_task(loop.run(), name="scheduling loop")
+    refreshing = tasks.create_task(scheduler.background.run(timers.sleep), name="refresh plugins")
+    return DrivenScheduler(scheduler, loop, fed_by, (driving, refreshing))
+
+
+class ReplaceableScheduler:
+    """The scheduler of a sandbox, in whose place another one can be put, with another configuration."""
+
+    def __init__(self, start: Callable[[SchedulerOptions], DrivenScheduler], options: SchedulerOptions) -> None:
+        self._start = start
+        self.current = start(options)
+
+    async def replace(self, options: SchedulerOptions) -> None:
+        """Pods that wait are the new one's from now on. Raises what is wrong with the options, and nothing has changed."""
+        former, self.current = self.current, self._start(options)
+        former.stop()
+        if former.loop.is_held:
+            self.current.loop.hold()
+        await self.current.scheduler.background.refresh()
 
 
 def _scheduler_of(pod: api.Pod) -> str:

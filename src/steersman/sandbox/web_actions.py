@@ -23,6 +23,7 @@ from steersman.host import ScaledClock, SchedulingLoop
 from steersman.sandbox.clock_page import ClockPage, speed_text
 from steersman.sandbox.cluster_files import ClusterFiles
 from steersman.sandbox.object_templates import template_list
+from steersman.sandbox.scheduling import ReplaceableScheduler
 from steersman.serving.http import Answer, Request
 from steersman.web import PREFIX, ClockPart, WebRefusal, bad_request, json_page
 from steersman.web.answers import problem_of
@@ -31,16 +32,20 @@ from steersman.web.host import Action
 MOST_DECISIONS: Final = 10_000
 FORMATS: Final = ("manifests", "simulator")
 _ADMIN: Final = TokenUser("kubernetes-admin", ("system:masters", "system:authenticated"))
-CAPABILITIES: Final = ("objects", "export", "clock", "decisionStep")
+CAPABILITIES: Final = ("apply", "objects", "export", "clock", "decisionStep")
 
 
 class SandboxClock:
     """The clock of a sandbox together with its scheduler: while the page has paused it, nothing is decided either."""
 
-    def __init__(self, clock: ScaledClock, loop: SchedulingLoop) -> None:
+    def __init__(self, clock: ScaledClock, schedulers: ReplaceableScheduler) -> None:
         self._clock = clock
-        self._loop = loop
+        self._schedulers = schedulers
         self._page = ClockPage(clock)
+
+    @property
+    def _loop(self) -> SchedulingLoop:
+        return self._schedulers.current.loop
 
     def part(self) -> ClockPart:
         clock = self._clock

@@ -18,15 +18,16 @@ from typing import Final
 import msgspec
 
 from steersman import api
-from steersman.assembly import Scheduler
 from steersman.embedded import Document, Store
 from steersman.embedded.history import EventType
+from steersman.errors import InputError
 from steersman.sandbox.event_objects import Event
 from steersman.sandbox.options import LOOPBACK
+from steersman.sandbox.scheduling import ReplaceableScheduler
 from steersman.sandbox.web_actions import CAPABILITIES, SandboxActions
 from steersman.serving import ConnectionLimits, Listen
 from steersman.serving.access import bearer_token
-from steersman.serving.http import Answer, Request
+from steersman.serving.http import Answer, Handler, Request
 from steersman.serving.server import HttpServer
 from steersman.web import (
     PREFIX,
@@ -40,10 +41,14 @@ from steersman.web import (
     WebApi,
     WebHost,
     WebRefusal,
+    bad_request,
+    json_page,
     names_of,
     observed,
     refused,
 )
+from steersman.web.configuration_page import loaded, problems_of
+from steersman.web.http_api import EditedConfiguration
 
 LIMITS: Final = ConnectionLimits(connections=256, connections_of_one_address=256)
 DATA_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -66,7 +71,7 @@ class SandboxPage(msgspec.Struct, frozen=True):
 class TokenGuard:
     """Before every handler: files are open, data is for those who have the token, and no other site may ask."""
 
-    def __init__(self, token: str, web_api: WebApi, files: PageFiles) -> None:
+    def __init__(self, token: str, web_api: Handler, files: PageFiles) -> None:
         self._token = token
         self._api = web_api
         self._files = files
@@ -80,7 +85,7 @@ class TokenGuard:
             return self._files.answer(request.path) if request.method in ("GET", "HEAD") else _no_method()
         if not self._is_known(request):
             return refused(WebRefusal(401, "Unauthorized", "Unauthorized"))
-        answer = await self._api.answer(request)
+        answer = await self._api(request)
         return msgspec.structs.replace(answer, headers={**DATA_HEADERS, **answer.headers})
 
     def body_limit(self, request: Request) -> int:
@@ -98,47 +103,79 @@ def _no_method() -> Answer:
     return refused(WebRefusal(405, "MethodNotAllowed", "files are read, nothing else"), {"Allow": "GET, HEAD"})
 
 
+class SandboxWeb:
+    """The API of the scheduler that a sandbox has at the moment."""
+
+    def __init__(
+        self,
+        store: Store,
+        schedulers: ReplaceableScheduler,
+        actions: SandboxActions,
+        kubeconfig: str,
+        written: ConfigurationSource,
+    ) -> None:
+        self._store = store
+        self._schedulers = schedulers
+        self._actions = {**actions.by_path(), "POST configuration/apply": self._apply}
+        self._clock = actions.clock
+        self._kubeconfig = kubeconfig
+        self._events = EventRows()
+        follow_events(store, self._events)
+        self._show(written)
+
+    async def answer(self, request: Request) -> Answer:
+        return await self._api.answer(request)
+
+    def close(self) -> None:
+        """Streams end."""
+        self._feed.close()
+        self._ticking.cancel()
+
+    def _show(self, written: ConfigurationSource) -> None:
+        """Looks at the present scheduler from now on."""
+        scheduler, events = self._schedulers.current.scheduler, self._events
+        decisions, attempts = observed(scheduler)
+        host = WebHost(
+            "sandbox",
+            scheduler,
+            decisions,
+            attempts,
+            events,
+            more_capabilities=CAPABILITIES,
+            document=lambda obj: self._store.document(type(obj), api.key(obj)),
+            actions=self._actions,
+            kubeconfig=self._kubeconfig,
+            written=written,
+        )
+        self._feed = ClusterFeed(ClusterSource(scheduler, attempts, events, self._clock.part), host.ask)
+        self._api = WebApi(host, self._feed)
+        self._ticking = asyncio.ensure_future(self._feed.run())
+
+    async def _apply(self, request: Request) -> Answer:
+        """Another scheduler with the edited configuration; streams end, and begin with a new epoch."""
+        options = self._schedulers.current.scheduler.options
+        try:
+            text = msgspec.json.decode(request.body or b"", type=EditedConfiguration).yaml
+            await self._schedulers.replace(loaded(text, options))
+        except msgspec.DecodeError as error:
+            raise bad_request(f"the body cannot be read: {error}") from error
+        except InputError as error:
+            raise WebRefusal(422, "Invalid", str(error), problems_of(error, text)) from error
+        self.close()
+        self._show(ConfigurationSource(text, is_applied=True))
+        return json_page({"applied": True})
+
+
 @asynccontextmanager
-async def served_page(
-    port: int,
-    store: Store,
-    scheduler: Scheduler,
-    actions: SandboxActions,
-    kubeconfig: str,
-    written: ConfigurationSource,
-) -> AsyncIterator[SandboxPage]:
-    """The page of a scheduler, until the end of the block. OSError when the port cannot be had."""
-    events = EventRows()
-    follow_events(store, events)
-    decisions, attempts = observed(scheduler)
-
-    def document(obj: api.Object) -> Document:
-        return store.document(type(obj), api.key(obj))
-
-    host = WebHost(
-        "sandbox",
-        scheduler,
-        decisions,
-        attempts,
-        events,
-        more_capabilities=CAPABILITIES,
-        document=document,
-        actions=actions.by_path(),
-        kubeconfig=kubeconfig,
-        written=written,
-    )
-    feed = ClusterFeed(ClusterSource(scheduler, attempts, events, actions.clock.part), host.ask)
+async def served_page(port: int, web: SandboxWeb) -> AsyncIterator[SandboxPage]:
+    """The page, until the end of the block. OSError when the port cannot be had."""
     token = secrets.token_urlsafe(24)
-    guard = TokenGuard(token, WebApi(host, feed), PageFiles())
-    listen = Listen(LOOPBACK, port)
-    async with HttpServer(listen, guard.answer, LIMITS, body_limit=guard.body_limit) as server:
-        ticking = asyncio.ensure_future(feed.run())
+    guard = TokenGuard(token, web.answer, PageFiles())
+    async with HttpServer(Listen(LOOPBACK, port), guard.answer, LIMITS, body_limit=guard.body_limit) as server:
         try:
             yield SandboxPage(server.port, token)
         finally:
-            feed.close()
-            ticking.cancel()
-            await asyncio.wait((ticking,))
+            web.close()
 
 
 def follow_events(store: Store, rows: EventRows) -> None:

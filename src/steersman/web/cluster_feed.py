@@ -14,7 +14,7 @@ import asyncio
 import secrets
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -83,16 +83,29 @@ class ClusterDiff(WebPart, frozen=True, omit_defaults=True):
     clock: ClockPart | None = None
 
 
+class ClusterFigures(NamedTuple):
+    """The numbers of the page besides those of single nodes."""
+
+    totals: ClusterTotals
+    lanes: LaneCounts
+    rates: DecisionRates
+    clock: ClockPart | None
+
+
+class RowChanges(NamedTuple):
+    """Rows of the node table, sorted: those whose pods changed, and those whose node came, changed or went."""
+
+    used: list[int]
+    nodes: list[int]
+
+
 class ClusterState(NamedTuple):
     """What a snapshot is made of, copied at one moment."""
 
     now: float
     nodes: NodeCopies
-    totals: ClusterTotals
-    lanes: LaneCounts
-    rates: DecisionRates
+    figures: ClusterFigures
     events: list[EventRow]
-    clock: ClockPart | None
 
 
 class ClusterChanges(NamedTuple):
@@ -124,7 +137,8 @@ class ClusterSource:
         self._node_position = scheduler.cache.nodes.node_log.end
         self._last_event = 0
         self._seq = 0
-        self._shown: ClusterDiff | None = None
+        #: What clients have been told last.
+        self._shown: ClusterFigures | None = None
 
     @property
     def seq(self) -> int:
@@ -132,44 +146,61 @@ class ClusterSource:
 
     def changes(self, with_state: bool) -> ClusterChanges:
         """What is new since the last call, and all there is, if it is wanted."""
-        scheduler, table = self._scheduler, self._scheduler.cache.nodes
-        now, decisions = scheduler.clock.now(), self._attempts.taken()
-        lanes, rates = lane_counts(scheduler.queue), self._window.rates(decisions, now)
+        now, decisions = self._scheduler.clock.now(), self._attempts.taken()
+        rows = self._changed_rows()
+        resources = () if rows is not None and not rows.nodes else self._mirror.new_resources()
+        lanes = lane_counts(self._scheduler.queue)
+        rates = self._window.rates(decisions, now)
+        figures = ClusterFigures(self._mirror.totals(lanes.total), lanes, rates, self._clock())
+        events, self._last_event = self._events.since(self._last_event)
+        diff = None
+        if rows is not None:
+            diff = self._diff(now, rows, figures, resources, [self._move(each) for each in decisions], events)
+        is_new = diff is None or _says_something(diff)
+        if is_new:
+            self._seq += 1
+            self._shown = figures
+        state = None
+        if with_state:
+            state = ClusterState(now, self._mirror.copies(), figures, self._events.recent(MOST_EVENTS))
+        return ClusterChanges(diff if is_new else None, rows is None, state)
+
+    def _changed_rows(self) -> RowChanges | None:
+        """Of the node table since the last time; None when that is too long ago to tell."""
+        table = self._scheduler.cache.nodes
         rows, node_rows = table.log.since(self._position), table.node_log.since(self._node_position)
         self._position, self._node_position = table.log.end, table.node_log.end
-        resources = self._mirror.new_resources() if node_rows is None or node_rows else ()
-        is_broken = rows is None or node_rows is None
-        totals, clock = self._mirror.totals(lanes.total), self._clock()
-        events, self._last_event = self._events.since(self._last_event)
-        moves = [self._move(decision) for decision in decisions]
-        changed = [] if is_broken else sorted(row for row in node_rows or ())
-        used = [row for row in sorted(set(rows or ()) - set(changed)) if table.alive[row]] if not is_broken else []
-        before = self._shown
-        diff = ClusterDiff(
+        if rows is None or node_rows is None:
+            return None
+        used = sorted(row for row in set(rows).difference(node_rows) if table.alive[row])
+        return RowChanges(used, sorted(node_rows))
+
+    def _diff(
+        self,
+        now: float,
+        rows: RowChanges,
+        figures: ClusterFigures,
+        resources: tuple[str, ...],
+        moves: Sequence[PodMove],
+        events: Sequence[EventRow],
+    ) -> ClusterDiff:
+        alive, before = self._scheduler.cache.nodes.alive, self._shown
+        return ClusterDiff(
             from_=self._seq,
             seq=self._seq + 1,
             now=now,
-            used=self._mirror.used(used) if used else None,
-            nodes=tuple(self._mirror.row(row) for row in changed if table.alive[row]),
-            removed=tuple(row for row in changed if not table.alive[row]),
+            used=self._mirror.used(rows.used) if rows.used else None,
+            nodes=tuple(self._mirror.row(row) for row in rows.nodes if alive[row]),
+            removed=tuple(row for row in rows.nodes if not alive[row]),
             resources=resources,
-            totals=totals if before is None or totals != before.totals else None,
-            lanes=lanes if before is None or lanes != before.lanes else None,
-            rates=rates if before is None or rates != before.rates else None,
+            totals=figures.totals if before is None or figures.totals != before.totals else None,
+            lanes=figures.lanes if before is None or figures.lanes != before.lanes else None,
+            rates=figures.rates if before is None or figures.rates != before.rates else None,
             moves=tuple(moves[:MOST_MOVES]),
             moves_omitted=max(0, len(moves) - MOST_MOVES),
             events=tuple(events[-MOST_EVENTS:]),
-            clock=clock if before is None or _differ(clock, before.clock) else None,
+            clock=figures.clock if before is None or _differ(figures.clock, before.clock) else None,
         )
-        is_new = is_broken or _says_something(diff)
-        if is_new:
-            self._seq += 1
-            self._shown = msgspec.structs.replace(diff, totals=totals, lanes=lanes, rates=rates, clock=clock)
-        state = None
-        if with_state:
-            recent = self._events.recent(MOST_EVENTS)
-            state = ClusterState(now, self._mirror.copies(), totals, lanes, rates, recent, clock)
-        return ClusterChanges(diff if is_new and not is_broken else None, is_broken, state)
 
     def _move(self, decision: NotedDecision) -> PodMove:
         if decision.outcome == "scheduled":
@@ -318,6 +349,7 @@ class ClusterFeed:
     async def _rendered(self, state: ClusterState) -> ClusterSnapshot:
         labels = (await beside_scheduling(state.nodes.label_columns()))[-1]
         columns, taint_sets = state.nodes.columns(labels or {})
+        figures = state.figures
         return ClusterSnapshot(
             self.epoch,
             self._seq,
@@ -325,11 +357,11 @@ class ClusterFeed:
             state.nodes.resources,
             taint_sets,
             columns,
-            state.totals,
-            state.lanes,
-            state.rates,
+            figures.totals,
+            figures.lanes,
+            figures.rates,
             state.events,
-            msgspec.UNSET if state.clock is None else state.clock,
+            msgspec.UNSET if figures.clock is None else figures.clock,
         )
 
 
