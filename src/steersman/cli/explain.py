@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from steersman.cli.connecting import asked, cluster_options
-from steersman.cli.examples import complete_example, files_of
+from steersman.cli.examples import complete_example
 from steersman.cli.output import say, say_json, say_yaml
-from steersman.cli.parameters import chosen_validation, parse_gates, parse_seconds, validation_options
+from steersman.cli.parameters import (
+    MANIFESTS,
+    extenders_option,
+    filename_option,
+    parse_seconds,
+    validation_options,
+)
+from steersman.cli.plan_inputs import example_of, load_simulation
 from steersman.cli.progress import working
 from steersman.cli.terminal import terminal_width
 from steersman.printable import printable
@@ -46,15 +53,7 @@ NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
     metavar="NAMESPACE",
     help="Of the pods; else the context's. With --all-pending: only this one.",
 )
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    multiple=True,
-    type=click.Path(),
-    metavar="PATH",
-    help="Manifests or dumps instead of a cluster, as for `simulate`: a file, a directory, or - for standard input.",
-)
+@filename_option(f"Instead of a cluster. {MANIFESTS}")
 @click.option(
     "--example",
     metavar="NAME",
@@ -62,11 +61,7 @@ NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
     help="One of `steersman examples` instead of a cluster.",
 )
 @cluster_options
-@click.option(
-    "--extenders",
-    is_flag=True,
-    help="Ask the extenders of the configuration, over HTTP and in real time. Default: they are left out.",
-)
+@extenders_option
 @validation_options
 @click.option("--seed", type=int, default=0, show_default=True, help="With -f: decides among equally good nodes.")
 @click.option(
@@ -162,23 +157,10 @@ def _of_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplan
 
 
 def _of_files(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
-    import sys
-
-    from steersman.sim import Simulation
-
-    example = files_of(given["example"]) if given["example"] else None
+    example = example_of(given)
+    options = {**given, "feature_gates": given["feature_gates"] or None, "kubelet_policy": None}
     with working("loading"):
-        loaded = Simulation.load(
-            *(example.manifests if example else ()),
-            *given["files"],
-            config=given["config_file"] or (example.configuration if example else None),
-            seed=given["seed"],
-            plugins=(*(example.plugins if example else ()), *given["plugins"]),
-            gates=parse_gates(given["feature_gates"] or None),
-            stdin=sys.stdin.buffer if "-" in given["files"] else None,
-            validate=chosen_validation(given["validate"], given["strict"]),
-            extenders=given["extenders"],
-        )
+        loaded = load_simulation(options, example, [*example.manifests, *given["files"]])
     with loaded, loaded.fork() as simulation, working("simulating"):
         stopped = simulation.run(given["until"]).stopped
         return _answers(simulation, loaded, pods, given, notes=(stopped,) if stopped else ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -28,6 +28,22 @@ def with_options(command: CommandT, options: Sequence[Callable[[CommandT], Comma
 def config_option(text: str) -> Callable[[CommandT], CommandT]:
     """`--config FILE`; "" where nothing is said."""
     return click.option("--config", "config_file", default="", type=click.Path(), metavar="FILE", help=text)
+
+
+def filename_option(text: str) -> Callable[[CommandT], CommandT]:
+    """`-f PATH`, as often as one likes; `text` says what may be there."""
+    return click.option(
+        "-f", "--filename", "files", multiple=True, type=click.Path(), metavar="PATH", help=f"{text} May be repeated."
+    )
+
+
+def extenders_option(command: CommandT) -> CommandT:
+    """`--extenders`."""
+    text = "Ask the extenders of the configuration, over HTTP and in real time. Default: they are left out."
+    return click.option("--extenders", is_flag=True, help=text)(command)
+
+
+MANIFESTS: Final = "Manifests or dumps, YAML or JSON, also .gz: a file, a directory, or - for standard input."
 
 
 def plugin_option(text: str) -> Callable[[CommandT], CommandT]:

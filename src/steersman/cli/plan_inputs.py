@@ -16,9 +16,12 @@ import click
 from steersman.cli.connecting import asked, is_run_by_kubectl
 from steersman.cli.examples import ExampleFiles, complete_example, files_of
 from steersman.cli.parameters import (
+    MANIFESTS,
     CommandT,
     Given,
     chosen_validation,
+    extenders_option,
+    filename_option,
     parse_gates,
     plugin_option,
     validation_options,
@@ -53,15 +56,7 @@ def live_options(command: CommandT) -> CommandT:
 
 
 _INPUTS: Final = (
-    click.option(
-        "-f",
-        "--filename",
-        "files",
-        multiple=True,
-        type=click.Path(),
-        metavar="PATH",
-        help="Manifests or dumps, YAML or JSON, also .gz: a file, a directory, or - for standard input. May be repeated.",
-    ),
+    filename_option(MANIFESTS),
     click.option(
         "--example",
         metavar="NAME",
@@ -71,11 +66,7 @@ _INPUTS: Final = (
     live_options,
     plugin_option("A Python file with plugins. May be repeated."),
     click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."),
-    click.option(
-        "--extenders",
-        is_flag=True,
-        help="Ask the extenders of the configuration, over HTTP and in real time. Default: they are left out.",
-    ),
+    extenders_option,
     validation_options,
     click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes."),
     click.option(

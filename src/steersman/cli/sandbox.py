@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from steersman.cli.output import say
-from steersman.cli.parameters import chosen_validation, config_option, plugin_option, validation_options
+from steersman.cli.parameters import (
+    chosen_validation,
+    config_option,
+    filename_option,
+    plugin_option,
+    validation_options,
+)
 from steersman.cli.platforms import require_unix
 from steersman.errors import InputError
 from steersman.printable import printable
@@ -23,15 +29,7 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
 
 
 @click.command()
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    multiple=True,
-    type=click.Path(),
-    metavar="PATH",
-    help="Manifests or dumps to begin with: a file, a directory, or - for standard input. May be repeated.",
-)
+@filename_option("Manifests or dumps to begin with: a file, a directory, or - for standard input.")
 @click.option("--nodes", type=click.IntRange(0, 100_000), default=0, show_default=True, help="Create so many nodes.")
 @click.option("--node-template", default="", type=click.Path(), metavar="FILE", help="A Node that these are made from.")
 @click.option(

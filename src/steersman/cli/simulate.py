@@ -12,7 +12,16 @@ import click
 from steersman.cli.examples import ExampleFiles, complete_example, files_of, scenario_of
 from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
-from steersman.cli.parameters import chosen_validation, parse_gates, parse_seconds, plugin_option, validation_options
+from steersman.cli.parameters import (
+    MANIFESTS,
+    chosen_validation,
+    extenders_option,
+    filename_option,
+    parse_gates,
+    parse_seconds,
+    plugin_option,
+    validation_options,
+)
 from steersman.cli.plan_inputs import live_options, read_cluster
 from steersman.cli.progress import progress_bar, working
 from steersman.cli.record import recording
@@ -32,15 +41,7 @@ STOPPED: Final = 4
 
 
 @click.command()
-@click.option(
-    "-f",
-    "--filename",
-    "files",
-    multiple=True,
-    type=click.Path(),
-    metavar="PATH",
-    help="Manifests or dumps, YAML or JSON, also .gz: a file, a directory, or - for standard input. May be repeated.",
-)
+@filename_option(MANIFESTS)
 @click.option(
     "--example",
     metavar="NAME",
@@ -77,11 +78,7 @@ STOPPED: Final = 4
     metavar="FILE",
     help="A KubeletPolicy: how long pods start and run, which fail, and the like.",
 )
-@click.option(
-    "--extenders",
-    is_flag=True,
-    help="Ask the extenders of the configuration, over HTTP and in real time. Default: they are left out.",
-)
+@extenders_option
 @click.option(
     "--until",
     callback=parse_seconds,
