@@ -8,6 +8,7 @@ reference to pods, states or evaluations. An explanation says what every node an
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 from typing import Any, Final
 
 import msgspec
@@ -67,6 +68,10 @@ class DecisionLog(AttemptObserver):
         if isinstance(decision, Postponed):
             return
         self._ring.append(record_of(decision, self._scheduler.clock.now()))
+
+    def extend(self, records: Iterable[DecisionRecord]) -> None:
+        """Decisions that were made elsewhere, oldest first."""
+        self._ring.extend(records)
 
     def of(self, pod: str) -> list[DecisionRecord]:
         """The decisions on the pod with that namespace/name that are still known, latest first."""

@@ -32,7 +32,7 @@ from steersman.web.host import Action
 MOST_DECISIONS: Final = 10_000
 FORMATS: Final = ("manifests", "simulator")
 _ADMIN: Final = TokenUser("kubernetes-admin", ("system:masters", "system:authenticated"))
-CAPABILITIES: Final = ("apply", "objects", "export", "clock", "decisionStep")
+CAPABILITIES: Final = ("apply", "objects", "export", "clock", "decisionStep", "history")
 
 
 class SandboxClock:

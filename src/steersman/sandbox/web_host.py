@@ -22,6 +22,7 @@ from steersman.embedded import Document, Store
 from steersman.embedded.history import EventType
 from steersman.errors import InputError
 from steersman.sandbox.event_objects import Event
+from steersman.sandbox.history import MARK_SECONDS, SandboxHistory
 from steersman.sandbox.options import LOOPBACK
 from steersman.sandbox.scheduling import ReplaceableScheduler
 from steersman.sandbox.web_actions import CAPABILITIES, SandboxActions
@@ -116,7 +117,9 @@ class SandboxWeb:
     ) -> None:
         self._store = store
         self._schedulers = schedulers
-        self._actions = {**actions.by_path(), "POST configuration/apply": self._apply}
+        self._history = SandboxHistory(store)
+        more = {"POST configuration/apply": self._apply, "GET history": self._show_history}
+        self._actions = {**actions.by_path(), **more}
         self._clock = actions.clock
         self._kubeconfig = kubeconfig
         self._events = EventRows()
@@ -135,6 +138,8 @@ class SandboxWeb:
         """Looks at the present scheduler from now on."""
         scheduler, events = self._schedulers.current.scheduler, self._events
         decisions, attempts = observed(scheduler)
+        scheduler.observe(self._history)
+        self._history.note()
         host = WebHost(
             "sandbox",
             scheduler,
@@ -145,11 +150,29 @@ class SandboxWeb:
             document=lambda obj: self._store.document(type(obj), api.key(obj)),
             actions=self._actions,
             kubeconfig=self._kubeconfig,
+            past=self._answer_past,
             written=written,
         )
+        self._host = host
         self._feed = ClusterFeed(ClusterSource(scheduler, attempts, events, self._clock.part), host.ask)
         self._api = WebApi(host, self._feed)
-        self._ticking = asyncio.ensure_future(self._feed.run())
+        self._ticking = asyncio.ensure_future(self._run())
+
+    async def _run(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._feed.run(), name="web page")
+            group.create_task(self._mark(), name="marks of the past")
+
+    async def _mark(self) -> None:
+        while True:
+            self._history.mark(self._host.scheduler)
+            await asyncio.sleep(MARK_SECONDS)
+
+    async def _show_history(self, request: Request) -> Answer:
+        return json_page(self._history.page())
+
+    async def _answer_past(self, at: float, request: Request) -> Answer:
+        return await (await self._history.api_at(at, self._host)).answer(request)
 
     async def _apply(self, request: Request) -> Answer:
         """Another scheduler with the edited configuration; streams end, and begin with a new epoch."""

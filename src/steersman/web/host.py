@@ -24,6 +24,8 @@ from steersman.web.configuration_page import ConfigurationSource
 from steersman.web.event_rows import EventRows
 
 Action: TypeAlias = Callable[[Request], Awaitable[Answer]]
+PastPages: TypeAlias = Callable[[float, Request], Awaitable[Answer]]
+"""Answers a request as one would have at that time."""
 
 
 class WebHost(msgspec.Struct, frozen=True):
@@ -43,6 +45,10 @@ class WebHost(msgspec.Struct, frozen=True):
     #: Further paths behind `/web/v1/`, by method and beginning: `POST clock`.
     actions: Mapping[str, Action] = {}
     kubeconfig: str = ""
+    #: It shows a moment of the past.
+    is_past: bool = False
+    #: The pages of a former moment; None: nothing is remembered.
+    past: PastPages | None = None
     #: What the user wrote of the configuration.
     written: ConfigurationSource = ConfigurationSource()
 

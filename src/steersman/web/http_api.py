@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -48,6 +49,8 @@ logger = logging.getLogger(__name__)
 
 PREFIX: Final = "/web/v1/"
 LONGEST_TEXT: Final = 300
+OF_THE_PAST: Final = frozenset(("cluster", "pending", "pods", "nodes", "search", "room", "decisions"))
+"""Pages that can show a former moment."""
 EVENT_STREAM: Final = "text/event-stream; charset=utf-8"
 _NUMBER: Final = re.compile("[0-9]{1,15}")
 T = TypeVar("T")
@@ -152,7 +155,22 @@ class WebApi:
             raise not_found(f"path {request.path}")
         if request.method not in ("GET", "HEAD"):
             raise WebRefusal(405, "MethodNotAllowed", f"{request.method} is not possible here")
+        if request.has("at") and first in OF_THE_PAST:
+            return await self._past(request)
         return await page(request, tuple(parts))
+
+    async def _past(self, request: Request) -> Answer:
+        """The page as it was at the time that `at` names."""
+        if self._host.past is None:
+            raise not_found("nothing of the past is remembered here: a record")
+        query = tuple((name, value) for name, value in request.query if name != "at")
+        try:
+            at = float(request.value("at"))
+        except ValueError:
+            at = math.nan
+        if not math.isfinite(at):
+            raise bad_request(f"at: Invalid value: {request.value('at')[:40]!r}: use seconds since the Unix epoch")
+        return await self._host.past(at, msgspec.structs.replace(request, query=query))
 
     def _action(self, method: str, path: str) -> Callable[[Request], Awaitable[Answer]] | None:
         actions = self._host.actions
@@ -226,7 +244,8 @@ class WebApi:
         host = self._host
 
         async def matrix() -> PodMatrix:
-            return matrix_now(host.scheduler, self._known_pod(key), host.attempts.preemption(key))
+            made = matrix_now(host.scheduler, self._known_pod(key), host.attempts.preemption(key))
+            return msgspec.structs.replace(made, source="recorded") if host.is_past else made
 
         return json_page(await self._asked(matrix))
 

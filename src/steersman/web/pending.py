@@ -90,7 +90,7 @@ class RootCauses:
         if queued.is_gated:
             text = message_of(queued.pod) or f"{queued.gating_plugin} holds the pod back"
             return RootCause(Cause(CauseCode.HELD_BACK, f"{text}."), f"Held back by {queued.gating_plugin}")
-        if not queued.attempts:
+        if not queued.attempts and not message_of(queued.pod):
             return RootCause(Cause(CauseCode.FITS, "Has not been tried yet."), "Waits for its turn")
         shape = self._scheduler.cache.shapes.info(queued.pod).shape
         key = queued.profile, shape.fingerprint, queued.rejectors, message_of(queued.pod)

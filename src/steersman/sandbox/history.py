@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looking back in a sandbox: the objects of a former moment, by undoing the writes since then that the store remembers.
+
+Before every decision, and now and then, it is noted at which version the store was. So far back as the store remembers its
+writes, at least 50,000 of them, the cluster can be put together as it was.
+"""
+
+from __future__ import annotations
+
+import bisect
+from collections import OrderedDict, deque
+from typing import Final
+
+import msgspec
+
+from steersman import api
+from steersman.assembly import AttemptObserver, Scheduler
+from steersman.cycle.decision import Decision
+from steersman.embedded import Store
+from steersman.embedded.errors import Expired
+from steersman.observe import DecisionLog, DecisionRecord, beside_scheduling
+from steersman.queue import QueuedPodInfo
+from steersman.web import EventRow, EventRows, WebApi, WebHost, WebRefusal
+from steersman.web.answers import WebPart, lane_counts
+from steersman.web.past import PastMoment, api_of_past
+
+MOST_MOMENTS: Final = 50_000
+MOST_MARKS: Final = 400
+MARK_SECONDS: Final = 0.5
+MOST_KEPT: Final = 2
+"""So many moments are kept for further questions."""
+TOO_LONG_AGO: Final = "that is too long ago: the sandbox remembers {} writes at least, from {:.3f} on"
+
+
+class HistoryMark(WebPart, frozen=True):
+    """A moment for the slider, with a few numbers."""
+
+    at: float
+    pods: int
+    pending: int
+    nodes: int
+
+
+class HistoryPage(WebPart, frozen=True):
+    from_: float = msgspec.field(name="from")
+    to: float
+    marks: list[HistoryMark]
+
+
+class SandboxHistory(AttemptObserver):
+    """Of one sandbox, over all of its schedulers."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        #: Times and versions, in the order of time.
+        self._times: deque[float] = deque(maxlen=MOST_MOMENTS)
+        self._versions: deque[int] = deque(maxlen=MOST_MOMENTS)
+        self._marks: deque[HistoryMark] = deque(maxlen=MOST_MARKS)
+        #: By version; the one that was not asked for the longest goes first.
+        self._kept: OrderedDict[int, WebApi] = OrderedDict()
+
+    def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
+        """The binding is not written yet."""
+        self.note()
+
+    def note(self) -> None:
+        """The store is at its version now."""
+        self._times.append(self._store.clock.now())
+        self._versions.append(self._store.version)
+
+    def mark(self, scheduler: Scheduler) -> None:
+        """A moment for the slider, unless nothing was written since the last one."""
+        if self._versions and self._versions[-1] == self._store.version:
+            return
+        self.note()
+        table, pending = scheduler.cache.nodes, lane_counts(scheduler.queue).total
+        bound = int(table.pod_count.values[table.alive].sum())
+        self._marks.append(HistoryMark(self._times[-1], bound, pending, table.node_count))
+
+    def page(self) -> HistoryPage:
+        now, oldest = self._store.clock.now(), self._oldest()
+        return HistoryPage(oldest, now, [mark for mark in self._marks if mark.at >= oldest])
+
+    async def api_at(self, at: float, host: WebHost) -> WebApi:
+        """The pages of a moment; raises `WebRefusal` for one that is not remembered."""
+        version = self._version_at(at)
+        known = self._kept.get(version)
+        if known is None:
+            moment = PastMoment(at, self._objects_at(version, host.scheduler), *_until(at, host.decisions, host.events))
+            known = (await beside_scheduling(api_of_past(host, moment)))[-1]
+            assert known is not None, "the last part is the API"
+            self._kept[version] = known
+            while len(self._kept) > MOST_KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(version)
+        return known
+
+    def _version_at(self, at: float) -> int:
+        """The version right before whatever happened at that time."""
+        times = list(self._times)
+        place = bisect.bisect_right(times, at) - 1
+        if place < 0 or at < self._oldest():
+            raise WebRefusal(404, "NotFound", TOO_LONG_AGO.format(MOST_MOMENTS, self._oldest()))
+        return self._versions[place]
+
+    def _oldest(self) -> float:
+        """The first moment from which on the store remembers every write."""
+        while self._versions:
+            try:
+                self._store.commits_since(self._versions[0])
+            except Expired:
+                self._times.popleft()
+                self._versions.popleft()
+                continue
+            return self._times[0]
+        return self._store.clock.now()
+
+    def _objects_at(self, version: int, scheduler: Scheduler) -> list[api.Object]:
+        """What the scheduler would have been told of: present objects with the writes since then undone."""
+        kinds = scheduler.known_kinds
+        objects = {kind: dict(self._store.objects(kind)) for kind in kinds}
+        for commit in reversed(self._store.commits_since(version)):
+            found = objects.get(commit.kind)
+            obj = commit.old or commit.new
+            if found is None or obj is None:
+                continue
+            if commit.old is None:
+                found.pop(api.key(obj), None)
+            else:
+                found[api.key(obj)] = commit.old
+        return [obj for kind in kinds for obj in objects[kind].values()]
+
+
+def _until(at: float, decisions: DecisionLog, events: EventRows) -> tuple[list[DecisionRecord], list[EventRow]]:
+    """Decisions before that time, and events up to it, oldest first."""
+    known = [record for record in reversed(decisions.recent(len(decisions))) if record.at < at]
+    return known, [event for event in reversed(events.recent(1_000_000)) if event.at <= at]
