@@ -31,6 +31,9 @@ PAGE_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' 2>/dev/nu
 RAY := .venv-ray
 RAY_STAMP := $(RAY)/.installed
 
+MCP := .venv-mcp
+MCP_STAMP := $(MCP)/.installed
+
 .PHONY: run test check fixes-check docs web web-check bench bench-sandbox report-picture race shadow-check conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
@@ -62,6 +65,10 @@ $(NOTEBOOK_STAMP): requirements/notebook.lock scripts/locked_tools.sh
 $(RAY_STAMP): requirements/ray.lock scripts/locked_tools.sh
 	sh scripts/locked_tools.sh $(RAY) requirements/ray.lock
 	@touch $(RAY_STAMP)
+
+$(MCP_STAMP): requirements/mcp.lock scripts/locked_tools.sh
+	sh scripts/locked_tools.sh $(MCP) requirements/mcp.lock
+	@touch $(MCP_STAMP)
 
 run: $(STAMP)
 	$(VENV)/bin/steersman simulate -f examples/quickstart/cluster.yaml -f examples/quickstart/pods.yaml --seed 1
@@ -119,9 +126,10 @@ bench-sandbox: $(STAMP)
 conformance: $(STAMP)
 	$(VENV)/bin/steersman conformance $(FILES)
 
-e2e: $(STAMP) $(PAGE) $(CLIENTS_STAMP) $(BROWSER_STAMP) $(NOTEBOOK_STAMP) $(RAY_STAMP)
+e2e: $(STAMP) $(PAGE) $(CLIENTS_STAMP) $(BROWSER_STAMP) $(NOTEBOOK_STAMP) $(RAY_STAMP) $(MCP_STAMP)
 	@CLIENTS_PYTHON=$(CURDIR)/$(CLIENTS)/bin/python BROWSER_PYTHON=$(CURDIR)/$(BROWSER)/bin/python \
 		NOTEBOOK_PYTHON=$(CURDIR)/$(NOTEBOOK)/bin/python RAY_PYTHON=$(CURDIR)/$(RAY)/bin/python \
+		MCP_PYTHON=$(CURDIR)/$(MCP)/bin/python \
 		sh scripts/control_plane/test.sh $(PY) $(TESTS)
 
 # Upstream's own tests of scheduling with kube-scheduler and with Steersman: make upstream-e2e UPSTREAM="--scheduler steersman"
@@ -162,4 +170,4 @@ spdx: $(STAMP)
 	$(PY) -m scripts.spdx $(SPDX)
 
 clean:
-	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) $(BROWSER) $(NOTEBOOK) $(RAY) $(NODE) web/node_modules src/steersman/web/page dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(VENV)-[0-9]* $(VENV)-lowest $(TOOLS) $(DOCS) $(CLIENTS) $(BROWSER) $(NOTEBOOK) $(RAY) $(MCP) $(NODE) web/node_modules src/steersman/web/page dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -24,3 +24,4 @@ compile requirements/browser.lock "$@" --group pyproject.toml:browser
 compile requirements/node.lock "$@" --group pyproject.toml:node
 compile requirements/notebook.lock "$@" --extra frames --extra report --group pyproject.toml:notebook --constraint requirements/dev.lock pyproject.toml
 compile requirements/ray.lock "$@" --extra ray --constraint requirements/run.lock pyproject.toml
+compile requirements/mcp.lock "$@" --extra mcp --constraint requirements/run.lock pyproject.toml

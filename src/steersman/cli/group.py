@@ -19,6 +19,7 @@ from steersman.cli.conformance import conformance
 from steersman.cli.doctor import doctor
 from steersman.cli.examples import examples
 from steersman.cli.explain import explain
+from steersman.cli.mcp import mcp
 from steersman.cli.output import say_error
 from steersman.cli.plan import plan
 from steersman.cli.progress import timed
@@ -36,7 +37,7 @@ INTERNAL: Final = 3
 INTERNAL_OF_EXPLAIN: Final = 5
 EXPLAINS: Final = ("explain", "why")
 """The commands that say with 3 that a pod is pending."""
-GOES_ON: Final = ("run", "sandbox", "shadow")
+GOES_ON: Final = ("run", "sandbox", "shadow", "mcp")
 """The commands that are meant to take their time."""
 
 
@@ -108,6 +109,7 @@ for command in (
     sandbox,
     explain,
     doctor,
+    mcp,
     bench,
     conformance,
     config,

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`steersman mcp`: a local server of the Model Context Protocol, whose tools only read."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Final
+
+import click
+
+from steersman.errors import InputError
+
+NOT_INSTALLED: Final = "needs the package mcp"
+INSTALL: Final = "pip install 'steersman[mcp]'"
+
+
+@click.command()
+@click.option(
+    "--kubeconfig",
+    default="",
+    type=click.Path(),
+    metavar="FILE",
+    help="How to reach the live cluster. Default: $KUBECONFIG, else ~/.kube/config if there is one.",
+)
+@click.option("--context", default="", metavar="NAME", help="Context of the kubeconfig.")
+@click.option(
+    "--config", "config_file", default="", type=click.Path(), metavar="FILE", help="The scheduler's configuration."
+)
+@click.option(
+    "--plugin", "plugins", multiple=True, type=click.Path(), metavar="FILE", help="A Python file with plugins."
+)
+@click.option(
+    "--root",
+    "roots",
+    multiple=True,
+    type=click.Path(exists=True, file_okay=False),
+    metavar="DIR",
+    help="Tools may read files below this folder. May be repeated. Default: where the server was started.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(0, min_open=True),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="A call that takes longer ends with an error.",
+)
+@click.option(
+    "--max-output",
+    type=click.IntRange(min=1000),
+    default=60_000,
+    show_default=True,
+    metavar="CHARACTERS",
+    help="Answers that are longer are cut, and say so.",
+)
+def mcp(
+    kubeconfig: str,
+    context: str,
+    config_file: str,
+    plugins: tuple[str, ...],
+    roots: tuple[str, ...],
+    timeout: float,
+    max_output: int,
+) -> None:
+    """Offer explain, plan and simulate to assistants, as read-only tools of a local MCP server.
+
+    Speaks the Model Context Protocol on standard input and output, as assistants and editors start it. Tools answer about
+    files, or about the live cluster of the kubeconfig; nothing is ever written to it. Needs pip install 'steersman[mcp]'.
+    """
+    import asyncio
+
+    try:
+        from steersman.mcp.server import serve
+    except ImportError as error:
+        raise InputError(NOT_INSTALLED, object="steersman mcp", hint=INSTALL) from error
+    from steersman.mcp.command import ServerSettings
+
+    settings = ServerSettings(
+        roots=tuple(map(Path, roots)) or (Path.cwd(),),
+        kubeconfig=kubeconfig or _current_kubeconfig(),
+        context=context,
+        config=config_file,
+        plugins=plugins,
+        seconds=timeout,
+        most_characters=max_output,
+    )
+    asyncio.run(serve(settings))
+
+
+def _current_kubeconfig() -> str:
+    """As kubectl chooses it; "" if there is none."""
+    named = os.environ.get("KUBECONFIG", "")
+    usual = Path.home() / ".kube" / "config"
+    return named or (str(usual) if usual.is_file() else "")

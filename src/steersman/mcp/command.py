@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Carries out a tool: as a process of `steersman` itself, which is given so much time and no more, and whose output is bounded.
+
+In come the arguments of a call, out goes a document. Files are read only below the folders that the server was started with.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from steersman.errors import InputError
+from steersman.mcp.bounded import bounded_json
+from steersman.mcp.tools import ToolArguments
+
+MOST_BYTES: Final = 256 * 2**20
+"""A command that prints more is not waited for."""
+NO_CLUSTER: Final = "there are no files, and the server has no kubeconfig"
+
+
+class ServerSettings(NamedTuple):
+    """What the server was started with."""
+
+    #: Where files may be read.
+    roots: tuple[Path, ...]
+    #: The live cluster; "": there is none.
+    kubeconfig: str = ""
+    context: str = ""
+    #: What the scheduler is like.
+    config: str = ""
+    plugins: tuple[str, ...] = ()
+    #: A command that takes longer is ended.
+    seconds: float = 120.0
+    #: Of an answer.
+    most_characters: int = 60_000
+
+
+class ToolAnswer(NamedTuple):
+    """What came of a call."""
+
+    text: str
+    is_error: bool = False
+
+
+async def answer(settings: ServerSettings, tool: ToolArguments) -> ToolAnswer:
+    """Runs the command of the tool. Raises `InputError` for arguments that cannot be used."""
+    for path in tool.paths():
+        check_path(settings, path)
+    with tempfile.TemporaryDirectory(prefix="steersman-mcp-") as folder:
+        code, printed, said = await _run(settings, command_line(settings, tool, Path(folder)))
+    if code not in tool.ANSWERS:
+        return ToolAnswer(said.strip().removeprefix("Error: ") or f"ended with exit code {code}", is_error=True)
+    document: dict[str, Any] = json.loads(printed)
+    notes = [line.removeprefix("Note: ") for line in said.splitlines() if line.strip()]
+    found = {"exitCode": code, **({"notes": notes} if notes else {}), "answer": document}
+    return ToolAnswer(bounded_json(found, settings.most_characters))
+
+
+def check_path(settings: ServerSettings, path: str) -> None:
+    """Raises `InputError` for a file that may not be read."""
+    resolved = Path(path).resolve()
+    if path == "-" or not any(resolved.is_relative_to(root.resolve()) for root in settings.roots):
+        roots = ", ".join(map(str, settings.roots))
+        hint = f"files are read below {roots}; `steersman mcp --root` names other folders"
+        raise InputError("is not to be read", file=path, hint=hint)
+
+
+def command_line(settings: ServerSettings, tool: ToolArguments, folder: Path) -> list[str]:
+    """The arguments of `steersman`; documents that came with the call are written to the folder. Raises `InputError`."""
+    return [*tool.COMMAND, *_options(settings, tool, folder), "--output=json", "--", *tool.positional()]
+
+
+def _options(settings: ServerSettings, tool: ToolArguments, folder: Path) -> Iterator[str]:
+    yield from (f"--filename={path}" for path in tool.files)
+    if not tool.files:
+        if not settings.kubeconfig and "--filename" not in tool.texts():
+            raise InputError(NO_CLUSTER, object=f"arguments of {tool.name()}", hint='name "files"')
+        yield from _cluster(settings)
+    for option, text in tool.texts().items():
+        file = folder / f"{option.strip('-')}.yaml"
+        file.write_text(text, encoding="utf-8")
+        yield f"{option}={file}"
+    if settings.config:
+        yield f"--config={settings.config}"
+    yield from (f"--plugin={plugin}" for plugin in settings.plugins)
+    yield from tool.options()
+
+
+def _cluster(settings: ServerSettings) -> Iterator[str]:
+    if settings.kubeconfig:
+        yield f"--kubeconfig={settings.kubeconfig}"
+    if settings.context:
+        yield f"--context={settings.context}"
+
+
+async def _run(settings: ServerSettings, arguments: Sequence[str]) -> tuple[int, bytes, str]:
+    """Exit code, standard output and standard error. Raises `InputError` for a command that takes too long or says too much."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "steersman",
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None, "it was asked for"
+    assert process.stderr is not None, "it was asked for"
+    try:
+        async with asyncio.timeout(settings.seconds):
+            printed, said = await asyncio.gather(_read(process.stdout), _read(process.stderr))
+            code = await process.wait()
+    except TimeoutError as error:
+        hint = "ask for less, or start the server with a longer --timeout"
+        raise InputError(f"took longer than {settings.seconds:g} seconds", object=arguments[0], hint=hint) from error
+    finally:
+        await _end(process)
+    return code, printed, said.decode(errors="replace")
+
+
+async def _read(stream: asyncio.StreamReader) -> bytes:
+    """Everything that a command prints. Raises `InputError` if that is too much."""
+    parts: list[bytes] = []
+    while part := await stream.read(2**16):
+        parts.append(part)
+        if len(parts) * 2**16 > MOST_BYTES and sum(map(len, parts)) > MOST_BYTES:
+            raise InputError("is too long", object="the answer", hint="ask about fewer pods or nodes")
+    return b"".join(parts)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Ends a command that still runs: its time is over, or nobody waits for its answer any more."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+        await process.wait()
