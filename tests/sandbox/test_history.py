@@ -74,7 +74,8 @@ def test_the_matrix_of_an_attempt_is_that_of_its_moment(remembered: Remembered) 
     """Before the decision: the pod has no node yet, and the pod before it has."""
     decision = remembered.shown.get("pods/default/p1")["decisions"][0]
     matrix = remembered.get("pods/default/p1/matrix", decision["at"])
-    assert (matrix["source"], sorted(matrix["nodes"])) == ("recorded", ["one", "two"])
+    assert (matrix["source"], matrix["outcome"]) == ("recorded", "scheduled")
+    assert sorted(matrix["nodes"]) == ["one", "two"]
     assert matrix["fits"] == [1, 1]
     assert matrix["node"] == decision["node"]
     assert matrix["lead"] > 0
@@ -109,3 +110,21 @@ def test_moments_are_kept_for_further_questions(remembered: Remembered) -> None:
         return first is await remembered.history.api_at(remembered.times[1], remembered.shown.host)
 
     assert asyncio.run(twice())
+
+
+def test_decisions_at_the_same_time_are_told_apart_by_their_pods() -> None:
+    harness = Harness(nodes=[make_node("one").capacity(cpu="4", pods="10")])
+    history = SandboxHistory(harness.cluster)
+    shown = LookedAt(harness)
+    harness.scheduler.observe(history)
+    for number in range(3):
+        harness.add(make_pod(f"p{number}").req(cpu="1"))
+    for _ in range(3):
+        harness.scheduler.schedule_one()
+
+    async def pods_before(pod: str) -> int:
+        past = await history.api_at(harness.cluster.clock.now(), shown.host, pod)
+        answer = await past.answer(Request("GET", "/web/v1/cluster"))
+        return int(msgspec.json.decode(answer.body)["totals"]["pods"])
+
+    assert [asyncio.run(pods_before(f"default/p{number}")) for number in range(3)] == [0, 1, 2]

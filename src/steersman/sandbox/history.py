@@ -27,6 +27,8 @@ from steersman.web.past import PastMoment, api_of_past
 MOST_MOMENTS: Final = 50_000
 MOST_MARKS: Final = 400
 MARK_SECONDS: Final = 0.5
+CLOSE_SECONDS: Final = 0.05
+"""So long before a decision was written down it may have been made. While the clock stands still many have the same time."""
 MOST_KEPT: Final = 2
 """So many moments are kept for further questions."""
 TOO_LONG_AGO: Final = "that is too long ago: the sandbox remembers {} writes at least, from {:.3f} on"
@@ -52,19 +54,21 @@ class SandboxHistory(AttemptObserver):
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        #: Times and versions, in the order of time.
+        #: Times, versions, and pods that were decided then ("" otherwise), in the order of time.
         self._times: deque[float] = deque(maxlen=MOST_MOMENTS)
         self._versions: deque[int] = deque(maxlen=MOST_MOMENTS)
+        self._pods: deque[str] = deque(maxlen=MOST_MOMENTS)
         self._marks: deque[HistoryMark] = deque(maxlen=MOST_MARKS)
         #: By version; the one that was not asked for the longest goes first.
         self._kept: OrderedDict[int, WebApi] = OrderedDict()
 
     def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
         """The binding is not written yet."""
-        self.note()
+        self.note(queued.key)
 
-    def note(self) -> None:
+    def note(self, pod: str = "") -> None:
         """The store is at its version now."""
+        self._pods.append(pod)
         self._times.append(self._store.clock.now())
         self._versions.append(self._store.version)
 
@@ -81,12 +85,14 @@ class SandboxHistory(AttemptObserver):
         now, oldest = self._store.clock.now(), self._oldest()
         return HistoryPage(oldest, now, [mark for mark in self._marks if mark.at >= oldest])
 
-    async def api_at(self, at: float, host: WebHost) -> WebApi:
-        """The pages of a moment; raises `WebRefusal` for one that is not remembered."""
-        version = self._version_at(at)
+    async def api_at(self, at: float, host: WebHost, pod: str = "") -> WebApi:
+        """The pages of a moment; of several decisions at one time that on the pod counts. Raises `WebRefusal` for a moment that
+        is not remembered."""
+        version = self._version_at(at, pod)
         known = self._kept.get(version)
         if known is None:
-            moment = PastMoment(at, self._objects_at(version, host.scheduler), *_until(at, host.decisions, host.events))
+            objects = self._objects_at(version, host.scheduler)
+            moment = PastMoment(at, objects, *_until(at, host.decisions, host.events), _chosen_at(at, host.decisions))
             known = (await beside_scheduling(api_of_past(host, moment)))[-1]
             assert known is not None, "the last part is the API"
             self._kept[version] = known
@@ -95,12 +101,17 @@ class SandboxHistory(AttemptObserver):
         self._kept.move_to_end(version)
         return known
 
-    def _version_at(self, at: float) -> int:
-        """The version right before whatever happened at that time."""
+    def _version_at(self, at: float, pod: str) -> int:
+        """The version right before whatever happened at that time, before the decision on the pod if there was one."""
         times = list(self._times)
         place = bisect.bisect_right(times, at) - 1
         if place < 0 or at < self._oldest():
             raise WebRefusal(404, "NotFound", TOO_LONG_AGO.format(MOST_MOMENTS, self._oldest()))
+        earlier = place
+        while pod and earlier >= 0 and times[earlier] >= at - CLOSE_SECONDS:
+            if self._pods[earlier] == pod:
+                return self._versions[earlier]
+            earlier -= 1
         return self._versions[place]
 
     def _oldest(self) -> float:
@@ -109,8 +120,8 @@ class SandboxHistory(AttemptObserver):
             try:
                 self._store.commits_since(self._versions[0])
             except Expired:
-                self._times.popleft()
-                self._versions.popleft()
+                for remembered in (self._times, self._versions, self._pods):
+                    remembered.popleft()
                 continue
             return self._times[0]
         return self._store.clock.now()
@@ -135,3 +146,8 @@ def _until(at: float, decisions: DecisionLog, events: EventRows) -> tuple[list[D
     """Decisions before that time, and events up to it, oldest first."""
     known = [record for record in reversed(decisions.recent(len(decisions))) if record.at < at]
     return known, [event for event in reversed(events.recent(1_000_000)) if event.at <= at]
+
+
+def _chosen_at(at: float, decisions: DecisionLog) -> dict[str, str]:
+    """The nodes that pods got at that moment."""
+    return {record.pod: record.node for record in decisions.recent(len(decisions)) if record.at == at}

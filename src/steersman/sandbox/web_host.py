@@ -172,7 +172,9 @@ class SandboxWeb:
         return json_page(self._history.page())
 
     async def _answer_past(self, at: float, request: Request) -> Answer:
-        return await (await self._history.api_at(at, self._host)).answer(request)
+        first, *parts = request.path.removeprefix(PREFIX).split("/")
+        pod = "/".join(parts[:2]) if first == "pods" else ""
+        return await (await self._history.api_at(at, self._host, pod)).answer(request)
 
     async def _apply(self, request: Request) -> Answer:
         """Another scheduler with the edited configuration; streams end, and begin with a new epoch."""

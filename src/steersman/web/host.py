@@ -45,8 +45,8 @@ class WebHost(msgspec.Struct, frozen=True):
     #: Further paths behind `/web/v1/`, by method and beginning: `POST clock`.
     actions: Mapping[str, Action] = {}
     kubeconfig: str = ""
-    #: It shows a moment of the past.
-    is_past: bool = False
+    #: In the past: the nodes that were decided on at that very moment, by pod. None: it shows the present.
+    chosen: Mapping[str, str] | None = None
     #: The pages of a former moment; None: nothing is remembered.
     past: PastPages | None = None
     #: What the user wrote of the configuration.

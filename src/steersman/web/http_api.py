@@ -30,7 +30,7 @@ from steersman.web.cluster_feed import TICK_SECONDS, ClusterFeed
 from steersman.web.configuration_page import configuration_page, loaded, problems_of, validated
 from steersman.web.evaluation import NotEvaluated
 from steersman.web.host import WebHost, manifest_text
-from steersman.web.matrix import PodMatrix, matrix_now
+from steersman.web.matrix import PodMatrix, matrix_now, recorded
 from steersman.web.node_page import NodePage, node_page
 from steersman.web.pending import RootCauses, pending_report
 from steersman.web.pod_page import PodPage, pod_page
@@ -245,7 +245,7 @@ class WebApi:
 
         async def matrix() -> PodMatrix:
             made = matrix_now(host.scheduler, self._known_pod(key), host.attempts.preemption(key))
-            return msgspec.structs.replace(made, source="recorded") if host.is_past else made
+            return made if host.chosen is None else recorded(made, host.chosen.get(key, ""))
 
         return json_page(await self._asked(matrix))
 

@@ -109,6 +109,13 @@ def matrix_now(scheduler: Scheduler, pod: api.Pod, preemption: PreemptionExplana
         return _matrix(found, pod, preemption)
 
 
+def recorded(matrix: PodMatrix, node: str) -> PodMatrix:
+    """The matrix of a former attempt, in which the node was decided on; "": none was, or it is not known."""
+    if not node:
+        return msgspec.structs.replace(matrix, source="recorded")
+    return msgspec.structs.replace(matrix, source="recorded", node=node, outcome=Outcome.SCHEDULED)
+
+
 def _matrix(found: PodEvaluation, pod: api.Pod, preemption: PreemptionExplanation | None) -> PodMatrix:
     scheduler, evaluation = found.scheduler, found.evaluation
     table = scheduler.cache.nodes

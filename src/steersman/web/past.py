@@ -7,7 +7,7 @@ would have then. Pods that had been rejected wait where rejected pods wait.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -36,6 +36,8 @@ class PastMoment(NamedTuple):
     objects: Iterable[api.Object]
     decisions: Sequence[DecisionRecord]
     events: Sequence[EventRow]
+    #: The nodes that were decided on at that very moment, by pod.
+    chosen: Mapping[str, str]
 
 
 def api_of_past(host: WebHost, moment: PastMoment) -> Iterator[WebApi | None]:
@@ -54,7 +56,7 @@ def api_of_past(host: WebHost, moment: PastMoment) -> Iterator[WebApi | None]:
     decisions.extend(moment.decisions)
     for event in moment.events:
         events.add(event)
-    past = WebHost(host.kind, scheduler, decisions, attempts, events, is_past=True, written=host.written)
+    past = WebHost(host.kind, scheduler, decisions, attempts, events, chosen=moment.chosen, written=host.written)
     yield WebApi(past, ClusterFeed(ClusterSource(scheduler, attempts, events), past.ask))
 
 
