@@ -4,13 +4,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
 from tests.client.following import IMPATIENT
 from tests.client.serving import Handler, run, serve
+from tests.equivalence.examples import examples
+from tests.hostile.text_server import TextServer
+from tests.hostile.watched_documents import texts
 
 from steersman import api
 from steersman.client.connection import Connection
@@ -18,6 +24,7 @@ from steersman.client.errors import ApiError, ConnectionFailed
 from steersman.client.list_watch import Listing, ListWatch, WatchedChange
 from steersman.client.set_aside import UNNAMED, ObjectIdentity
 from steersman.client.transport import http_transport
+from steersman.framework.watching import WATCHED_KINDS
 
 
 def test_nulls_are_as_good_as_nothing() -> None:
@@ -103,6 +110,46 @@ def test_a_watch_asks_for_bookmarks_and_an_end() -> None:
     (query,) = queries
     assert (query["watch"], query["resourceVersion"], query["allowWatchBookmarks"]) == ("true", "7", "true")
     assert 300 <= int(query["timeoutSeconds"]) <= 600
+
+
+LINE_TYPES: Final = ("ADDED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR", "unheard of")
+
+
+@given(st.sampled_from(WATCHED_KINDS).flatmap(lambda kind: st.tuples(st.just(kind), texts(kind))), st.data())
+@examples(150)
+def test_a_line_read_in_one_pass_tells_what_its_parts_tell(
+    shown: tuple[type[api.Object], bytes], data: st.DataObject
+) -> None:
+    kind, text = shown
+    line = b'{"type": "%s", "object": %s}' % (data.draw(st.sampled_from(LINE_TYPES)).encode(), text)
+    source = ListWatch(TextServer(), kind, IMPATIENT)
+    assert _told(source.change_in, line) == _told(source.change_in_parts, line)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"{}",
+        b'{"type": "ADDED"}',
+        b'{"type": "ADDED", "object": {}}',
+        b'{"type": "ADDED", "object": null}',
+        b'{"type": 7, "object": {"metadata": {"name": "web"}}}',
+        b'{"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}}}',
+        b'{"type": "ADDED", "object": {"metadata": {"name": "web"}}} rest',
+        b'{"type": "ADDED", "object": {"metadata": {"name": "web"}}, "type": "DELETED"}',
+    ],
+)
+def test_an_unusual_line_read_in_one_pass_tells_what_its_parts_tell(line: bytes) -> None:
+    source = ListWatch(TextServer(), api.Pod, IMPATIENT)
+    assert _told(source.change_in, line) == _told(source.change_in_parts, line)
+
+
+def _told(read: Callable[[bytes], WatchedChange[Any]], line: bytes) -> object:
+    try:
+        return read(line)
+    except (ApiError, ConnectionFailed) as error:
+        return type(error), str(error)
 
 
 async def _list(document: Any) -> Listing[api.Pod]:

@@ -72,6 +72,8 @@ class DecisionLines(AttemptObserver):
             self._outcomes.info(NO_NODES, pod=pod)
 
     def carried_out(self, decision: Decision) -> None:
+        if not isinstance(self._choices, Log):
+            return
         if isinstance(decision, Scheduled):
             self._choices.info(CHOSEN, pod=_ref(decision.pod), node=decision.node)
         elif isinstance(decision, Postponed):

@@ -376,8 +376,10 @@ class Program:
 
     def _make_dispatcher(self, channels: Transports) -> Dispatcher:
         timing, errors = self._timing, self._internal_errors
-        events = EventRecorder(channels.events, timing, socket.gethostname(), internal_errors=errors)
-        return Dispatcher(channels.cluster, events, timing, internal_errors=errors)
+        events = EventRecorder(
+            channels.events, timing, socket.gethostname(), internal_errors=errors, posts=channels.event_posts
+        )
+        return Dispatcher(channels.cluster, events, timing, internal_errors=errors, posts=channels.cluster_posts)
 
     def _make_scheduler(self, settings: Effective, outside: Outside, seed: int) -> Scheduler:
         recording = self._recording

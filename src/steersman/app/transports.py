@@ -16,6 +16,7 @@ import msgspec
 
 from steersman.client import (
     Connection,
+    DirectPosts,
     FencedTransport,
     HttpTransport,
     RateLimited,
@@ -38,10 +39,12 @@ class ControlConnections(msgspec.Struct, frozen=True):
 
 
 class Transports(msgspec.Struct, frozen=True):
-    """Transports of the scheduling loop."""
+    """Transports of the scheduling loop, and the short way that POSTs may take."""
 
     cluster: Transport
     events: Transport
+    cluster_posts: DirectPosts
+    event_posts: DirectPosts
 
 
 class ControlTransports(msgspec.Struct, frozen=True):
@@ -58,17 +61,19 @@ async def transports(
 ) -> AsyncIterator[Transports]:
     """Closed at the end."""
 
-    def limited(transport: HttpTransport) -> Transport:
+    def limited(transport: HttpTransport) -> tuple[Transport, DirectPosts]:
         below = MeasuredTransport(transport, metrics, transport.server)
         bucket = TokenBucket(limits.qps, limits.burst, timing)
         # The fence is asked behind the bucket: a write may wait there for longer than the lease holds.
-        return RateLimited(FencedTransport(below, fence), bucket, below.waited)
+        long_way = RateLimited(FencedTransport(below, fence), bucket, below.waited)
+        return long_way, DirectPosts(transport, fence, bucket, below.waited, below.ended)
 
     async with (
         http_transport(connection, multiplexes=True) as cluster,
         http_transport(connection, multiplexes=True) as events,
     ):
-        yield Transports(limited(cluster), limited(events))
+        (cluster_way, cluster_posts), (event_way, event_posts) = limited(cluster), limited(events)
+        yield Transports(cluster_way, event_way, cluster_posts, event_posts)
 
 
 @asynccontextmanager

@@ -18,16 +18,18 @@ from contextlib import nullcontext
 import msgspec
 
 from steersman.binding import plugin_calls
+from steersman.binding.direct_bindings import DirectBinding, DirectBindingEnds, DirectBindings
 from steersman.binding.guarded import Guarded
 from steersman.binding.permission import Permission
 from steersman.cycle import commit
 from steersman.cycle.decision import Failed, Scheduled, Unschedulable
+from steersman.errors import SteersmanError
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.events import ASSIGNED_POD_DELETE
 from steersman.framework.extender import Extender, ExtenderError
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.pods_to_activate import take_pods_to_activate
-from steersman.framework.ports import CLEARED, ApiWriter, Spawn
+from steersman.framework.ports import CLEARED, ApiWriter, BindingBeginner, Spawn
 from steersman.framework.status import Status, error, unschedulable
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 from steersman.queue import QueuedPodInfo, SchedulingQueue
@@ -88,6 +90,19 @@ class BindingCycle:
         self._on_failure = on_failure
         self._spawn = spawn
         self._turns = asyncio.Semaphore(BINDINGS_AT_ONCE)
+        #: Pods that nobody but the API server has to be asked about; None: this writer needs a task for each.
+        self._direct = self._make_direct(parts.writer) if isinstance(parts.writer, BindingBeginner) else None
+
+    def _make_direct(self, writer: BindingBeginner) -> DirectBindings:
+        ends = DirectBindingEnds(
+            still_fits=self._still_fits,
+            succeed=self._succeed,
+            by_task=self._by_task,
+            cancelled=self._cancelled,
+            survived=self._broken,
+            broken=self._fail_broken,
+        )
+        return DirectBindings(writer, ends, self._spawn, BINDINGS_AT_ONCE)
 
     def start(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile) -> None:
         """Binds at once where possible, else leaves the rest to a task."""
@@ -99,7 +114,7 @@ class BindingCycle:
             else:
                 self.bind_now(queued, decision, profile)
         except Exception as cause:
-            self._fail(queued, decision, profile, self._broken(decision, profile, cause))
+            self._fail_broken(queued, decision, profile, cause)
 
     def _start(
         self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, calls: tuple[PreBindCall, ...]
@@ -115,9 +130,32 @@ class BindingCycle:
         elif not work and not waits and self.binds_at_once(pod, profile):
             self.bind_now(queued, decision, profile)
         else:
-            fitted = self._cache.has_room_for(pod, decision.node)
+            fitted = self._cache.has_room_for(pod, decision.choice.node)
+            if not work and not waits and self._direct is not None and self._is_one_request(profile):
+                self._queue.done(queued.uid)
+                self._direct.add(DirectBinding(queued, decision, profile, fitted))
+                return
             run = self._run(queued, decision, profile, work, fitted)
             self._spawn(Guarded(run, lambda: self._cancelled(queued, decision, profile)))
+
+    def _is_one_request(self, profile: Profile) -> bool:
+        """Whether binding a pod is a request to the API server and nothing else."""
+        return profile.binds_by_default and not self._binders
+
+    # -- by direct requests ------------------------------------------------------------------------------------------
+
+    def _still_fits(self, binding: DirectBinding) -> bool:
+        """Whether another scheduler has left the pod its room; if not, the attempt has failed."""
+        queued, decision, profile, fitted = binding
+        pod, node = decision.pod, decision.choice.node
+        if not fitted or self._cache.has_room_for(pod, node):
+            return True
+        self._fail(queued, decision, profile, Failed(pod, profile.name, unschedulable(FILLED.format(node))))
+        return False
+
+    async def _by_task(self, binding: DirectBinding, failure: SteersmanError | None) -> None:
+        queued, decision, profile, fitted = binding
+        await self._run(queued, decision, profile, (), fitted, failure)
 
     # -- without a task ----------------------------------------------------------------------------------------------
 
@@ -140,11 +178,17 @@ class BindingCycle:
     # -- in a task ---------------------------------------------------------------------------------------------------
 
     async def _run(
-        self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, work: tuple[RawCall, ...], fitted: bool
+        self,
+        queued: QueuedPodInfo,
+        decision: Scheduled,
+        profile: Profile,
+        work: tuple[RawCall, ...],
+        fitted: bool,
+        begun: SteersmanError | None = None,
     ) -> None:
-        """`fitted`: the node had room for the pod when it was chosen."""
+        """`fitted`: the node had room for the pod when it was chosen. `begun`: so failed the direct request."""
         try:
-            failure = await self._phases(decision, profile, work, fitted)
+            failure = await self._phases(decision, profile, work, fitted, begun)
         except asyncio.CancelledError:
             self._cancelled(queued, decision, profile)
             raise
@@ -156,7 +200,12 @@ class BindingCycle:
             self._fail(queued, decision, profile, failure)
 
     async def _phases(
-        self, decision: Scheduled, profile: Profile, work: tuple[RawCall, ...], fitted: bool
+        self,
+        decision: Scheduled,
+        profile: Profile,
+        work: tuple[RawCall, ...],
+        fitted: bool,
+        begun: SteersmanError | None,
     ) -> Failure | None:
         """Up to and including Bind. Permit is the last point that can make a pod unschedulable: what fails later is
         tried again, so that the events of the meantime need not be kept."""
@@ -168,7 +217,7 @@ class BindingCycle:
         status = await self._pre_bind(decision, work) if work else None
         try:
             if status is None:
-                status = await self._bind_in_turn(decision, profile, fitted)
+                status = await self._bind_in_turn(decision, profile, fitted, begun)
         except BindingUnanswered as doubt:
             logger.info("pod %s may have been bound, its failure is not reported: %s", pod.key, doubt)
             return Failed(pod, profile.name, error(str(doubt)), is_reported=False)
@@ -211,13 +260,23 @@ class BindingCycle:
         finally:
             self._pods_in_pre_bind.remove(uid)
 
-    async def _bind_in_turn(self, decision: Scheduled, profile: Profile, fitted: bool) -> Status | None:
+    async def _bind_in_turn(
+        self, decision: Scheduled, profile: Profile, fitted: bool, begun: SteersmanError | None
+    ) -> Status | None:
         """The API server gets only some at once: who would wait for it waits here, where it can still be noticed that
         another scheduler has filled the node meanwhile. Other binders take the time that they take."""
-        async with self._turns if profile.binds_by_default and not self._binders else nullcontext():
+        async with self._turns if self._is_one_request(profile) else nullcontext():
+            if begun is not None:
+                return await self._resume(decision, begun)
             if fitted and not self._cache.has_room_for(decision.pod, decision.node):
                 return unschedulable(FILLED.format(decision.node))
             return await self._bind(decision, profile)
+
+    async def _resume(self, decision: Scheduled, begun: SteersmanError) -> Status | None:
+        """Goes on with a binding whose direct request failed: the server may have carried it out."""
+        assert isinstance(self._writer, BindingBeginner)
+        status = await self._writer.resume_bind(decision.pod, decision.choice.node, begun)
+        return None if status is None else as_fault("Bind", DEFAULT_BINDER, status)
 
     async def _bind(self, decision: Scheduled, profile: Profile) -> Status | None:
         """By the first extender that binds such pods; without one by the plugins."""
@@ -278,6 +337,9 @@ class BindingCycle:
         have bound the pod."""
         failure = Failed(decision.pod, profile.name, error(CANCELLED), is_reported=False)
         self._fail(queued, decision, profile, failure)
+
+    def _fail_broken(self, queued: QueuedPodInfo, decision: Scheduled, profile: Profile, cause: Exception) -> None:
+        self._fail(queued, decision, profile, self._broken(decision, profile, cause))
 
     def _broken(self, decision: Scheduled, profile: Profile, cause: Exception) -> Failed:
         """The end of an attempt after a programming error; without a place to report it to, the error goes on."""

@@ -10,6 +10,7 @@ http_extenders(configuration, RawObjects(…))               the scheduler knows
 """
 
 from steersman.client.connection import Connection
+from steersman.client.direct_posts import DirectPosts
 from steersman.client.dispatcher import Dispatcher
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed, UnreadableAnswer
 from steersman.client.events import EventRecorder
@@ -37,6 +38,7 @@ __all__ = [
     "ClusterChoice",
     "Connection",
     "ConnectionFailed",
+    "DirectPosts",
     "Dispatcher",
     "ElectionSettings",
     "EventRecorder",

@@ -8,12 +8,15 @@ that is bound. The server is asked once more, and if it does not say either, the
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 import msgspec
 
 from steersman import api
 from steersman.client import paths
+from steersman.client.direct_posts import DirectPosts
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.client.foreign_input import decode_foreign
 from steersman.client.pacing import RetryPolicy, Timing, retrying
@@ -28,8 +31,11 @@ ONE_LOOK: Final = RetryPolicy(attempts=1, deadline=10.0)
 class BindingRequests:
     """Binds pods, and remembers whose binding got no answer."""
 
-    def __init__(self, transport: Transport, timing: Timing, policy: RetryPolicy) -> None:
+    def __init__(
+        self, transport: Transport, timing: Timing, policy: RetryPolicy, posts: DirectPosts | None = None
+    ) -> None:
         self._transport = transport
+        self._posts = posts
         self._timing = timing
         self._policy = policy
         #: Pods by uid that the server may have bound without saying so, oldest first.
@@ -39,29 +45,43 @@ class BindingRequests:
         """Whether the last binding of the pod got no answer; asked once."""
         return self._open.pop(uid, self) is None
 
-    async def bind(self, pod: api.Pod, node_name: str) -> Status | None:
-        """Binds the pod; None: it is bound to the node."""
-        meta = pod.metadata
-        self._open.pop(meta.uid, None)
-        body = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
-            "target": {"kind": "Node", "name": node_name},
-        }
+    def begin(self, pod: api.Pod, node_name: str, on_end: Callable[[ClientError | None], None]) -> bool:
+        """Sends the first attempt to bind the pod, and tells how it ended; None: the pod is bound to the node. After a failure
+        `bind` goes on, if it is told of it. False: this attempt has to wait for something, and nothing was sent."""
+        uid = pod.metadata.uid
+        if self._posts is None or uid in self._open:
+            return False
+        ended = partial(self._ended, uid, on_end)
+        if not self._posts.begin(paths.of(pod, "binding"), _body(pod, node_name), self._policy.attempt_seconds, ended):
+            return False
+        self._note_open(uid)
+        return True
+
+    def _ended(self, uid: str, on_end: Callable[[ClientError | None], None], outcome: Response | ClientError) -> None:
+        failure = outcome if isinstance(outcome, ClientError) else None
+        if failure is None or not _leaves_open(failure):
+            self._open.pop(uid, None)
+        on_end(failure)
+
+    async def bind(self, pod: api.Pod, node_name: str, failed: ClientError | None = None) -> Status | None:
+        """Binds the pod; None: it is bound to the node. `failed`: so ended the first attempt, which `begin` made."""
+        if failed is None:
+            self._open.pop(pod.metadata.uid, None)
         try:
-            await self._send(pod, msgspec.json.encode(body))
+            await self._send(pod, _body(pod, node_name), failed)
         except ClientError as failure:
             return None if await self._is_bound_nevertheless(failure, pod, node_name) else error(str(failure))
         return None
 
-    async def _send(self, pod: api.Pod, body: bytes) -> None:
+    async def _send(self, pod: api.Pod, body: bytes, failed: ClientError | None) -> None:
         """Whatever ends this, cancellation too: it is open if some attempt got no answer."""
-        uid, path = pod.metadata.uid, paths.of(pod, "binding")
+        uid, path, first = pod.metadata.uid, paths.of(pod, "binding"), [] if failed is None else [failed]
 
         async def call(left: float) -> None:
+            if first:
+                raise first.pop()
             was_open = uid in self._open
-            self._open[uid] = None
+            self._note_open(uid)
             try:
                 await self._transport.request("POST", path, body=body, timeout=left)
             except ClientError as failure:
@@ -70,9 +90,12 @@ class BindingRequests:
                 raise
             self._open.pop(uid, None)
 
+        await retrying(call, self._timing, self._policy, idempotent=True)
+
+    def _note_open(self, uid: str) -> None:
         if len(self._open) >= MOST_OPEN:
             self._open.popitem(last=False)
-        await retrying(call, self._timing, self._policy, idempotent=True)
+        self._open[uid] = None
 
     async def _is_bound_nevertheless(self, failure: ClientError, pod: api.Pod, node_name: str) -> bool:
         """The answer to an earlier attempt was lost, and the pod is where it should be."""
@@ -98,6 +121,17 @@ class BindingRequests:
         except ClientError as failure:
             return False if isinstance(failure, ApiError) and failure.is_not_found else None
         return (found.metadata.uid, found.spec.node_name) == (pod.metadata.uid, node_name)
+
+
+def _body(pod: api.Pod, node_name: str) -> bytes:
+    meta = pod.metadata
+    binding = {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {"name": meta.name, "namespace": meta.namespace, "uid": meta.uid},
+        "target": {"kind": "Node", "name": node_name},
+    }
+    return msgspec.json.encode(binding)
 
 
 def _leaves_open(failure: ClientError) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 
 import msgspec
@@ -18,13 +20,15 @@ from steersman import api
 from steersman.api.meta import version_number
 from steersman.client import paths
 from steersman.client.binding_requests import BindingRequests
-from steersman.client.errors import ApiError
+from steersman.client.direct_posts import DirectPosts
+from steersman.client.errors import ApiError, ClientError
 from steersman.client.events import NORMAL, WARNING, EventRecorder
 from steersman.client.foreign_input import decode_foreign
 from steersman.client.pacing import RetryPolicy, Timing, retrying
 from steersman.client.resource_claims import ClaimChange, ResourceClaims
 from steersman.client.status_updates import StatusUpdate, StatusUpdates, patch_for
 from steersman.client.transport import JSON, MERGE_PATCH, STRATEGIC_MERGE_PATCH, Response, Transport
+from steersman.errors import SteersmanError
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.framework.ports import Nomination
 from steersman.framework.status import Status
@@ -67,7 +71,9 @@ class Dispatcher:
         timing: Timing,
         policy: RetryPolicy | None = None,
         internal_errors: InternalErrors | None = None,
+        posts: DirectPosts | None = None,
     ) -> None:
+        """`posts` is the short way to where `transport` goes; None: there is none."""
         self._transport = transport
         self._events = events
         self._timing = timing
@@ -76,7 +82,7 @@ class Dispatcher:
         self._resource_claims = ResourceClaims(self._send)
         #: By uid, the latest of those whose status was written: the watch may be slower than the next attempt.
         self._written: OrderedDict[str, api.Pod] = OrderedDict()
-        self._bindings = BindingRequests(transport, timing, self._policy)
+        self._bindings = BindingRequests(transport, timing, self._policy, posts)
 
     async def run(self) -> None:
         """Writes what is queued, until it is cancelled."""
@@ -110,11 +116,32 @@ class Dispatcher:
         A failure that waits to be written is withdrawn, so that it cannot follow the binding; and while it is not known
         whether the server has bound the pod, no failure is reported.
         """
+        return await self._bind(pod, node_name, None)
+
+    async def _bind(self, pod: PodInfo, node_name: str, failed: ClientError | None) -> Status | None:
         await self._updates.withdraw(pod.uid)
-        status = await self._bindings.bind(pod.pod, node_name)
+        status = await self._bindings.bind(pod.pod, node_name, failed)
         if status is None:
             self._written.pop(pod.uid, None)
         return status
+
+    def begin_bind(self, pod: PodInfo, node_name: str, on_end: Callable[[SteersmanError | None], None]) -> bool:
+        """`bind` without a task, where no failure waits to be written and the request need not wait."""
+        if self._updates.concerns(pod.uid):
+            return False
+        return self._bindings.begin(pod.pod, node_name, partial(self._begun, pod.uid, on_end))
+
+    def _begun(self, uid: str, on_end: Callable[[SteersmanError | None], None], failure: ClientError | None) -> None:
+        if failure is None:
+            self._written.pop(uid, None)
+        on_end(failure)
+
+    async def resume_bind(self, pod: PodInfo, node_name: str, failed: SteersmanError) -> Status | None:
+        """What the server refused because it did not know us is sent once more: `HttpTransport.request` has other credentials
+        then."""
+        if not isinstance(failed, ClientError) or (isinstance(failed, ApiError) and failed.is_unauthorised):
+            return await self._bind(pod, node_name, None)
+        return await self._bind(pod, node_name, failed)
 
     async def patch_pod_status(
         self, pod: api.Pod, *, condition: api.Condition | None = None, nominated_node_name: str | None = None

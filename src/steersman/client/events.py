@@ -15,6 +15,7 @@ import asyncio
 import logging
 import math
 from collections import OrderedDict, deque
+from functools import partial
 from typing import ClassVar, Final
 
 import msgspec
@@ -22,10 +23,11 @@ import msgspec
 from steersman import api
 from steersman.api import Int32, Object, ObjectReference, Struct, codec, timestamps
 from steersman.client import paths
+from steersman.client.direct_posts import DirectPosts
 from steersman.client.dropped_events import DroppedEvents
 from steersman.client.errors import ApiError, ClientError
 from steersman.client.pacing import RetryPolicy, Timing, retrying
-from steersman.client.transport import JSON, STRATEGIC_MERGE_PATCH, Transport
+from steersman.client.transport import JSON, STRATEGIC_MERGE_PATCH, Response, Transport
 from steersman.errors import SteersmanError
 from steersman.internal_errors import InternalErrors
 
@@ -204,9 +206,12 @@ class EventRecorder:
         instance: str,
         policy: RetryPolicy | None = None,
         internal_errors: InternalErrors | None = None,
+        posts: DirectPosts | None = None,
     ) -> None:
+        """`posts` is the short way to where `transport` goes; None: there is none."""
         self._internal_errors = internal_errors or InternalErrors()
         self._transport = transport
+        self._posts = posts
         self._timing = timing
         self._instance = instance
         self._policy = policy or PATIENT
@@ -326,19 +331,43 @@ class EventRecorder:
             raise
 
     async def _create(self, event: Event) -> None:
-        path = paths.collection(Event, event.metadata.namespace)
-        await self._send("POST", path, codec.encode(event), JSON)
+        path, body = paths.collection(Event, event.metadata.namespace), codec.encode(event)
+        outcome = await self._posted(path, body)
+        if not isinstance(outcome, Response):
+            await self._send("POST", path, body, JSON, outcome)
+
+    async def _posted(self, path: str, body: bytes) -> Response | ClientError | None:
+        """What became of the event, written the short way; None: that is not possible now, or not with these credentials."""
+        if self._posts is None:
+            return None
+        ended: asyncio.Future[Response | ClientError] = asyncio.get_running_loop().create_future()
+        if not self._posts.begin(path, body, self._policy.attempt_seconds, partial(_settle, ended)):
+            return None
+        outcome = await ended
+        return None if isinstance(outcome, ApiError) and outcome.is_unauthorised else outcome
 
     async def _patch(self, event: Event) -> None:
         body = msgspec.json.encode({"series": event.series})
         await self._send("PATCH", paths.of(event), body, STRATEGIC_MERGE_PATCH)
 
-    async def _send(self, method: str, path: str, body: bytes, content_type: str) -> None:
+    async def _send(
+        self, method: str, path: str, body: bytes, content_type: str, failed: ClientError | None = None
+    ) -> None:
+        """`failed`: so ended a first attempt, which was made already."""
+        first = [] if failed is None else [failed]
+
         async def call(left: float) -> None:
+            if first:
+                raise first.pop()
             await self._transport.request(method, path, body=body, content_type=content_type, timeout=left)
 
         # An event has a name, so that a second attempt cannot make two of it.
         await retrying(call, self._timing, self._policy, idempotent=True)
+
+
+def _settle(ended: asyncio.Future[Response | ClientError], outcome: Response | ClientError) -> None:
+    if not ended.done():
+        ended.set_result(outcome)
 
 
 def truncated(note: str) -> str:

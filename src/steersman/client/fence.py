@@ -52,9 +52,14 @@ class WriteFence:
         self._is_final = True
         self.valid_until = -math.inf
 
+    @property
+    def seconds_left(self) -> float:
+        """How long a write may take that begins now; not positive: it must not begin."""
+        return self.valid_until - self._clock.monotonic()
+
     def seconds_for(self, write: str) -> float:
         """How long the write may take, from now. LeaseNotHeld when it must not begin; `write` names it."""
-        left = self.valid_until - self._clock.monotonic()
+        left = self.seconds_left
         if left <= 0:
             self.refused += 1
             raise LeaseNotHeld(NOT_HELD.format(write))

@@ -14,6 +14,7 @@ import asyncio
 import ssl
 import struct
 from collections.abc import Callable
+from functools import partial
 from time import monotonic
 from typing import Final, cast
 
@@ -64,13 +65,17 @@ class Http2Answer(msgspec.Struct, frozen=True):
             raise BadAnswer(str(wrong)) from None
 
 
+OnAnswer = Callable[[Http2Answer | OSError], None]
+"""Told once of the answer to a request, or of its failure. It must not raise."""
+
+
 class _Exchange:
     """A request whose answer is under way."""
 
-    __slots__ = ("answer", "block", "end", "heard_before", "interim_answers", "parts", "received", "status")
+    __slots__ = ("block", "end", "heard_before", "interim_answers", "on_end", "parts", "received", "status")
 
-    def __init__(self, answer: asyncio.Future[Http2Answer], end: float, heard_before: int) -> None:
-        self.answer = answer
+    def __init__(self, on_end: OnAnswer, end: float, heard_before: int) -> None:
+        self.on_end = on_end
         #: Monotonic.
         self.end = end
         #: How often the server had been heard of when the request was made.
@@ -138,20 +143,26 @@ class Http2Connection(asyncio.Protocol):
 
         NotSent when the server says, or it is plain, that it has not looked at the request. Only while there is room.
         """
-        if self._transport is None or self._is_retired:
-            raise NotSent(str(self._failure))
-        stream, answer = self._next_stream, self._loop.create_future()
-        self._next_stream += 2
-        self._is_retired = self._next_stream > _LARGEST_NUMBER
-        self._exchanges[stream] = _Exchange(answer, end, self._heard)
-        self._send_request(stream, block, body)
-        if self._timer is None or end < self._timer_end:
-            self._set_timer(end)
+        answer: asyncio.Future[Http2Answer] = self._loop.create_future()
+        stream = self.begin(block, body, end, partial(_settle, answer))
         try:
-            return cast(Http2Answer, await answer)
+            return await answer
         finally:
             if answer.cancelled():
                 self._give_up(stream)
+
+    def begin(self, block: bytes, body: bytes | None, end: float, on_end: OnAnswer) -> int:
+        """`exchange` for one who does not wait: returns the number of the request. Only while there is room."""
+        if self._transport is None or self._is_retired:
+            raise NotSent(str(self._failure))
+        stream = self._next_stream
+        self._next_stream += 2
+        self._is_retired = self._next_stream > _LARGEST_NUMBER
+        self._exchanges[stream] = _Exchange(on_end, end, self._heard)
+        self._send_request(stream, block, body)
+        if self._timer is None or end < self._timer_end:
+            self._set_timer(end)
+        return stream
 
     def close(self) -> None:
         """Takes no more requests; closes when those that are under way have their answers."""
@@ -216,7 +227,7 @@ class Http2Connection(asyncio.Protocol):
         if kind == _DATA:
             self._take_data(flags, stream, payload)
         elif kind == _HEADERS:
-            block = _without_padding(flags, payload)
+            block = _without_padding(payload) if flags & _PADDED else payload
             self._take_block(flags, stream, bool(flags & _END_STREAM), block[5:] if flags & _PRIORITY else block)
         elif kind == _WINDOW_UPDATE:
             self._take_window(stream, payload)
@@ -244,7 +255,7 @@ class Http2Connection(asyncio.Protocol):
         if not exchange.status:
             raise ValueError("the body of an answer comes before its head")
         exchange.received += len(payload)
-        exchange.parts.append(_without_padding(flags, payload))
+        exchange.parts.append(_without_padding(payload) if flags & _PADDED else payload)
         if flags & _END_STREAM:
             self._finish(stream, exchange)
         elif exchange.received >= LONGEST_ANSWER:
@@ -360,11 +371,7 @@ class Http2Connection(asyncio.Protocol):
         exchange = self._exchanges.pop(stream)
         self._give_room(exchange.received)
         self.used = monotonic()
-        if not exchange.answer.done():
-            if isinstance(outcome, Http2Answer):
-                exchange.answer.set_result(outcome)
-            else:
-                exchange.answer.set_exception(outcome)
+        exchange.on_end(outcome)
         if self._is_retired:
             self._close_when_done()
         self._on_room()
@@ -438,6 +445,15 @@ class Http2Connection(asyncio.Protocol):
             self._transport.write(b"".join(unsent))
 
 
+def _settle(answer: asyncio.Future[Http2Answer], outcome: Http2Answer | OSError) -> None:
+    if answer.done():
+        return
+    if isinstance(outcome, Http2Answer):
+        answer.set_result(outcome)
+    else:
+        answer.set_exception(outcome)
+
+
 def _frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
     size = len(payload)
     return _FRAME.pack(size >> 8, size & 0xFF, kind, flags, stream) + payload
@@ -453,9 +469,7 @@ def _read_number(payload: bytes) -> int:
     return int.from_bytes(payload, "big") & _LARGEST_NUMBER
 
 
-def _without_padding(flags: int, payload: bytes) -> bytes:
-    if not flags & _PADDED:
-        return payload
+def _without_padding(payload: bytes) -> bytes:
     if not payload or payload[0] >= len(payload):
         raise ValueError("a frame has more padding than bytes")
     return payload[1 : len(payload) - payload[0]]

@@ -43,8 +43,15 @@ _STATIC_NAMES: Final = (
 _INDEX_OF_NAME: Final = {name: index for index, name in reversed(list(enumerate(_STATIC_NAMES)))}
 _INDEX_OF_FIELD: Final = {(_STATIC_NAMES[index], value): index for index, value in _STATIC_VALUES.items()}
 _SECRET: Final = "authorization"
+_LONG_TEXT: Final = 127
+"""A text of so many bytes has a length of more than one byte."""
+_PATH_START: Final = [bytes((_INDEX_OF_NAME[":path"], length)) for length in range(_LONG_TEXT)]
+"""What comes before a path of so many bytes: the name, not to be remembered, and the length."""
 
 _STATUS: Final = ":status"
+_SHORT_STATUS: Final = bytes((_INDEX_OF_NAME[":status"], 0x80 | 2))
+"""The beginning of a status in two bytes of Huffman code, not to be remembered."""
+_STATUS_BY_CODE: Final[dict[bytes, int]] = {}
 _MOST_INTEGER_BYTES: Final = 4
 """Bytes behind the first one of a number: more than enough for every length that a block may have."""
 
@@ -86,6 +93,14 @@ def encode_field(name: str, value: str) -> bytes:
     return start + _encode_text(value)
 
 
+def path_field(path: str) -> bytes:
+    """`encode_field` of the header that differs from request to request."""
+    data = path.encode()
+    if len(data) < _LONG_TEXT:
+        return _PATH_START[len(data)] + data
+    return encode_field(":path", path)
+
+
 def _encode_text(text: str) -> bytes:
     data = text.encode()
     return _encode_integer(len(data), 7, 0) + data
@@ -108,7 +123,21 @@ def _encode_integer(number: int, bits: int, first: int) -> bytes:
 
 
 def read_status(block: bytes) -> int:
-    """The status of an answer, which comes first. ValueError for what is none."""
+    """The status of an answer, which comes first. ValueError for what is none.
+
+    Go's servers write a status that has no number of its own as two bytes of Huffman code. What these say is remembered: there
+    are no more of them than there are statuses.
+    """
+    is_short = block[:2] == _SHORT_STATUS
+    known = _STATUS_BY_CODE.get(block[2:4]) if is_short else None
+    if known is None:
+        known = _read_status(block)
+        if is_short:
+            _STATUS_BY_CODE[block[2:4]] = known
+    return known
+
+
+def _read_status(block: bytes) -> int:
     for name, value in read_fields(block):
         if name == _STATUS and len(value) == 3 and value.isascii() and value.isdecimal():
             return int(value)

@@ -11,7 +11,7 @@ import ssl
 from collections import deque
 from time import monotonic
 
-from steersman.client.http2 import Http2Answer, Http2Connection
+from steersman.client.http2 import Http2Answer, Http2Connection, OnAnswer
 from steersman.client.keep_alive import IDLE_SECONDS, NotSent, probe_when_silent
 
 
@@ -44,6 +44,14 @@ class Http2Requests:
         if end <= monotonic():
             raise NotSent("no connection in time")
         return await connection.exchange(block, body, end)
+
+    def begin(self, block: bytes, body: bytes, timeout: float, on_end: OnAnswer) -> bool:
+        """`exchange` for one who does not wait; False: there is no connection with room, and nothing was sent."""
+        connection = self._connection
+        if connection is None or self._queue or not connection.has_room(len(body)) or _is_stale(connection):
+            return False
+        connection.begin(block, body, monotonic() + timeout, on_end)
+        return True
 
     def close(self) -> None:
         """Closes all connections; those in use when their requests are done."""

@@ -160,6 +160,20 @@ class TokenBucket:
             raise
         return wait
 
+    def take_nowait(self) -> bool:
+        """Takes a token if nobody has to wait for it."""
+        if self._qps <= 0:
+            return True
+        self._fill()
+        if self._tokens < 1.0:
+            return False
+        self._tokens -= 1.0
+        return True
+
+    def give_back(self) -> None:
+        """Returns a token that was not used."""
+        self._tokens += 1.0
+
     def _fill(self) -> None:
         now = self._timing.clock.monotonic()
         self._tokens = min(self._burst, self._tokens + (now - self._filled) * self._qps)

@@ -113,6 +113,10 @@ class StatusUpdates:
         if earlier is None and uid not in self._in_flight:
             self._queue.put_nowait(uid)
 
+    def concerns(self, uid: str) -> bool:
+        """Whether an update of the pod waits or is being sent."""
+        return uid in self._waiting or uid in self._in_flight
+
     async def withdraw(self, uid: str) -> None:
         """Takes back the update that waits; returns when the one that is being sent has arrived."""
         self._waiting.pop(uid, None)

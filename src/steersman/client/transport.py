@@ -12,8 +12,9 @@ from __future__ import annotations
 import asyncio
 import math
 import ssl
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from time import monotonic
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, Protocol
@@ -27,8 +28,8 @@ from steersman.client.auth.credentials import HOLDS_CONTROL, ClientCertificate, 
 from steersman.client.connection import Connection, tls_context
 from steersman.client.errors import ApiError, ClientError, ConnectionFailed
 from steersman.client.foreign_input import LineAssembler, LineTooLong, error_from_status
-from steersman.client.http2 import ALPN, LONGEST_REQUEST_BODY
-from steersman.client.http2_headers import encode_field
+from steersman.client.http2 import ALPN, LONGEST_REQUEST_BODY, Http2Answer
+from steersman.client.http2_headers import encode_field, path_field
 from steersman.client.http2_requests import Http2NotSpoken, Http2Requests
 from steersman.client.http_answers import LONGEST_BODY, LONGEST_LIST
 from steersman.client.keep_alive import ChannelPool, NotSent
@@ -50,6 +51,8 @@ CONNECT_SECONDS: Final = 30.0
 REQUEST_SECONDS: Final = 60.0
 IDLE_SECONDS: Final = 150.0
 """A stream that is silent for so long has been lost: bookmarks come every minute."""
+AT_HAND_SECONDS: Final = 1.0
+"""So long credentials are taken to be as they were, by requests that do not wait for them."""
 TOO_LATE: Final = "its time was over before it could be sent"
 CUT_MID_LINE: Final = "the connection was cut in the middle of a line"
 LONGEST_REFUSAL: Final = 1 << 20
@@ -65,6 +68,10 @@ class Response(msgspec.Struct, frozen=True):
     body: bytes
     #: The header of that name: when the server answered, by its own clock. Of reads; nobody asks for that of writes.
     date: str = ""
+
+
+OnPosted = Callable[[Response | ClientError], None]
+"""Told once what has become of a POST."""
 
 
 class Transport(Protocol):
@@ -145,6 +152,9 @@ class HttpTransport:
         self._blocks_show: Headers = ()
         #: The certificate that the connections show.
         self._shown: ClientCertificate | None = None
+        #: The credential that was asked for last, and until when (monotonic) it need not be asked for again.
+        self._at_hand: Credential | None = None
+        self._at_hand_until = 0.0
 
     @property
     def server(self) -> str:
@@ -168,6 +178,22 @@ class HttpTransport:
             if not refusal.is_unauthorised or not await self._has_another(shown):
                 raise
         return await self._granted(call, await self._credential())
+
+    def begin_post(self, path: str, body: bytes, timeout: float, on_end: OnPosted) -> bool:
+        """POSTs for one who does not wait, over the HTTP/2 connection that is there and with credentials that were just shown.
+
+        False: that is not possible now, and nothing was sent; `request` does it. `on_end` is told what `request` would return
+        or raise, but that nothing is tried twice.
+        """
+        shown = self._credential_at_hand()
+        if self._http2 is None or shown is None or len(body) > LONGEST_REQUEST_BODY:
+            return False
+        call = Call("POST", path, NO_QUERY, None, body)
+        try:
+            block = self._block(call, shown)
+        except ConnectionFailed:
+            return False
+        return self._http2.begin(block, body, timeout, partial(self._posted, call, on_end))
 
     async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
         shown, call = await self._credential(), Call("GET", path, query, None)
@@ -204,14 +230,25 @@ class HttpTransport:
         """Credentials that cannot be had now may be there in a moment: files are replaced one after the other, and programs
         that hand out tokens fail at times. Until then there is no connection, and no more than that."""
         try:
-            return await self._connection.credentials.current()
+            shown = await self._connection.credentials.current()
         except ClientError:
             raise
         except SteersmanError as cause:
             raise ConnectionFailed(str(cause), may_have_arrived=False) from cause
+        self._at_hand, self._at_hand_until = shown, monotonic() + AT_HAND_SECONDS
+        return shown
+
+    def _credential_at_hand(self) -> Credential | None:
+        """The credential that `_credential` found a moment ago; None: it has to be asked for, or needs another connection."""
+        shown = self._at_hand
+        if shown is None or monotonic() >= self._at_hand_until:
+            return None
+        is_shown = shown.certificate is self._shown or shown.certificate == self._shown
+        return shown if is_shown else None
 
     async def _has_another(self, shown: Credential) -> bool:
         """Whether there is something else to show than what the server has refused."""
+        self._at_hand = None
         try:
             return await self._connection.credentials.refused(shown)
         except ClientError:
@@ -244,14 +281,33 @@ class HttpTransport:
             self._http2 = self._http2_requests(shown)
         block, left = self._block(call, shown), call.seconds_left()
         try:
-            answer = await self._http2.exchange(block, call.body, left, CONNECT_SECONDS)
-            if answer.status >= FIRST_FAILURE:
-                raise error_from_status(answer.body, code=answer.status, retry_after=answer.header("retry-after"))
+            outcome = self._response(call, await self._http2.exchange(block, call.body, left, CONNECT_SECONDS))
         except Http2NotSpoken:
             raise
         except OSError as cause:
             raise self._failure(call, cause) from cause
-        return Response(answer.status, answer.body)
+        if isinstance(outcome, ClientError):
+            raise outcome
+        return outcome
+
+    def _posted(self, call: Call, on_end: OnPosted, outcome: Http2Answer | OSError) -> None:
+        """Called by the connection, which must not suffer from what the listener does."""
+        try:
+            on_end(self._response(call, outcome))
+        except Exception as error:
+            context = {"message": f"{call}: what was to follow broke", "exception": error}
+            asyncio.get_running_loop().call_exception_handler(context)
+
+    def _response(self, call: Call, outcome: Http2Answer | OSError) -> Response | ClientError:
+        if isinstance(outcome, OSError):
+            return self._failure(call, outcome)
+        if outcome.status < FIRST_FAILURE:
+            return Response(outcome.status, outcome.body)
+        try:
+            retry_after = outcome.header("retry-after")
+        except OSError as cause:
+            return self._failure(call, cause)
+        return error_from_status(outcome.body, code=outcome.status, retry_after=retry_after)
 
     async def _pieces(self, call: Call, shown: Credential) -> AsyncGenerator[bytes, None]:
         """The body of an answer that goes on, as it comes. ApiError when the server refuses."""
@@ -289,7 +345,7 @@ class HttpTransport:
         common = self._blocks.get(key)
         if common is None:
             common = self._blocks[key] = self._common_block(call, shown)
-        return encode_field(":path", self._target(call)) + common
+        return path_field(self._target(call)) + common
 
     def _common_block(self, call: Call, shown: Credential) -> bytes:
         fields = [(":method", call.method), (":scheme", self._base.scheme), (":authority", _host(self._base))]

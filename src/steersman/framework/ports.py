@@ -8,11 +8,12 @@ A host implements `ApiWriter` (the HTTP client's dispatcher, the embedded cluste
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import msgspec
 
 from steersman import api
+from steersman.errors import SteersmanError
 from steersman.framework.pod_info import PodInfo
 from steersman.framework.status import Status
 
@@ -48,6 +49,18 @@ class Binder(Protocol):
 
     async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
         """Returns when the API server has answered; a refusal is a Status with code ERROR."""
+
+
+@runtime_checkable
+class BindingBeginner(Protocol):
+    """A binder that can send a binding without a task that waits for the answer."""
+
+    def begin_bind(self, pod: PodInfo, node_name: str, on_end: Callable[[SteersmanError | None], None]) -> bool:
+        """Sends the binding; `on_end` is told how that ended, None: the pod is bound. False: nothing was sent, `bind` does it.
+        Should `on_end` raise, nobody hears of it but the event loop's handler of exceptions."""
+
+    async def resume_bind(self, pod: PodInfo, node_name: str, failed: SteersmanError) -> Status | None:
+        """Goes on after a beginning that `failed`, as `bind` goes on when its first request has failed so."""
 
 
 class PodWriter(Protocol):

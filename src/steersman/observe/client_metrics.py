@@ -72,6 +72,12 @@ NO_ANSWER: Final = "<error>"
 _OK: Final = "200"
 
 
+def _code(outcome: Response | BaseException | None) -> str:
+    if isinstance(outcome, Response):
+        return str(outcome.status)
+    return str(outcome.code) if isinstance(outcome, ApiError) else NO_ANSWER
+
+
 class MeasuredTransport:
     """A `client.Transport`."""
 
@@ -93,20 +99,25 @@ class MeasuredTransport:
         content_type: str = JSON,
         timeout: float = REQUEST_SECONDS,
     ) -> Response:
-        metrics, key, began = self._metrics, (method, self._host), perf_counter()
-        code = NO_ANSWER
+        began, size = perf_counter(), len(body or b"")
+        outcome: Response | BaseException | None = None
         try:
-            answer = await self._transport.request(method, path, query, body, content_type, timeout)
-            code = str(answer.status)
+            outcome = await self._transport.request(method, path, query, body, content_type, timeout)
+            return outcome
         except ApiError as refusal:
-            code = str(refusal.code)
+            outcome = refusal
             raise
         finally:
-            metrics.requests[code, method, self._host].inc()
-            metrics.request_seconds[key].observe(perf_counter() - began)
-        metrics.request_bytes[key].observe(len(body or b""))
-        metrics.response_bytes[key].observe(len(answer.body))
-        return answer
+            self.ended(method, outcome, size, perf_counter() - began)
+
+    def ended(self, method: str, outcome: Response | BaseException | None, sent: int, seconds: float) -> None:
+        """Counts a request: its method, its answer or failure, the bytes that were sent and how long it took."""
+        metrics, key = self._metrics, (method, self._host)
+        metrics.requests[_code(outcome), method, self._host].inc()
+        metrics.request_seconds[key].observe(seconds)
+        if isinstance(outcome, Response):
+            metrics.request_bytes[key].observe(sent)
+            metrics.response_bytes[key].observe(len(outcome.body))
 
     async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
         """Counts when it ends: it is not known earlier whether the server had granted it."""

@@ -52,7 +52,7 @@ def timed(profile: Profile, stopwatch: Stopwatch) -> Profile:
         ),
         permit=wrap.calls("Permit", profile.permit),
         pre_bind=ApplicableCalls(wrap.calls("PreBind", profile.pre_bind)),
-        bind=wrap.calls("Bind", profile.bind),
+        bind=wrap.binds(profile.bind),
         post_bind=wrap.calls("PostBind", profile.post_bind),
     )
 
@@ -63,6 +63,14 @@ class _Wrapping:
 
     def calls(self, point: str, calls: Iterable[CallT]) -> tuple[CallT, ...]:
         return tuple(msgspec.structs.replace(call, run=self.method(point, call.name, call.run)) for call in calls)
+
+    def binds(self, calls: Iterable[RawCall]) -> tuple[RawCall, ...]:
+        """Bind plugins, whose work may be done without calling them."""
+        timed_calls = self.calls("Bind", calls)
+        return tuple(msgspec.structs.replace(call, ran=self._done("Bind", call.name)) for call in timed_calls)
+
+    def _done(self, point: str, plugin: str) -> Callable[[str, str, float], None]:
+        return lambda uid, status, seconds: self._ran(uid, point, plugin, status, seconds)
 
     def method(self, point: str, plugin: str, run: Run) -> Run:
         """Takes the cycle state, the pod, and whatever else, as all methods here do."""

@@ -7,7 +7,7 @@ binding driver. Everything that can be decided once, from missing methods to col
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 import msgspec
@@ -101,6 +101,8 @@ class RawCall(msgspec.Struct, frozen=True):
     run: Method
     #: The plugin sees to it itself that its coroutines end.
     keeps_time: bool = False
+    #: Told of work that was done without calling `run`: the pod's uid, a status, seconds. None: nobody times the plugin.
+    ran: Callable[[str, str, float], None] | None = None
 
 
 class PreBindCall(RawCall, frozen=True, kw_only=True):
