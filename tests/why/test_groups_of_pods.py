@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.why.rejections import node
+from tests.why.rejections import ZONE, node
 
 from steersman import InputError, Simulation
 from steersman.explain import CauseCode
@@ -69,3 +69,27 @@ def test_thousands_of_nodes_fit_on_a_screen() -> None:
     assert "other reasons" in text
     assert sum(group.count for group in answer.cause.groups) == 2000
     assert len(answer.text(None, 80).splitlines()) > 2000
+
+
+def test_where_nodes_of_a_group_differ_each_domain_is_told_with_its_counts() -> None:
+    nodes = [node(f"{zone}{index}", zone).obj() for zone in "abc" for index in range(3)]
+    running = [
+        make_pod(f"{name}-{index}").label("app", "web").node(f"{name}0").phase("Running").obj()
+        for name, count in (("a", 2), ("b", 1), ("c", 1))
+        for index in range(count)
+    ]
+    wanted = make_pod("web").label("app", "web").anti_affinity(ZONE, {"app": "web"}).obj()
+    simulation = Simulation.load(nodes, running, wanted)
+    simulation.run()
+    answer = explain_pod(simulation, "web")
+    (group,) = answer.cause.groups
+    assert {(detail.text, detail.count) for detail in group.details} == {
+        (f"{ZONE}=a has 2 pods with app=web", 3),
+        (f"{ZONE}=b has 1 pod with app=web", 3),
+        (f"{ZONE}=c has 1 pod with app=web", 3),
+    }
+    assert "9 nodes would fit but for affinity between pods: " in answer.cause.sentence
+    assert answer.cause.sentence.endswith(" (and the like elsewhere).")
+    lines = answer.text(5, 80).splitlines()
+    assert "9      affinity between pods  a0, a1, a2 and 6 more" in lines
+    assert f"    3 nodes: {ZONE}=a has 2 pods with app=web" in lines

@@ -185,20 +185,24 @@ def _group(nodes: Sequence[NodeExplanation]) -> NodeGroup:
     fewest = min(map(_objections, nodes))
     closest = [node for node in nodes if _objections(node) == fewest]
     first = closest[0].verdicts[0]
+    details = _details(nodes)
+    most_common = msgspec.structs.replace(first, detail=details[0].text) if details else first
     return NodeGroup(
         code=_code(nodes),
         plugin=first.plugin,
-        objection=_objection(first),
+        objection=_objection(most_common),
         count=len(nodes),
         examples=tuple(node.node for node in closest[:_EXAMPLES]),
         objections=fewest,
         nearest=_nearest(closest),
-        details=_details(nodes),
+        details=details,
     )
 
 
 def _details(nodes: Sequence[NodeExplanation]) -> tuple[GroupDetail, ...]:
-    """The details in which nodes of a group differ; none where all have the same."""
+    """The details in which nodes of a group differ; none where all have the same, or differ in what the pod does not want."""
+    if nodes[0].verdicts[0].plugin in _CHOSEN_BY_PODS:
+        return ()
     counted = Counter(node.verdicts[0].detail for node in nodes if node.verdicts[0].detail)
     if len(counted) < 2:
         return ()
@@ -236,9 +240,10 @@ def _clause(group: NodeGroup, nodes: str) -> str:
     """What a group of nodes says; `nodes` is its subject."""
     if group.code in (CauseCode.RESOURCES, CauseCode.FRAGMENTATION, CauseCode.POD_LIMIT):
         return f"{nodes} {'has' if group.count == 1 else 'have'} {group.objection}"
+    objection = f"{group.objection} (and the like elsewhere)" if group.details else group.objection
     if group.objections == 1:
-        return f"{nodes} would fit but for {group.objection}"
-    return f"{nodes} {'is' if group.count == 1 else 'are'} ruled out by {group.objection}, among other things"
+        return f"{nodes} would fit but for {objection}"
+    return f"{nodes} {'is' if group.count == 1 else 'are'} ruled out by {objection}, among other things"
 
 
 def _one_resource(shortages: Sequence[Shortage]) -> str:

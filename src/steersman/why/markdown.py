@@ -10,7 +10,16 @@ from steersman.explain import NodeGroup
 from steersman.fixes import Fix
 from steersman.printable import printable
 from steersman.why.answer import PodExplanation
-from steersman.why.text import MOST_GROUPS, conditions, goes_anyway, standing_lines, title, waking_lines, when_lines
+from steersman.why.text import (
+    MOST_GROUPS,
+    conditions,
+    goes_anyway,
+    reason_of,
+    standing_lines,
+    title,
+    waking_lines,
+    when_lines,
+)
 
 NOTHING_HELPS: Final = "No change was found that makes it schedule."
 
@@ -50,7 +59,7 @@ def _groups(groups: Sequence[NodeGroup]) -> Iterator[str]:
     for group in groups[:MOST_GROUPS]:
         details = "".join(f"<br>{detail.count} × {_escaped(detail.text)}" for detail in group.details)
         near = _escaped(group.nearest or ", ".join(group.examples))
-        yield f"| {group.count} | {_escaped(group.objection)}{details} | {near} |"
+        yield f"| {group.count} | {_escaped(reason_of(group))}{details} | {near} |"
     left = groups[MOST_GROUPS:]
     if left:
         yield f"| {sum(group.count for group in left)} | {len(left)} other reasons | |"

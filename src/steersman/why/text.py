@@ -108,12 +108,31 @@ def group_rows(groups: Sequence[NodeGroup], width: int | None) -> Iterator[str]:
     rows = [("NODES", "REASON", "NEAREST")]
     for group in groups[:MOST_GROUPS]:
         others = "" if group.objections == 1 else " and more"
-        rows.append((str(group.count), f"{group.objection}{others}", group.nearest or _examples(group)))
-        rows += (("", f"  {detail.count} × {detail.text}", "") for detail in group.details)
+        rows.append((str(group.count), f"{reason_of(group)}{others}", group.nearest or _examples(group)))
     yield from aligned([tuple(map(printable, row)) for row in rows], width=width)
     left = groups[MOST_GROUPS:]
     if left:
         yield f"and {sum(group.count for group in left)} nodes for {len(left)} other reasons"
+    for group in groups[:MOST_GROUPS]:
+        yield from _details(group, width)
+
+
+def reason_of(group: NodeGroup) -> str:
+    """The objection of a group, without what is told of its nodes one by one."""
+    if not group.details:
+        return group.objection
+    return group.objection.replace(f" ({group.details[0].text})", "").replace(f": {group.details[0].text}", "")
+
+
+def _details(group: NodeGroup, width: int | None) -> Iterator[str]:
+    """What the nodes of a group differ in."""
+    if group.details:
+        yield from wrapped(f"  {reason_of(group)}:", width)
+    for detail in group.details:
+        yield from wrapped(f"    {detail.count} node{'' if detail.count == 1 else 's'}: {detail.text}", width)
+    left = group.count - sum(detail.count for detail in group.details)
+    if group.details and left:
+        yield f"    and {left} more"
 
 
 def _examples(group: NodeGroup) -> str:
