@@ -9,6 +9,7 @@ from tests.web.looked_at import LookedAt
 
 from steersman.testing import Harness, make_node, make_pod
 from steersman.web import EventRow
+from steersman.web.pending import RootCauses
 
 
 def gpu_cluster() -> LookedAt:
@@ -50,6 +51,15 @@ def test_waiting_pods_are_grouped_by_what_stands_in_their_way() -> None:
     assert [pod["pod"] for pod in group["pods"]] == ["default/more-0", "default/more-1", "default/more-2"]
     assert group["nextAttempt"] is not None
     assert groups["Held back by SchedulingGates"]["nextAttempt"] is None
+
+
+def test_pods_that_are_alike_share_the_search_for_their_cause() -> None:
+    shown = gpu_cluster()
+    causes, queue = RootCauses(shown.harness.scheduler), shown.harness.scheduler.queue
+    waiting = [queue.get(f"default/more-{number}") for number in range(3)]
+    found = [causes.of(queued) for queued in waiting if queued is not None]
+    assert len(found) == 3
+    assert all(cause is found[0] for cause in found)
 
 
 def test_a_pod_that_waits_says_why_and_what_happened() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
+from time import perf_counter
 from typing import Final, NamedTuple
 
 import msgspec
@@ -27,6 +28,8 @@ MOST_PODS: Final = 200
 MOST_KEPT: Final = 1024
 KEPT_SECONDS: Final = 10.0
 """A cause is found anew after so long, though nothing was tried since: the cluster may have changed."""
+REST: Final = 50.0
+"""So many times as long as all causes took to be found they are kept at least: who asks all the time takes 2 % of a core."""
 QUEUED: Final = "Queued"
 
 
@@ -74,8 +77,11 @@ class RootCause(NamedTuple):
 
 
 class _Kept(NamedTuple):
+    """A cause, when it was found, and how long that took, in real seconds."""
+
     found: RootCause
     at: float
+    took: float
 
 
 class RootCauses:
@@ -85,6 +91,8 @@ class RootCauses:
         self._scheduler = scheduler
         #: By shape, what stood in the way, and the last attempt's message; the oldest go first.
         self._kept: OrderedDict[tuple[object, ...], _Kept] = OrderedDict()
+        #: Seconds that all of them took.
+        self._took = 0.0
 
     def of(self, queued: QueuedPodInfo) -> RootCause:
         if queued.is_gated:
@@ -94,13 +102,27 @@ class RootCauses:
             return RootCause(Cause(CauseCode.FITS, "Has not been tried yet."), "Waits for its turn")
         shape = self._scheduler.cache.shapes.info(queued.pod).shape
         key = queued.profile, shape.fingerprint, queued.rejectors, message_of(queued.pod)
-        kept, now = self._kept.get(key), self._scheduler.clock.monotonic()
-        if kept is None or now - kept.at > KEPT_SECONDS:
-            kept = self._kept[key] = _Kept(self._found(queued), now)
-            self._kept.move_to_end(key)
-            while len(self._kept) > MOST_KEPT:
-                self._kept.popitem(last=False)
+        kept, now = self._kept.get(key), perf_counter()
+        seconds = max(KEPT_SECONDS, REST * self._took)
+        if kept is None or now - kept.at > seconds:
+            self._forget(key)
+            found = self._found(queued)
+            kept = self._kept[key] = _Kept(found, perf_counter(), perf_counter() - now)
+            self._took += kept.took
+            self._forget_old(now - 2 * seconds)
         return kept.found
+
+    def _forget_old(self, since: float) -> None:
+        """Causes that nobody has asked for since; and the oldest when there are too many."""
+        for key, kept in list(self._kept.items()):
+            if kept.at >= since and len(self._kept) <= MOST_KEPT:
+                break
+            self._forget(key)
+
+    def _forget(self, key: tuple[object, ...]) -> None:
+        former = self._kept.pop(key, None)
+        if former is not None:
+            self._took -= former.took
 
     def _found(self, queued: QueuedPodInfo) -> RootCause:
         try:
