@@ -93,3 +93,26 @@ def test_where_nodes_of_a_group_differ_each_domain_is_told_with_its_counts() -> 
     lines = answer.text(5, 80).splitlines()
     assert "9      affinity between pods  a0, a1, a2 and 6 more" in lines
     assert f"    3 nodes: {ZONE}=a has 2 pods with app=web" in lines
+
+
+def replica(name: str, message: str) -> dict[str, Any]:
+    """A pod of a live cluster: its token has a name of its own, and its scheduler has said something else of it."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "u1", "controller": True}
+    token = f"kube-api-access-{name}"
+    mounts = [{"name": token, "mountPath": "/var/run"}]
+    container = {"name": "app", "resources": {"requests": {"cpu": "9"}}, "volumeMounts": mounts}
+    condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": message}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default", "labels": {"app": "web"}, "ownerReferences": [owner]},
+        "spec": {"containers": [container], "volumes": [{"name": token, "projected": {"sources": []}}]},
+        "status": {"phase": "Pending", "conditions": [condition]},
+    }
+
+
+def test_tokens_and_old_messages_do_not_tell_replicas_apart() -> None:
+    pods = [replica(f"web-{index}", f"0/{index} nodes are available") for index in range(3)]
+    simulation = Simulation.load(node("n1").obj(), *pods)
+    (answer,) = explain_pending(simulation, Asked(is_live=True))
+    assert answer.others == ("default/web-1", "default/web-2")

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from steersman import api
 from steersman.controllers.controller import controller_of
-from steersman.embedded.pods import POD_SCHEDULED
 from steersman.errors import InputError
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.sim import Simulation
@@ -59,8 +58,7 @@ def _alike(simulation: Simulation, pod: api.Pod) -> object | None:
     template = template_of(simulation, pod)
     if controller_of(pod) is None or template is None:
         return None
-    said = tuple(each.message for each in pod.status.conditions if each.type == POD_SCHEDULED)
-    return template, pod.status.nominated_node_name, said
+    return template, pod.status.nominated_node_name
 
 
 def _not_there(pods: Iterable[api.Pod], namespace: str, name: str) -> InputError:
