@@ -108,13 +108,13 @@ class Track:
             self._client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
         self._client.create_many([*priority_classes(), service(NAMESPACE)])
         self._client.create_nodes(*(node(index) for index in range(self._nodes)), connections=_AT_ONCE)
-        self._create((resident(index, self._nodes) for index in range(self._existing)), RESIDENTS)
+        self.create((resident(index, self._nodes) for index in range(self._existing)), RESIDENTS)
 
     def run(self, scheduler: str, workload: Workload, pods: int) -> Result:
         """RuntimeError (`Stalled`) when not all pods get a node."""
         count = min(pods, workload.most(self._nodes))
-        self._create(workload.before(self._nodes))
-        self._create(workload.pod(index) for index in range(count))
+        self.create(workload.before(self._nodes))
+        self.create(workload.pod(index) for index in range(count))
         time.sleep(_SETTLE_SECONDS)
         waiting = Bindings(self._client, NAMESPACE, count)
         process = self._contestants[scheduler](self._plane)
@@ -122,7 +122,7 @@ class Track:
             return self._measure(process, waiting, count)
         finally:
             process.kill()
-            self._clear()
+            self.clear()
 
     def receive(self, scheduler: str, arrivals: Arrivals) -> Reception:
         """RuntimeError (`Stalled`) when not all pods get a node."""
@@ -137,7 +137,7 @@ class Track:
                 waits = tuple(arrivals.waits(seen.appeared, seen.bound))
                 return Reception(arrivals.pods, waits, cpu, process.rss())
         finally:
-            self._clear()
+            self.clear()
 
     def _measure(self, process: SchedulerProcess, waiting: Bindings, count: int) -> Result:
         # Nobody asks whether the scheduler is ready: that would cost it part of its start.
@@ -152,12 +152,12 @@ class Track:
         measured = count - counted_from
         return Result(measured, bindings[-1] - began, cpu, first - started, cpu_at_first, process.rss())
 
-    def _create(self, pods: Iterable[JsonObject], namespace: str = NAMESPACE) -> None:
+    def create(self, pods: Iterable[JsonObject], namespace: str = NAMESPACE) -> None:
         iterator = iter(pods)
         while batch := list(islice(iterator, 1000)):
             self._client.create_many([_placed(pod, namespace) for pod in batch], _AT_ONCE)
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
         for kind in ("Pod", "events.k8s.io/Event"):
             self._client.delete_all(kind, NAMESPACE)
         wait_until(lambda: not self._client.list("Pod", NAMESPACE), 120.0, what="the end of all pods")

@@ -80,10 +80,10 @@ class Check:
             return self._ended(shadow)
 
     def _run(self, workload: Workload, count: int, shadow: ShadowProcess, before: int) -> int:
-        self._track._create(workload.before(self._nodes))
+        self._track.create(workload.before(self._nodes))
         waiting = Bindings(self._plane.admin, NAMESPACE, count)
         began = time.monotonic()
-        self._track._create(workload.pod(index) for index in range(count))
+        self._track.create(workload.pod(index) for index in range(count))
         waiting.wait_all()
         bound = time.monotonic()
         wait_until(lambda: len(shadow.bindings()) >= before + count, _SETTLE_SECONDS, what="the shadow's comparisons")
@@ -97,7 +97,7 @@ class Check:
         shadow.stop()
         found = shadow.comparisons()
         print(f"shadow: {cpu:.1f} s CPU, {memory / 1e6:.0f} MB, exit code {shadow.exit_code}", file=sys.stderr)
-        self._track._clear()
+        self._track.clear()
         return found
 
 
@@ -154,10 +154,10 @@ def _plugins(found: Comparisons) -> Iterator[str]:
 
 
 def _told(title: str, found: Comparisons, bad: Comparisons, options: argparse.Namespace) -> int:
-    kinds = Counter(one["kind"] for one in found)
+    kinds = Counter(one["decision"] for one in found)
     print(f"{title}: {len(found):,} decisions ({dict(kinds)}): {_counts(found)}; {len(bad)} not explained")
     for one in bad[: options.show]:
-        print(f"  {one['kind']} {one['pod']}: {one['class']}: {one['evidence']}")
+        print(f"  {one['decision']} {one['pod']}: {one['class']}: {one['evidence']}")
     return len(bad)
 
 

@@ -82,7 +82,7 @@ def test_decisions_of_kube_scheduler_are_explained_with_the_shipped_rights_and_w
     assert classes["same"] + classes["tie"] >= len(pods) // 2, classes
     assert code == 0
     assert status == 200
-    assert 'steersman_shadow_decisions_total{class="tie",kind="binding",profile="default-scheduler"}' in metrics
+    assert 'steersman_shadow_decisions_total{class="tie",decision="binding",profile="default-scheduler"}' in metrics
     entries = audit.entries()
     assert {entry.verb for entry in entries} <= {"get", "list", "watch"}
     assert all(entry.granted for entry in entries if entry.object_ref.resource), entries

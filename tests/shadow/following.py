@@ -70,6 +70,11 @@ class WatchedCluster:
         status = _replace(pod.status, conditions=(failed,), nominated_node_name=nominated)
         self.see(_replace(pod, status=status))
 
+    def expect_node(self, name: str, node: str) -> None:
+        """The other scheduler has found a node, and says so before it binds the pod."""
+        pod = self.pod(name)
+        self.see(_replace(pod, status=_replace(pod.status, nominated_node_name=node)))
+
     def delete(self, name: str) -> None:
         self.clock.advance(0.001)
         self.follower.deleted(self._objects.pop(f"Pod/default/{name}"))

@@ -81,7 +81,7 @@ def test_both_hold_a_pod_unschedulable_and_the_messages_are_compared() -> None:
     said += "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     cluster.fail("web", said)
     found = cluster.last()
-    assert (found.kind, found.comparison_class) == (DecisionKind.UNSCHEDULABLE, ComparisonClass.SAME)
+    assert (found.decision, found.comparison_class) == (DecisionKind.UNSCHEDULABLE, ComparisonClass.SAME)
     assert found.evidence == "fits nowhere, with the same message", found.our_message
 
 
@@ -90,7 +90,7 @@ def test_a_pod_that_is_held_there_and_fits_here_is_a_disagreement() -> None:
     cluster.see(pod("web"))
     cluster.fail("web", "0/2 nodes are available: 2 Insufficient cpu.")
     found = cluster.last()
-    assert (found.kind, found.comparison_class) == (DecisionKind.UNSCHEDULABLE, ComparisonClass.DISAGREEMENT)
+    assert (found.decision, found.comparison_class) == (DecisionKind.UNSCHEDULABLE, ComparisonClass.DISAGREEMENT)
     assert "fits on 2 nodes here" in found.evidence
 
 
@@ -100,7 +100,7 @@ def test_a_nomination_is_compared_and_the_binding_that_follows_it() -> None:
     cluster.see(make_pod("urgent").req(cpu="4").priority(100).obj())
     cluster.fail("urgent", "0/2 nodes are available: 2 Insufficient cpu.", nominated="n1")
     found = cluster.last()
-    assert (found.kind, found.comparison_class, found.their_node) == (
+    assert (found.decision, found.comparison_class, found.their_node) == (
         DecisionKind.NOMINATION,
         ComparisonClass.TIE,
         "n1",
@@ -108,7 +108,7 @@ def test_a_nomination_is_compared_and_the_binding_that_follows_it() -> None:
     cluster.delete("low-1")
     cluster.bind("urgent", "n1")
     found = cluster.last()
-    assert (found.kind, found.comparison_class) == (DecisionKind.BINDING, ComparisonClass.SAME)
+    assert (found.decision, found.comparison_class) == (DecisionKind.BINDING, ComparisonClass.SAME)
     assert found.evidence == "the node that the pod was nominated to, and it fits there"
 
 
@@ -120,3 +120,19 @@ def test_a_nomination_of_a_node_that_does_not_help_is_a_disagreement() -> None:
     cluster.fail("urgent", "0/2 nodes are available: 2 Insufficient cpu.", nominated="n0")
     found = cluster.last()
     assert (found.comparison_class, found.our_node) == (ComparisonClass.DISAGREEMENT, "n1")
+
+
+def test_a_node_that_is_expected_before_a_slow_binding_is_compared_once() -> None:
+    """kube-scheduler nominates the node that it found while volumes are bound."""
+    cluster = WatchedCluster(*nodes(2), pod("other", "2", on="n0"))
+    cluster.see(pod("web"))
+    cluster.expect_node("web", "n0")
+    found = cluster.last()
+    assert (found.decision, found.comparison_class, found.our_node) == (
+        DecisionKind.BINDING,
+        ComparisonClass.DISAGREEMENT,
+        "n1",
+    )
+    cluster.bind("web", "n0")
+    assert len(cluster.settle()) == 1
+    cluster.follower.model.scheduler.cache.validate_state()

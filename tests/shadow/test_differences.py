@@ -34,7 +34,8 @@ def test_the_directory_has_the_scores_that_were_compared(tmp_path: Path) -> None
     assert found.scores is not None
     assert totals["n0"] == found.scores.theirs
     assert totals["n2"] == found.scores.ours == max(totals.values())
-    assert json.loads((folder / "comparison.json").read_text())["theirNode"] == "n0"
+    written = json.loads((folder / "comparison.json").read_text())
+    assert (written["kind"], written["decision"], written["theirNode"]) == ("Comparison", "binding", "n0")
     assert "--explain default/web" in (folder / "README.txt").read_text()
 
 

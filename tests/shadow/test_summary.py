@@ -48,7 +48,7 @@ def test_an_empty_summary_says_so() -> None:
 
 def test_metrics_count_by_class() -> None:
     text = summary_of_two()[1].render().decode()
-    labels = 'class="disagreement",kind="binding",profile="default-scheduler"'
+    labels = 'class="disagreement",decision="binding",profile="default-scheduler"'
     assert f"steersman_shadow_decisions_total{{{labels}}} 1.0" in text
     assert 'steersman_shadow_disagreements_total{plugin="NodeResourcesFit"} 1.0' in text
 

@@ -98,7 +98,7 @@ class Comparison(_ShadowPart, frozen=True):
     pod: str
     uid: str
     profile: str
-    kind: DecisionKind
+    decision: DecisionKind
     comparison_class: ComparisonClass = msgspec.field(name="class")
     #: How we know, in a sentence.
     evidence: str

@@ -26,7 +26,7 @@ from steersman.framework.status import CycleAborted
 from steersman.shadow.cluster_model import Change, ClusterModel
 from steersman.shadow.comparison import AGREEING, Comparison, ComparisonClass, DecisionKind
 from steersman.shadow.decision_review import DecisionReview, Finding
-from steersman.shadow.held_changes import HeldChanges, failure_message, shows_binding, shows_failure
+from steersman.shadow.held_changes import HeldChanges, failure_message, shows_binding, shows_expectation, shows_failure
 from steersman.shadow.placement import Placement
 from steersman.shadow.timing import MOST_EVENTS, counts, shifted
 
@@ -48,7 +48,8 @@ class Decided(msgspec.Struct, eq=False):
     node: str
     #: The how manieth decision it is.
     number: int
-    found: Finding
+    #: None: it was compared before.
+    found: Finding | None
     #: Bindings that had arrived before it was looked at.
     arrivals: int
     snapshot: ClusterSnapshot | None
@@ -86,6 +87,8 @@ class ShadowFollower:
         self._wants_snapshot = wants_snapshot
         self._has_begun = False
         self._in_flight: dict[str, Decided] = {}
+        #: By uid, pods whose decision was compared when they were nominated, before they are bound.
+        self._expected: set[str] = set()
         self._decisions = 0
         self._arrivals = 0
         #: Numbers and names of the latest bindings that arrived.
@@ -131,6 +134,8 @@ class ShadowFollower:
                 self._binding(change)
             elif shows_failure(change) and self._is_ours(change):
                 self._failure(change)
+            elif shows_expectation(change) and self._is_ours(change):
+                self._expectation(change)
             else:
                 self._apply(self.held.take())
             yield
@@ -141,6 +146,8 @@ class ShadowFollower:
 
     def _apply(self, change: Change) -> None:
         self.model.apply(change)
+        if change.new is None:
+            self._expected.discard(change.object.metadata.uid)
         if counts(change):
             self._recent.append(change)
 
@@ -158,17 +165,31 @@ class ShadowFollower:
     def _decide(self, change: Change) -> None:
         """Looks at a decision on the model, which then has the pod on its node."""
         pod, node = _pod_before(change), _node_of(change)
-        try:
-            found = self._found(change, pod, node)
-        except CycleAborted as abort:
-            found = Finding(ComparisonClass.UNPROVEN, f"cannot be decided here: {abort.status.message}")
+        found = None if pod.metadata.uid in self._expected else self._found_or_broken(change, pod, node)
         snapshot = self._snapshot(pod, found)
         info = self.model.assume(pod, node)
         self._decisions += 1
         self._in_flight[info.uid] = Decided(change, info, node, self._decisions, found, self._arrivals, snapshot)
 
-    def _snapshot(self, pod: api.Pod, found: Finding) -> ClusterSnapshot | None:
-        if found.comparison_class is not ComparisonClass.DISAGREEMENT or not self._wants_snapshot():
+    def _found_or_broken(self, change: Change, pod: api.Pod, node: str) -> Finding:
+        try:
+            return self._found(change, pod, node)
+        except CycleAborted as abort:
+            return Finding(ComparisonClass.UNPROVEN, f"cannot be decided here: {abort.status.message}")
+
+    def _expectation(self, change: Change) -> None:
+        """A node was found, and the binding will take its time: the decision is compared now."""
+        for earlier in self.held.decided_before(change):
+            self._decide(earlier)
+        pod, expected = _pod_before(change), change.new
+        assert isinstance(expected, api.Pod)
+        found = self._found_or_broken(change, pod, expected.status.nominated_node_name)
+        self._tell(change, pod, DecisionKind.BINDING, found, self._snapshot(pod, found))
+        self._expected.add(pod.metadata.uid)
+        self._apply(self.held.take())
+
+    def _snapshot(self, pod: api.Pod, found: Finding | None) -> ClusterSnapshot | None:
+        if found is None or found.comparison_class is not ComparisonClass.DISAGREEMENT or not self._wants_snapshot():
             return None
         return ClusterSnapshot(pod, (*self.model.objects(), *self.model.pods()))
 
@@ -212,21 +233,22 @@ class ShadowFollower:
     def _arrive(self, decided: Decided, is_new: bool) -> None:
         change, pod = decided.change, _pod_before(decided.change)
         found = decided.found
-        if not is_new or len(self._in_flight) > 1:
-            found = self._as_seen(decided, pod)
-        self._tell(change, pod, DecisionKind.BINDING, found, decided.snapshot)
+        if found is not None and (not is_new or len(self._in_flight) > 1):
+            found = self._as_seen(decided, pod, found)
+        if found is not None:
+            self._tell(change, pod, DecisionKind.BINDING, found, decided.snapshot)
+        self._expected.discard(decided.info.uid)
         del self._in_flight[decided.info.uid]
         self._arrivals += 1
         self._arrived.append((decided.number, api.key(pod)))
         self._apply(self.held.take())
 
-    def _as_seen(self, decided: Decided, pod: api.Pod) -> Finding:
+    def _as_seen(self, decided: Decided, pod: api.Pod, found: Finding) -> Finding:
         """The finding on the cluster as the watch shows it; where that explains nothing, the one on the model."""
         with self.model.without((other.info, other.node) for other in self._in_flight.values()):
             seen = self._best_of_all(pod, decided.node)
         if seen is not None:
             return seen
-        found = decided.found
         events = self._overtaken(decided)
         if found.comparison_class in AGREEING and events:
             evidence = f"{found.evidence}; {'; '.join(events)}"
@@ -285,7 +307,7 @@ class ShadowFollower:
             pod=api.key(pod),
             uid=pod.metadata.uid,
             profile=profile.name,
-            kind=kind,
+            decision=kind,
             comparison_class=self._in_view_of_gap(change, found.comparison_class),
             evidence=found.evidence,
             seen=change.time,

@@ -39,6 +39,16 @@ def shows_failure(change: Change) -> bool:
     return (failure_message(old), old.status.nominated_node_name) != (message, new.status.nominated_node_name)
 
 
+def shows_expectation(change: Change) -> bool:
+    """Whether the change shows that a node was found for a pod whose binding takes its time: it is nominated, and nothing
+    failed (gate NominatedNodeNameForExpectation)."""
+    old, new = change.old, change.new
+    if not isinstance(old, api.Pod) or not isinstance(new, api.Pod) or new.spec.node_name:
+        return False
+    is_nominated = bool(new.status.nominated_node_name) and not old.status.nominated_node_name
+    return is_nominated and failure_message(new) is None
+
+
 def failure_message(pod: api.Pod) -> str | None:
     """Why the pod has no node, as its condition says; None: nothing was said, or something is broken."""
     for condition in pod.status.conditions:

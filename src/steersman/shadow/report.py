@@ -58,31 +58,13 @@ def _sections(summary: ShadowSummary) -> Iterator[Section]:
 
 
 def _table(title: str, comparisons: Sequence[Comparison], caption: str = "") -> Table:
-    columns: list[Column | str] = [
-        "time",
-        "pod",
-        "class",
-        "theirs",
-        "ours",
-        "total theirs",
-        "total ours",
-        "how we know",
-    ]
+    columns: list[Column | str] = ["time", "pod", "class", "theirs", "ours", "how we know"]
     return Table(title, columns, [_row(one) for one in comparisons], caption)
 
 
 def _row(one: Comparison) -> tuple[Cell, ...]:
-    scores = one.scores
-    return (
-        datetime.fromtimestamp(one.seen, UTC).strftime("%H:%M:%S.%f")[:-3],
-        one.pod,
-        str(one.comparison_class),
-        one.their_node or None,
-        one.our_node or None,
-        None if scores is None else scores.theirs,
-        None if scores is None else scores.ours,
-        one.evidence,
-    )
+    time = datetime.fromtimestamp(one.seen, UTC).strftime("%H:%M:%S.%f")[:-3]
+    return time, one.pod, str(one.comparison_class), one.their_node or None, one.our_node or None, one.evidence
 
 
 def _scores(comparisons: Sequence[Comparison]) -> Table:

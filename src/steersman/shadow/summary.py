@@ -136,7 +136,7 @@ class ShadowMetrics(MetricSet):
             "steersman_shadow_decisions_total",
             "Decisions of the other scheduler by how they stand to ours.",
             "class",
-            "kind",
+            "decision",
             "profile",
         )
         self._differences = self.counters(
@@ -154,7 +154,7 @@ class ShadowMetrics(MetricSet):
         self.lost = self.gauge("steersman_shadow_search_lost", "How often no start index of a search was left.")
 
     def add(self, comparison: Comparison) -> None:
-        self._decisions[comparison.comparison_class, comparison.kind, comparison.profile].inc()
+        self._decisions[comparison.comparison_class, comparison.decision, comparison.profile].inc()
         if comparison.comparison_class is ComparisonClass.DISAGREEMENT and comparison.scores is not None:
             self._differences[(comparison.scores.plugin,)].inc()
 

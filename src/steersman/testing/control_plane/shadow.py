@@ -44,7 +44,7 @@ class ShadowProcess(Component):
 
     def bindings(self) -> list[JsonObject]:
         """The compared bindings."""
-        return [one for one in self.comparisons() if one["kind"] == "binding"]
+        return [one for one in self.comparisons() if one["decision"] == "binding"]
 
     def _is_ready(self) -> bool:
         try:
