@@ -17,7 +17,7 @@ from benchmarks.race.observing import Bindings, Stalled
 from benchmarks.race.racing import CONFIG, NAMESPACE, Track
 from benchmarks.race.workloads import WORKLOADS, JsonObject, Workload, pod_manifest
 from steersman.errors import SteersmanError
-from steersman.testing.control_plane import Binaries, ControlPlane, KubeScheduler, ShadowProcess, wait_until
+from steersman.testing.control_plane import ApiError, Binaries, ControlPlane, KubeScheduler, ShadowProcess, wait_until
 
 ALL_NODES: Final = {"percentageOfNodesToScore": 100}
 #: LeastAllocated counts less than kube-scheduler's default, taints more.
@@ -97,8 +97,16 @@ class Check:
         shadow.stop()
         found = shadow.comparisons()
         print(f"shadow: {cpu:.1f} s CPU, {memory / 1e6:.0f} MB, exit code {shadow.exit_code}", file=sys.stderr)
-        self._track.clear()
+        wait_until(self._is_cleared, _SETTLE_SECONDS, what="the end of all pods")
         return found
+
+    def _is_cleared(self) -> bool:
+        """False: so many pods took the server too long; the rest goes with the next request."""
+        try:
+            self._track.clear()
+        except ApiError:
+            return False
+        return True
 
 
 def _single(index: int) -> JsonObject:

@@ -21,12 +21,14 @@ class PlainSearch:
     def __init__(self, start: int = 0) -> None:
         self.start = start
 
-    def find(self, fits: Sequence[bool], wanted: int) -> list[int]:
-        """Positions of the feasible nodes that were found."""
+    def find(self, fits: Sequence[bool], wanted: int, late_chunk: int = -1) -> list[int]:
+        """Positions of the feasible nodes that were found; the worker of the late chunk looked at none of its nodes."""
         found: list[int] = []
         looked_at = 0
         for step in range(len(fits)):
             position = (self.start + step) % len(fits)
+            if step // chunk_size(len(fits)) == late_chunk:
+                continue
             if fits[position]:
                 if len(found) == wanted:
                     break
@@ -89,12 +91,16 @@ class SamplingScheduler:
         self._search = PlainSearch(start)
         self._chance = chance
 
-    def place(self, name: str) -> str:
-        """The pod's node: a best one of those that the search found."""
+    def place(self, name: str, misses_the_best: bool = False) -> str:
+        """The pod's node: a best one of those that the search found. The worker of the chunk with the best node of all may be
+        late."""
         model = self._cluster.follower.model
         placement = model.placement(self._cluster.pod(name), "")
         order = model.search_order().tolist()
-        found = self._search.find([bool(placement.feasible[row]) for row in order], self._wanted)
+        best_row = int(placement.totals.rows[placement.totals.totals.argmax()])
+        distance = (order.index(best_row) - self._search.start) % len(order)
+        late = distance // chunk_size(len(order)) if misses_the_best else -1
+        found = self._search.find([bool(placement.feasible[row]) for row in order], self._wanted, late)
         totals = dict(zip(placement.totals.rows.tolist(), placement.totals.totals.tolist(), strict=True))
         greatest = max(totals[order[at]] for at in found)
         best: list[int] = [order[at] for at in found if totals[order[at]] == greatest]
@@ -129,6 +135,32 @@ def test_a_scheduler_that_samples_is_explained_and_its_searches_are_predicted(se
     possible = [one.search.possible_before for one in explained if one.search is not None]
     assert sorted(possible)[len(possible) // 2] <= 80, possible
     assert cluster.follower.review.tracker.lost == 0
+
+
+def placed_with_late_workers(every: int) -> WatchedCluster:
+    """Eighty pods; the worker that has the best node is late for one in so many."""
+    chance = random.Random(3)
+    cluster = WatchedCluster(*uneven_nodes(240), is_watched_from_the_start=True)
+    scheduler = SamplingScheduler(cluster, feasible_nodes_to_find(None, 240), 100, chance)
+    for index in range(80):
+        cluster.see(pod(f"p{index}", "2"))
+        cluster.settle()
+        cluster.bind(f"p{index}", scheduler.place(f"p{index}", misses_the_best=index % every == every - 1))
+    cluster.settle()
+    return cluster
+
+
+def test_a_worker_that_is_late_now_and_then_is_explained() -> None:
+    cluster = placed_with_late_workers(every=10)
+    explained = {ComparisonClass.SAME, ComparisonClass.TIE, ComparisonClass.SAMPLING}
+    assert {one.comparison_class for one in cluster.compared} <= explained
+    assert cluster.follower.review.tracker.lost == 0
+
+
+def test_a_scheduler_that_misses_the_best_node_every_time_is_not_believed() -> None:
+    """Any single decision could be one of a late worker."""
+    classes = [one.comparison_class for one in placed_with_late_workers(every=1).compared]
+    assert classes[-1] is ComparisonClass.UNPROVEN
 
 
 def test_a_node_that_no_search_finds_best_is_not_explained_by_sampling() -> None:

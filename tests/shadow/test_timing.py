@@ -69,6 +69,20 @@ def test_a_pod_that_was_tried_before_may_have_been_decided_at_another_moment() -
     assert web.events == ("already seen: Pod default/tried bound to a",)
 
 
+def test_a_condition_that_was_written_late_is_explained_by_old_events_on_the_node_in_question() -> None:
+    """The pod was tried while the victim was there; a hundred other events came before the API server showed it."""
+    cluster = WatchedCluster(*nodes(2), pod("one", "4", on="n0"), pod("two", "4", on="n1"))
+    cluster.see(pod("web"))
+    cluster.delete("two")
+    for index in range(100):
+        cluster.see(node("elsewhere", str(1 + index), pool="other"))
+        cluster.see(node("elsewhere", "0", pool="other"))
+    cluster.fail("web", "0/2 nodes are available: 2 Insufficient cpu.")
+    found = cluster.last()
+    assert found.comparison_class is ComparisonClass.TIMING
+    assert found.events == ("not yet seen: Pod default/two deleted",)
+
+
 def test_what_happens_after_the_hold_explains_nothing() -> None:
     cluster = WatchedCluster(node("a", "8"), node("b", "4"))
     cluster.see(pod("web"))

@@ -16,7 +16,13 @@ from steersman.engine.columnar import ColumnarEvaluation
 from steersman.preemption import PreemptionReport
 from steersman.shadow.cluster_model import ClusterModel
 from steersman.shadow.comparison import ComparisonClass, ScoreDifference, SearchEvidence
-from steersman.shadow.node_search import SearchCourse, SearchMatch, SearchTracker, feasible_nodes_to_find
+from steersman.shadow.node_search import (
+    SearchCourse,
+    SearchMatch,
+    SearchTracker,
+    chance_of_missing_chunks,
+    feasible_nodes_to_find,
+)
 from steersman.shadow.placement import Placement
 from steersman.shadow.search_odds import LEAST_CHANCE, SearchOdds, chance_of_missing
 
@@ -73,7 +79,8 @@ class DecisionReview:
         if not self.knows_order:
             return self._by_odds(pod, placement)
         match = self._match(pod, placement)
-        if match is None:
+        # Any single decision could be one of a late worker; all together they may not be.
+        if match is None or self.odds.are_off:
             return None
         search = self._evidence(match, len(placement.better_rows))
         return msgspec.structs.replace(
@@ -98,6 +105,8 @@ class DecisionReview:
         return msgspec.structs.replace(found, scores=placement.difference(), search=search)
 
     def _chance_of_missing(self, pod: api.Pod, placement: Placement) -> float:
+        if self.knows_order:
+            return chance_of_missing_chunks(placement, self._model.search_order(), self._wanted(pod))
         return chance_of_missing(placement.feasible_count, self._wanted(pod), len(placement.better_rows))
 
     def with_search(self, pod: api.Pod, placement: Placement, found: Finding) -> Finding:
@@ -142,6 +151,7 @@ class DecisionReview:
         if match is None:
             self.tracker.lose()
         else:
+            self.odds.add(placement.is_best, match.chance_of_any(placement.best_positions(match.windows.order)))
             self.tracker.follow(match)
 
     def _chance_that_none_is_best(self, pod: api.Pod, placement: Placement) -> float:

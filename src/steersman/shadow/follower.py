@@ -12,7 +12,7 @@ explanation.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Final
 
 import msgspec
@@ -28,7 +28,7 @@ from steersman.shadow.comparison import AGREEING, Comparison, ComparisonClass, D
 from steersman.shadow.decision_review import DecisionReview, Finding
 from steersman.shadow.held_changes import HeldChanges, failure_message, shows_binding, shows_expectation, shows_failure
 from steersman.shadow.placement import Placement
-from steersman.shadow.timing import MOST_EVENTS, counts, shifted
+from steersman.shadow.timing import LONGEST_SECONDS, MOST_REMEMBERED, counts, shifted
 
 _replace = msgspec.structs.replace
 
@@ -38,6 +38,8 @@ DECIDED_BEFORE: Final = "decided before it and bound after it: {}"
 DECIDED_AFTER: Final = "decided after it and bound before it: {}"
 _MOST_NAMED: Final = 8
 _MOST_ARRIVALS: Final = 512
+#: Of more nodes in question old events are not looked at: there would be too many.
+_MOST_NODES: Final = 16
 
 
 class Decided(msgspec.Struct, eq=False):
@@ -93,7 +95,7 @@ class ShadowFollower:
         self._arrivals = 0
         #: Numbers and names of the latest bindings that arrived.
         self._arrived: deque[tuple[int, str]] = deque(maxlen=_MOST_ARRIVALS)
-        self._recent: deque[Change] = deque(maxlen=MOST_EVENTS)
+        self._recent: deque[Change] = deque(maxlen=MOST_REMEMBERED)
         self._gap_ends = -1.0
 
     # -- the watch ---------------------------------------------------------------------------------------------------
@@ -197,7 +199,8 @@ class ShadowFollower:
         placement = self.model.placement(pod, node)
         found = self._by_chance(pod, placement)
         if found is None:
-            found = self._by_timing(change, lambda: self._on_shifted_cluster(pod, node))
+            nodes = {node, *placement.names_of_better(_MOST_NODES)}
+            found = self._by_timing(change, nodes, lambda: self._on_shifted_cluster(pod, node))
             placement = self.model.placement(pod, node)
         if found is None:
             found = self.review.unexplained(pod, placement)
@@ -212,11 +215,11 @@ class ShadowFollower:
     def _by_chance(self, pod: api.Pod, placement: Placement) -> Finding | None:
         return self.review.by_all_nodes(placement) or self.review.by_search(pod, placement)
 
-    def _by_timing(self, change: Change, look: Callable[[], Finding | None]) -> Finding | None:
-        uid = change.object.metadata.uid
-        recent = [other for other in self._recent if self._may_shift(other, uid)]
+    def _by_timing(self, change: Change, nodes: Collection[str], look: Callable[[], Finding | None]) -> Finding | None:
+        uid, oldest = change.object.metadata.uid, change.moment - LONGEST_SECONDS
+        recent = [other for other in self._recent if other.moment >= oldest and self._may_shift(other, uid)]
         upcoming = (other for other in self.held if counts(other) and self._may_shift(other, uid))
-        found = shifted(self.model, recent, upcoming, look)
+        found = shifted(self.model, recent, upcoming, nodes, look)
         if found is None:
             return None
         evidence = f"{found.found.evidence}, with events {'; '.join(found.events)}"
@@ -286,7 +289,9 @@ class ShadowFollower:
         try:
             found = look()
             if found is None or found.comparison_class is ComparisonClass.DISAGREEMENT:
-                found = self._by_timing(change, lambda: _unless_disagreement(look())) or found
+                fitting = self.model.placement(pod, "").names_of_better(_MOST_NODES)
+                nodes = {nominated, *fitting} - {""}
+                found = self._by_timing(change, nodes, lambda: _unless_disagreement(look())) or found
             if found is None:
                 found = self.review.fits(pod)
         except CycleAborted as abort:

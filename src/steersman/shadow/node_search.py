@@ -42,6 +42,8 @@ _DRIFT_CHUNKS: Final = 4
 #: From so many delayed chunks on, and where no start index was left, a search that misses all better nodes must at least not
 #: be unlikely in itself.
 _MANY_DELAYED, _LIKELY = 3, 1e-3
+#: Among so many best nodes a search finds one in any case; unless it is in a chunk whose worker was late, which a share are.
+_MANY_BEST, _LATE_SHARE = 64, 0.1
 #: Where scores depend on the nodes that were looked at, each start index costs two evaluations.
 _MOST_EVALUATED: Final = 64
 #: Up to so large a share of all indexes counts as a prediction.
@@ -184,6 +186,15 @@ class SearchMatch(NamedTuple):
     start_index: int
     course: SearchCourse
 
+    def chance_of_any(self, positions: Positions) -> float:
+        """The chance that a search from one of the indexes that were possible before comes to one of the positions."""
+        if len(positions) > _MANY_BEST:
+            return 1.0 - _LATE_SHARE
+        reached = np.zeros_like(self.before)
+        for position in positions.tolist():
+            reached |= self.windows.holding(position, 0)
+        return float(np.mean(reached[self.before])) * (1.0 - _LATE_SHARE)
+
 
 class SearchTracker:
     """The indexes at which the other scheduler's next search may begin."""
@@ -203,9 +214,12 @@ class SearchTracker:
         windows = SearchWindows(order, placement.feasible, wanted)
         before = self._current(len(order))
         position = placement.position_in(order)
+        is_likely: bool | None = None
         for attempt in self._attempts(windows, before):
             is_rare = attempt.delayed >= _MANY_DELAYED or attempt.course is SearchCourse.ANEW
-            if self._is_believed(attempt.course) and (not is_rare or _is_likely(placement, wanted)):
+            if is_rare and is_likely is None:
+                is_likely = chance_of_missing_chunks(placement, order, wanted) >= _LIKELY
+            if self._is_believed(attempt.course) and (is_likely or not is_rare):
                 held = attempt.starts & windows.holding(position, windows.boundary + attempt.delayed * windows.chunk)
                 index = _explaining(windows, held, placement, attempt.delayed)
                 if index is not None:
@@ -274,8 +288,12 @@ def _widened(starts: BoolColumn, by: int) -> BoolColumn:
     return near
 
 
-def _is_likely(placement: Placement, wanted: int) -> bool:
-    return chance_of_missing(placement.feasible_count, wanted, len(placement.better_rows)) >= _LIKELY
+def chance_of_missing_chunks(placement: Placement, order: Positions, wanted: int) -> float:
+    """The chance that a search that begins anywhere misses all better nodes. Neighbours in the order are missed together, so
+    that chunks are what counts."""
+    size = chunk_size(len(order))
+    chunks = len(np.unique(placement.better_positions(order) // size))
+    return chance_of_missing(math.ceil(len(order) / size), min(wanted, placement.feasible_count) // size, chunks)
 
 
 def _explaining(windows: SearchWindows, starts: BoolColumn, placement: Placement, delayed: int) -> int | None:

@@ -55,6 +55,11 @@ class Placement:
             return self.totals.rows
         return self.totals.rows[self.totals.totals > self.total]
 
+    def names_of_better(self, most: int) -> list[str]:
+        """Names of the nodes of `better_rows`; none if they are more than so many."""
+        rows = self.better_rows
+        return [self._table.names[row] for row in rows.tolist()] if len(rows) <= most else []
+
     @property
     def best_node(self) -> str:
         """A node with the best total, the other scheduler's if it is one of them; "" if the pod fits nowhere."""
@@ -74,6 +79,10 @@ class Placement:
         if self._better_positions is None:
             self._better_positions = np.isin(order, self.better_rows).nonzero()[0]
         return self._better_positions
+
+    def best_positions(self, order: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where the best nodes are in an order of rows."""
+        return np.isin(order, self.totals.rows[self.totals.totals == self.best_total]).nonzero()[0]
 
     def position_in(self, order: NDArray[np.intp]) -> int:
         """Where the node is in an order of rows."""

@@ -9,7 +9,7 @@ left out one by one, so that only events are named without which the decision is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
 from steersman import api
@@ -20,6 +20,9 @@ T = TypeVar("T")
 
 MOST_EVENTS: Final = 32
 """So many events back, and so many ahead."""
+MOST_REMEMBERED: Final = 1024
+"""So far back events are looked at that concern the nodes in question; a condition may be written long after its decision."""
+LONGEST_SECONDS: Final = 10.0
 NOT_YET: Final = "not yet seen: {}"
 ALREADY: Final = "already seen: {}"
 
@@ -45,17 +48,29 @@ def _matters(pod: api.Pod) -> bool:
     return bool(pod.spec.node_name or pod.status.nominated_node_name)
 
 
+def concerns(change: Change, nodes: Collection[str]) -> bool:
+    """Whether the change is one of these nodes, or of a pod on one of them or nominated to it."""
+    for obj in (change.old, change.new):
+        if isinstance(obj, api.Pod) and (obj.spec.node_name in nodes or obj.status.nominated_node_name in nodes):
+            return True
+    return isinstance(change.object, api.Node) and change.object.metadata.name in nodes
+
+
 def shifted(
     model: ClusterModel,
     recent: Sequence[Change],
     upcoming: Iterable[Change],
+    nodes: Collection[str],
     look: Callable[[], T | None],
 ) -> ShiftedFinding[T] | None:
-    """The first finding of `look` on a shifted cluster; the cluster is as before in the end. `recent` has the latest last."""
-    back = list(reversed(recent))[:MOST_EVENTS]
-    found = _step_by_step(back, model.take_back, model.apply, look)
-    if found is not None:
-        return ShiftedFinding(found[0], tuple(NOT_YET.format(change) for change in found[1]))
+    """The first finding of `look` on a shifted cluster; the cluster is as before in the end. `recent` has the latest last;
+    `nodes` are those in question, about which older events are taken back too."""
+    latest = list(reversed(recent))
+    about_nodes = [change for change in latest if concerns(change, nodes)]
+    for back in (latest[:MOST_EVENTS], about_nodes[:MOST_EVENTS]):
+        found = _step_by_step(back, model.take_back, model.apply, look)
+        if found is not None:
+            return ShiftedFinding(found[0], tuple(NOT_YET.format(change) for change in found[1]))
     ahead = [change for change, _ in zip(upcoming, range(MOST_EVENTS), strict=False)]
     found = _step_by_step(ahead, model.apply, model.take_back, look)
     if found is not None:
