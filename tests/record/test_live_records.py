@@ -255,10 +255,10 @@ def test_a_disk_that_fails_is_told_once_and_the_record_goes_on_with_a_gap(
     write = SegmentWriter.write
     is_full = False
 
-    def write_if_there_is_room(self: SegmentWriter, frames: Any) -> None:
+    def write_if_there_is_room(self: SegmentWriter, *given: Any) -> None:
         if is_full:
             raise OSError(errno.ENOSPC, "No space left on device")
-        write(self, frames)
+        write(self, *given)
 
     monkeypatch.setattr(SegmentWriter, "write", write_if_there_is_room)
 

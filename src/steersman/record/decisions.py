@@ -98,12 +98,17 @@ def decision_body(
 
 def decision_frame(body: DecisionBody | BindingBody, time: float) -> Frame:
     """A decision or a binding, to be found by its pod, its nodes and its victims."""
-    if isinstance(body, DecisionBody):
-        nodes = [f"node/{name}" for name in (body.node, body.nominated_node) if name]
-        subjects = [f"pod/{body.pod}", *nodes, *(f"pod/{victim}" for victim in body.victims)]
-        return encoded(FrameKind.DECISION, time, body, subjects)
-    subjects = [f"pod/{body.pod}", *([f"node/{body.node}"] if body.node else [])]
-    return encoded(FrameKind.BINDING, time, body, subjects)
+    kind = FrameKind.DECISION if isinstance(body, DecisionBody) else FrameKind.BINDING
+    return encoded(kind, time, body, subjects_of(body))
+
+
+def subjects_of(body: DecisionBody | BindingBody) -> tuple[str, ...]:
+    """The objects that a decision or a binding is about."""
+    own = (f"pod/{body.pod}", f"node/{body.node}") if body.node else (f"pod/{body.pod}",)
+    if isinstance(body, BindingBody) or not (body.nominated_node or body.victims):
+        return own
+    nominated = (f"node/{body.nominated_node}",) if body.nominated_node else ()
+    return (*own, *nominated, *(f"pod/{victim}" for victim in body.victims))
 
 
 def _victims(decision: Unschedulable) -> tuple[str, ...]:

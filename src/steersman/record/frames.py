@@ -3,7 +3,7 @@
 
 `segments` packs frames into blocks on disk; `simulation_recorder` makes those of a simulation. A frame has a kind, a time, the
 names of the objects it is about (`pod/default/web-0`, `node/n1`), by which it is found again, and a body in JSON. The kinds
-from `WATCH_EVENT` on are what a scheduler of a live cluster is told; docs/record.md says how these are replayed.
+from `WATCH_EVENT` on are read from `STIMULI`; docs/record.md says how these are replayed.
 """
 
 from __future__ import annotations
@@ -48,18 +48,22 @@ class FrameKind(IntEnum):
     END = 7
     """The record was closed in good order."""
 
-    WATCH_EVENT = 16
+    STIMULI = 16
+    """What a scheduler of a live cluster was told, and what came of it: many stimuli at once (`live_items`)."""
+
+    WATCH_EVENT = 32
     """A line of a watch or an item of a list, as the API server sent it."""
-    TICK = 17
+    TICK = 33
     """The host had the scheduler do something that is due: an attempt, a flush of the queue."""
-    ANSWER = 18
+    ANSWER = 34
     """What came of a call of the scheduler to the outside: a write, a read of a plugin, a question to an extender."""
-    TASK_STEP = 19
+    TASK_STEP = 35
     """A coroutine of the scheduler went on: a binding, a preemption."""
 
 
-STIMULI: Final = frozenset({FrameKind.WATCH_EVENT, FrameKind.TICK, FrameKind.TASK_STEP})
-"""Kinds of which each sets the scheduler of a live cluster to work; what comes of it follows."""
+STIMULUS_KINDS: Final = frozenset({FrameKind.WATCH_EVENT, FrameKind.TICK, FrameKind.TASK_STEP})
+"""Kinds of which each sets the scheduler of a live cluster to work; what comes of it follows. They, and answers, are made of
+`STIMULI` by the reader."""
 
 
 class Frame(NamedTuple):

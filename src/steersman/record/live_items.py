@@ -1,60 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a live scheduler notes for its record, and the frames that become of it.
+"""Stimuli of a live scheduler as the scheduling loop notes them, and as a record has them: many of them in one frame.
 
-The scheduling loop only puts small tuples and references into a queue; a thread of `live_log` makes frames of them here. What
-belongs to one stimulus comes in a row:
+A stimulus is a list, which becomes an array of JSON as it is. The scheduling loop does no more than make it, and the thread of
+`live_log` hands hundreds of them to the encoder at once; the reader makes single frames of them (`expanded`).
 
-    stimulus, then readings of the clock, decisions, bindings and answers as they come, then `END`
+    [time, "CHANGED" or "DELETED", kind, key, object, …]        an object was told
+    [time, "EXPECTED", kind, number, …]                         a list came
+    [time, "tick", what, task, …]                               the host had the scheduler do something
+    [time, "step", task, cause, …]                              a coroutine went on
+
+What came of it follows in order: numbers are readings of the clock; `["decision", …]`, `["binding", …]` and `["answer", …]`
+have what their names say; the answer to a call that is the number of the call alone was nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final, NamedTuple, TypeAlias
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from steersman import api
 from steersman.api import codec
-from steersman.assembly.stimuli import Stimulus
-from steersman.record.decisions import decision_frame
-from steersman.record.frames import (
-    AnswerBody,
-    BindingBody,
-    DecisionBody,
-    Frame,
-    FrameKind,
-    StepCause,
-    WatchedChange,
-    encoded,
-)
+from steersman.record.decisions import subjects_of
+from steersman.record.frames import BindingBody, DecisionBody, Frame, FrameError, FrameKind, WatchedChange
 from steersman.record.steps import subject_of
 
+TICK: Final = "tick"
+STEP: Final = "step"
+DECISION: Final = "decision"
+BINDING: Final = "binding"
+ANSWER: Final = "answer"
+EXPECTED: Final = WatchedChange.EXPECTED
 
-class WatchedItem(NamedTuple):
-    time: float
-    change: WatchedChange
-    object: api.Object
-    #: As the API server wrote it; None: not known, the object is written as it was understood.
-    text: msgspec.Raw | None
-
-
-class ExpectedItem(NamedTuple):
-    time: float
-    kind: type[api.Object]
-    objects: int
-
-
-class TickItem(NamedTuple):
-    time: float
-    what: Stimulus
-    task: int
-
-
-class StepItem(NamedTuple):
-    time: float
-    task: int
-    cause: StepCause
+Stimulus: TypeAlias = list[Any]
+"""As in the text above, and as long as it has not been written, an `api.Object` in place of a text that is not known."""
+_WATCHED_PARTS: Final = 5
+_OTHER_PARTS: Final = 4
 
 
 class SegmentItem(NamedTuple):
@@ -66,49 +49,10 @@ class SegmentItem(NamedTuple):
     is_after_gap: bool
 
 
-END: Final = None
-StimulusItem: TypeAlias = WatchedItem | ExpectedItem | TickItem | StepItem
-NotedItem: TypeAlias = StimulusItem | float | DecisionBody | BindingBody | AnswerBody | None
-
-
-class StimulusFrames:
-    """Makes frames of items, one stimulus after the other."""
-
-    def __init__(self) -> None:
-        self._stimulus: StimulusItem | None = None
-        self._clock: list[float] = []
-        self._results: list[DecisionBody | BindingBody | AnswerBody] = []
-
-    def frames_after(self, item: NotedItem) -> Sequence[Frame]:
-        """The frames that are complete with this item."""
-        if item is END:
-            return self._complete()
-        if isinstance(item, float):
-            self._clock.append(item)
-        elif isinstance(item, WatchedItem | ExpectedItem | TickItem | StepItem):
-            self._stimulus = item
-        else:
-            self._results.append(item)
-        return ()
-
-    def discard(self) -> None:
-        """The rest of the present stimulus will not come."""
-        self._stimulus = None
-        self._clock.clear()
-        self._results.clear()
-
-    def _complete(self) -> Sequence[Frame]:
-        stimulus, clock = self._stimulus, self._clock
-        if stimulus is None:
-            return ()
-        frames = [_stimulus_frame(stimulus, clock)]
-        for result in self._results:
-            if isinstance(result, AnswerBody):
-                frames.append(encoded(FrameKind.ANSWER, stimulus.time, result))
-            else:
-                frames.append(decision_frame(result, stimulus.time))
-        self.discard()
-        return frames
+@lru_cache(maxsize=256)
+def kind_text(kind: type[api.Object]) -> str:
+    """How a record names a kind: `v1/Pod`, `apps/v1/ReplicaSet`."""
+    return f"{kind.API_VERSION}/{kind.KIND}"
 
 
 def object_frame(obj: api.Object, time: float) -> Frame:
@@ -116,24 +60,97 @@ def object_frame(obj: api.Object, time: float) -> Frame:
     return Frame(FrameKind.OBJECT, time, (subject_of(obj),), codec.encode(obj))
 
 
-def kind_text(kind: type[api.Object]) -> str:
-    """How a record names a kind: `v1/Pod`, `apps/v1/ReplicaSet`."""
-    return f"{kind.API_VERSION}/{kind.KIND}"
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
-def _stimulus_frame(item: StimulusItem, clock: Sequence[float]) -> Frame:
-    """Bodies are put together as text: this is done for every event of the cluster, and their parts need no escapes."""
-    read = f'"clock":{list(clock)!r},' if clock else ""
-    if isinstance(item, WatchedItem):
-        text = codec.encode(item.object) if item.text is None else bytes(item.text)
-        head = f'{{"type":"{item.change}","kind":"{kind_text(type(item.object))}",{read}"object":'
-        body = b"".join((head.encode(), text, b"}"))
-        return Frame(FrameKind.WATCH_EVENT, item.time, (subject_of(item.object),), body)
-    if isinstance(item, StepItem):
-        cause = "" if item.cause is StepCause.WOKEN else f'"cause":"{item.cause}",'
-        return Frame(FrameKind.TASK_STEP, item.time, (), f'{{{read}{cause}"task":{item.task}}}'.encode())
-    if isinstance(item, TickItem):
-        task = f'"task":{item.task},' if item.task else ""
-        return Frame(FrameKind.TICK, item.time, (), f'{{{read}{task}"what":"{item.what}"}}'.encode())
-    expected = f'{{"type":"{WatchedChange.EXPECTED}","kind":"{kind_text(item.kind)}",{read}"object":{item.objects}}}'
-    return Frame(FrameKind.WATCH_EVENT, item.time, (), expected.encode())
+class StimulusBatch:
+    """Stimuli that are written together."""
+
+    def __init__(self) -> None:
+        self._stimuli: list[Stimulus] = []
+        #: The objects that they are about.
+        self.names: set[str] = set()
+        self.size = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._stimuli)
+
+    def add(self, stimulus: Stimulus, size: int) -> None:
+        self._stimuli.append(stimulus)
+        self.size += size
+        what, first = stimulus[1], _OTHER_PARTS
+        if what is not TICK and what is not STEP and what is not EXPECTED:
+            first = _WATCHED_PARTS
+            self.names.add(_subject_prefix(stimulus[2]) + stimulus[3])
+            if isinstance(stimulus[4], api.Object):
+                stimulus[4] = msgspec.Raw(codec.encode(stimulus[4]))
+        if len(stimulus) > first:
+            for part in stimulus[first:]:
+                if part.__class__ is list and part[0] is not ANSWER:
+                    self.names.update(subjects_of(part[1]))
+
+    def frame(self) -> Frame:
+        return Frame(FrameKind.STIMULI, self._stimuli[0][0], (), msgspec.json.encode(self._stimuli))
+
+    @property
+    def until(self) -> float:
+        """The time of the last one."""
+        until: float = self._stimuli[-1][0]
+        return until
+
+
+@lru_cache(maxsize=256)
+def _subject_prefix(kind: str) -> str:
+    """What the names of objects of a kind begin with."""
+    return f"{kind.rpartition('/')[2].lower()}/"
+
+
+# -- reading -----------------------------------------------------------------------------------------------------------
+
+
+def expanded(frame: Frame) -> Iterator[Frame]:
+    """The frames of single stimuli, and of what came of them, each in turn. Raises `FrameError`."""
+    try:
+        for parts in msgspec.json.decode(frame.body, type=list[list[msgspec.Raw]]):
+            yield from _frames_of(parts, frame.number)
+    except (msgspec.DecodeError, UnicodeDecodeError, IndexError, KeyError) as error:
+        raise FrameError(f"stimuli cannot be read: {error}") from error
+
+
+def _frames_of(parts: list[msgspec.Raw], number: int) -> Iterator[Frame]:
+    time, what = float(bytes(parts[0])), msgspec.json.decode(parts[1], type=str)
+    is_object = what in (WatchedChange.CHANGED, WatchedChange.DELETED)
+    first = _WATCHED_PARTS if is_object else _OTHER_PARTS
+    rest = parts[first:]
+    clock = b",".join(bytes(part) for part in rest if bytes(part)[:1] != b"[")
+    subjects: tuple[str, ...] = ()
+    if is_object:
+        kind, key = (msgspec.json.decode(part, type=str) for part in parts[2:4])
+        subjects = (_subject_prefix(kind) + key,)
+        body = b'{"type":%b,"kind":%b,"clock":[%b],"object":%b}' % (*map(bytes, parts[1:3]), clock, bytes(parts[4]))
+        kind_of_frame = FrameKind.WATCH_EVENT
+    elif what == WatchedChange.EXPECTED:
+        body = b'{"type":%b,"kind":%b,"clock":[%b],"object":%b}' % (*map(bytes, parts[1:3]), clock, bytes(parts[3]))
+        kind_of_frame = FrameKind.WATCH_EVENT
+    elif what == TICK:
+        body = b'{"what":%b,"task":%b,"clock":[%b]}' % (*map(bytes, parts[2:4]), clock)
+        kind_of_frame = FrameKind.TICK
+    else:
+        body = b'{"task":%b,"cause":%b,"clock":[%b]}' % (*map(bytes, parts[2:4]), clock)
+        kind_of_frame = FrameKind.TASK_STEP
+    yield Frame(kind_of_frame, time, subjects, body, number)
+    for part in rest:
+        if bytes(part)[:1] == b"[":
+            yield _result(part, time, number)
+
+
+def _result(part: msgspec.Raw, time: float, number: int) -> Frame:
+    name, body = msgspec.json.decode(part, type=tuple[str, msgspec.Raw])
+    if name == DECISION:
+        decision = msgspec.json.decode(body, type=DecisionBody)
+        return Frame(FrameKind.DECISION, time, subjects_of(decision), bytes(body), number)
+    if name == BINDING:
+        binding = msgspec.json.decode(body, type=BindingBody)
+        return Frame(FrameKind.BINDING, time, subjects_of(binding), bytes(body), number)
+    is_nothing = bytes(body)[:1] != b"{"
+    return Frame(FrameKind.ANSWER, time, (), b'{"call":%b}' % bytes(body) if is_nothing else bytes(body), number)

@@ -11,19 +11,20 @@ meanwhile is dropped, which is told and counted, and recording goes on, in a new
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from steersman import api
 from steersman.errors import InputError
 from steersman.record.frames import Frame
-from steersman.record.live_items import END, NotedItem, SegmentItem, StimulusFrames, WatchedItem, object_frame
+from steersman.record.live_items import SegmentItem, StimulusBatch, object_frame
 from steersman.record.segments import Limits, SegmentWriter
 
 logger = logging.getLogger(__name__)
@@ -38,8 +39,8 @@ MOST_WAITING_BYTES: Final = 256 << 20
 RETRY_SECONDS: Final = 30.0
 """After a failure the disk is tried again after so long."""
 TOO_SLOW: Final = "the disk does not keep up"
-_ITEM_BYTES: Final = 200
-"""What an item takes beside the text of an object, about."""
+_ITEM_BYTES: Final = 100
+"""What a stimulus takes beside the text of an object, about."""
 _OBJECTS_AT_ONCE: Final = 500
 
 
@@ -79,13 +80,11 @@ class LiveLog:
         self.wants_segment = False
         #: Nothing is noted. Set by either side; only the thread ends it.
         self.is_paused = False
-        self._items: deque[NotedItem | SegmentItem] = deque()
-        self.put: Callable[[NotedItem], None] = self._items.append
+        self._items: deque[list[Any] | SegmentItem] = deque()
+        self.put: Callable[[list[Any]], None] = self._items.append
         #: Bytes that were put in, and taken out; each is written by one thread.
         self._put_bytes = self._taken_bytes = 0
-        self._frames = StimulusFrames()
-        self._pending: list[Frame] = []
-        self._pending_bytes = 0
+        self._batch = StimulusBatch()
         self._written_at = now()
         self._retry_at = 0.0
         self._snapshot_end = 0
@@ -101,8 +100,8 @@ class LiveLog:
     # -- in the scheduling loop ----------------------------------------------------------------------------------------
 
     def count(self, size: int) -> None:
-        """A stimulus is about to be put in with so many bytes of text. Pauses if too much waits already."""
-        self._put_bytes += _ITEM_BYTES + size
+        """So many bytes of text are about to be put in. Pauses if too much waits already."""
+        self._put_bytes += size
         waiting = self._put_bytes - self._taken_bytes
         if waiting > BLOCK_BYTES:
             self._wake.set()
@@ -146,41 +145,41 @@ class LiveLog:
             self._try_again()
             return
         self._take_items()
-        if self._writer is not None and (is_closing or self._now() - self._written_at >= WRITE_SECONDS):
-            if is_closing and self._last is not None:
-                self._pending.append(self._last)
+        if is_closing or self._now() - self._written_at >= WRITE_SECONDS:
             self._write(syncs=True)
             if is_closing:
+                self._write_frames([] if self._last is None else [self._last], syncs=True)
                 self._writer.close()
         if self.is_paused and not self._items and not self.wants_segment:
             self._note_overflow()
 
     def _take_items(self) -> None:
-        items, frames = self._items, self._frames
+        items = self._items
         while items:
             item = items.popleft()
             if isinstance(item, SegmentItem):
                 self._begin_segment(item)
                 continue
-            if isinstance(item, WatchedItem):
-                self._taken_bytes += text_bytes(item.text)
-            elif item is END:
-                self._taken_bytes += _ITEM_BYTES
-            for frame in frames.frames_after(item):
-                self._add(frame)
-
-    def _add(self, frame: Frame) -> None:
-        self._pending.append(frame)
-        self._pending_bytes += len(frame.body) + 64
-        if self._pending_bytes >= BLOCK_BYTES:
-            self._write(syncs=False)
+            size = memoryview(item[4]).nbytes if len(item) > 4 and item[4].__class__ is msgspec.Raw else 0
+            self._taken_bytes += size
+            self._batch.add(item, size + _ITEM_BYTES)
+            if self._batch.size >= BLOCK_BYTES:
+                self._write(syncs=False)
 
     def _write(self, *, syncs: bool) -> None:
+        batch, self._batch = self._batch, StimulusBatch()
+        if batch:
+            self._write_frames([batch.frame()], batch.names, batch.until, syncs=syncs)
+        elif syncs:
+            self._written_at = self._now()
+
+    def _write_frames(
+        self, frames: Sequence[Frame], names: Collection[str] = (), until: float = -math.inf, *, syncs: bool
+    ) -> None:
         writer = self._writer
         assert writer is not None
         before = writer.size
-        writer.write(self._pending)
-        self._pending, self._pending_bytes = [], 0
+        writer.write(frames, names, until)
         if syncs:
             writer.sync()
             self._written_at = self._now()
@@ -193,33 +192,31 @@ class LiveLog:
     def _begin_segment(self, segment: SegmentItem) -> None:
         writer = self._writer
         assert writer is not None
-        self._frames.discard()
-        if writer.has_blocks or self._pending:
+        if writer.has_blocks or self._batch:
             self._write(syncs=True)
             writer.rotate()
         if segment.is_after_gap:
             writer.next_number += 1  # by this a reader knows that something is missing
             self._observer.resumed()
         self._snapshot_end, self._began_at = 0, self._now()
-        for index, part in enumerate(segment.frames):
-            self._add(object_frame(part, segment.time) if isinstance(part, api.Object) else part)
-            if index % _OBJECTS_AT_ONCE == 0:
-                time.sleep(0)  # the scheduling loop has its turn
-        self._write(syncs=True)
+        for begin in range(0, len(segment.frames), _OBJECTS_AT_ONCE):
+            parts = segment.frames[begin : begin + _OBJECTS_AT_ONCE]
+            self._snapshot_end = 0
+            frames = [object_frame(part, segment.time) if isinstance(part, api.Object) else part for part in parts]
+            self._write_frames(frames, syncs=False)
+            time.sleep(0)  # the scheduling loop has its turn
 
     # -- failures ------------------------------------------------------------------------------------------------------
 
     def _note_overflow(self) -> None:
         """Everything that had been noted is written: recording can go on, with a gap."""
         self._observer.failed(TOO_SLOW)
-        self._frames.discard()
         self.wants_segment = self.wants_attention = True
 
     def _fail(self, reason: str) -> None:
         self.is_paused = self.wants_attention = True
         writer, self._writer = self._writer, None
-        self._frames.discard()
-        self._pending, self._pending_bytes = [], 0
+        self._batch = StimulusBatch()
         self._retry_at = self._now() + RETRY_SECONDS
         if writer is not None:
             self._observer.failed(reason)
@@ -234,8 +231,3 @@ class LiveLog:
         except OSError:
             return
         self.wants_segment = self.wants_attention = True
-
-
-def text_bytes(text: msgspec.Raw | None) -> int:
-    """How much memory the text of an object holds."""
-    return 0 if text is None else memoryview(text).nbytes

@@ -111,9 +111,12 @@ class _Asking:
         try:
             answer = await OutsideWork(work, recorder)
         except Exception as error:
-            recorder.answered(answers.raised(call, error))
+            recorder.answered_with(answers.raised(call, error))
             raise
-        recorder.answered(AnswerBody(call, shown(answer)))
+        if answer is None:
+            recorder.answered(call)
+        else:
+            recorder.answered_with(AnswerBody(call, shown(answer)))
         return answer
 
 

@@ -35,17 +35,8 @@ from steersman.record.frames import (
     WatchedChange,
     encoded,
 )
-from steersman.record.live_items import (
-    END,
-    ExpectedItem,
-    NotedItem,
-    SegmentItem,
-    StepItem,
-    StimulusItem,
-    TickItem,
-    WatchedItem,
-)
-from steersman.record.live_log import LiveLog, text_bytes
+from steersman.record.live_items import ANSWER, BINDING, DECISION, EXPECTED, STEP, TICK, SegmentItem, kind_text
+from steersman.record.live_log import LiveLog
 from steersman.record.reader import SNAPSHOT_SUBJECT
 from steersman.record.recorded_work import RecordedWork
 
@@ -54,7 +45,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-def _nothing(item: NotedItem) -> None:
+def _nothing(stimulus: list[Any]) -> None:
     """Where nothing is recorded."""
 
 
@@ -75,7 +66,9 @@ class LiveRecorder:
         self.time = 0.0
         self._tasks = self._calls = 0
         self._decisions = 0
-        self._put: Callable[[NotedItem], None] = log.put
+        self._put: Callable[[list[Any]], None] = log.put
+        #: The present stimulus, with what has come of it so far; the last one while the scheduler rests.
+        self._stimulus: list[Any] = []
         self._is_in_gap = False
         self._objects: Callable[[], Sequence[api.Object]] = tuple
         log.begin_segment(SegmentItem(self._now(), self._snapshot(begins=True), is_after_gap=False))
@@ -92,7 +85,7 @@ class LiveRecorder:
 
     def act(self, stimulus: Stimulus, act: Callable[[], T]) -> T:
         """Has the scheduler do something: `assembly.stimuli.Act`."""
-        self._begin(TickItem(self._now(), stimulus, 0))
+        self._begin([self._now(), TICK, stimulus, 0])
         try:
             return act()
         finally:
@@ -100,47 +93,54 @@ class LiveRecorder:
 
     def told(self, change: WatchedChange, obj: api.Object, text: msgspec.Raw | None) -> None:
         """The scheduler is about to be told of an object; `end` follows."""
-        self._begin(WatchedItem(self._now(), change, obj, text), text_bytes(text))
+        meta = obj.metadata
+        key = f"{meta.namespace or 'default'}/{meta.name}" if obj.NAMESPACED else meta.name
+        if text is not None:
+            self._log.count(memoryview(text).nbytes)
+        self._begin([self._now(), change, kind_text(obj.__class__), key, obj if text is None else text])
 
     def expects(self, kind: type[api.Object], count: int) -> None:
         """The scheduler is about to be told of a list; `end` follows."""
-        self._begin(ExpectedItem(self._now(), kind, count))
+        self._begin([self._now(), EXPECTED, kind_text(kind), count])
 
     def steps(self, task: int, cause: StepCause) -> None:
         """A coroutine of the scheduler is about to go on; `end` follows."""
-        self._begin(StepItem(self._now(), task, cause))
+        self._begin([self._now(), STEP, task, cause])
 
-    def _begin(self, item: StimulusItem, size: int = 0) -> None:
-        log = self._log
-        log.count(size)
-        if log.wants_attention:
+    def _begin(self, stimulus: list[Any]) -> None:
+        if self._log.wants_attention:
             self._attend()
-        self.time = item.time
-        self._put(item)
+        self.time = stimulus[0]
+        self._stimulus = stimulus
         self.is_inside = True
 
     def end(self) -> None:
         """The scheduler has done what the present stimulus made it do."""
         self.is_inside = False
-        self._put(END)
+        self._put(self._stimulus)
 
     # -- what comes of them --------------------------------------------------------------------------------------------
 
     def note_time(self, reading: float) -> None:
         """The scheduler has read its clock."""
-        self._put(reading)
+        self._stimulus.append(reading)
 
     def next_call(self) -> int:
         """The number of a call to the outside that begins."""
         self._calls += 1
         return self._calls
 
-    def answered(self, answer: AnswerBody) -> None:
-        self._put(answer)
+    def answered(self, call: int) -> None:
+        """A call has ended, and there is nothing to say about it."""
+        self._stimulus.append([ANSWER, call])
+
+    def answered_with(self, answer: AnswerBody) -> None:
+        self._stimulus.append([ANSWER, answer])
 
     def _note_decision(self, body: DecisionBody | BindingBody) -> None:
-        self._decisions += isinstance(body, DecisionBody)
-        self._put(body)
+        is_decision = isinstance(body, DecisionBody)
+        self._decisions += is_decision
+        self._stimulus.append([DECISION if is_decision else BINDING, body])
 
     # -- coroutines ----------------------------------------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ class LiveRecorder:
     async def attempt(self, scheduler: Scheduler) -> Any:
         """An attempt that may wait for extenders."""
         work = self.recorded(scheduler.schedule_one_async())
-        self._begin(TickItem(self._now(), Stimulus.ATTEMPT, work.number))
+        self._begin([self._now(), TICK, Stimulus.ATTEMPT, work.number])
         self.end()
         return await work
 

@@ -26,7 +26,7 @@ from steersman.observe import Measuring, Metrics
 from steersman.record import answers
 from steersman.record.decisions import DecisionObserver
 from steersman.record.frames import (
-    STIMULI,
+    STIMULUS_KINDS,
     AnswerBody,
     BindingBody,
     DecisionBody,
@@ -74,7 +74,7 @@ def stimuli(frames: Iterable[Frame]) -> Iterator[RecordedStimulus | Frame]:
         else:
             if stimulus is not None:
                 yield RecordedStimulus(stimulus, tuple(decisions), tuple(bindings), tuple(answered))
-            stimulus = frame if frame.kind in STIMULI else None
+            stimulus = frame if frame.kind in STIMULUS_KINDS else None
             decisions, bindings, answered = [], [], []
             if stimulus is None:
                 yield frame

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -16,7 +16,8 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from steersman.errors import InputError
-from steersman.record.frames import FORMAT, Frame, FrameKind, SnapshotBody
+from steersman.record.frames import FORMAT, Frame, FrameError, FrameKind, SnapshotBody
+from steersman.record.live_items import expanded
 from steersman.record.segments import BlockHead, Damage, read_frames, read_head, read_header, segment_files
 
 
@@ -123,8 +124,9 @@ class RecordReader:
         if not wanted.may_be_in(head) and not head.may_name(SNAPSHOT_SUBJECT):
             return
         try:
-            frames = read_frames(file, head)
-        except Damage as damage:
+            frames = [each for frame in read_frames(file, head) for each in _single_frames(frame)]
+        except (Damage, FrameError) as problem:
+            damage = problem if isinstance(problem, Damage) else Damage(str(problem), head.offset, head.end)
             is_tail = is_last and head.end >= path.stat().st_size
             self._note(path, damage, is_tail=is_tail)
             return
@@ -142,6 +144,10 @@ class RecordReader:
         if head.first_number < following:
             message = f"frame {head.first_number} comes again: the segments are of several records"
         self.problems.append(Problem(ProblemKind.MISSING, str(path), head.offset, message))
+
+
+def _single_frames(frame: Frame) -> Iterable[Frame]:
+    return expanded(frame) if frame.kind == FrameKind.STIMULI else (frame,)
 
 
 SNAPSHOT_SUBJECT = "snapshot"

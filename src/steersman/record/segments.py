@@ -15,16 +15,18 @@ thread of its own; `reader` reads.
 
 from __future__ import annotations
 
+import math
 import os
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from io import FileIO
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
+from zlib import crc32
 
 import msgspec
 
@@ -98,7 +100,8 @@ class Damage(Exception):
 
 
 def name_hash(subject: str) -> bytes:
-    return blake2b(subject.encode(errors="replace"), digest_size=_HASH.size).digest()
+    """CRC-32: two names with the same one cost a reader a look into a block in vain."""
+    return _HASH.pack(crc32(subject.encode(errors="replace")))
 
 
 def segment_files(directory: Path) -> list[Path]:
@@ -115,12 +118,14 @@ def segment_header(number: int) -> bytes:
     return header + _checksum(header)
 
 
-def block(frames: Sequence[Frame], first_number: int) -> bytes:
-    """The bytes of a block of at least one frame."""
+def block(frames: Sequence[Frame], first_number: int, names: Collection[str] = (), until: float = -math.inf) -> bytes:
+    """The bytes of a block of at least one frame. `names` are found in the index as well as those of the frames, and `until` is
+    the latest time of what is in them, if it is later than their own."""
     raw = b"".join(map(packed, frames))
     payload = zstd.compress(raw, level=LEVEL)
-    index = b"".join(sorted({name_hash(name) for frame in frames for name in frame.subjects}))
-    times = [frame.time for frame in frames]
+    all_names = {*names, *(name for frame in frames for name in frame.subjects)}
+    index = b"".join(sorted(set(map(name_hash, all_names))))
+    times = [*(frame.time for frame in frames), max(until, frames[0].time)]
     lengths = (len(index), len(payload), len(raw), len(frames), first_number)
     head = _HEAD.pack(MARKER, *lengths, min(times), max(times), _checksum(payload))
     return head + _checksum(head + index) + index + payload
@@ -263,10 +268,10 @@ class SegmentWriter:
         """Whether there is anything in the present segment."""
         return self.size > _HEADER.size + _CHECKSUM
 
-    def write(self, frames: Sequence[Frame]) -> None:
-        """Appends a block."""
+    def write(self, frames: Sequence[Frame], names: Collection[str] = (), until: float = -math.inf) -> None:
+        """Appends a block; see `block`."""
         if frames:
-            self._write(block(frames, self.next_number))
+            self._write(block(frames, self.next_number, names, until))
             self.next_number += len(frames)
 
     def _write(self, data: bytes) -> None:
