@@ -168,7 +168,7 @@ def _time_text(found: Replay | History, at: float) -> str:
     """A time of a record: of a simulation since its start, of a live cluster as a clock shows it."""
     from steersman.cli.simulation_report import time_text
 
-    if found.host == "run":
+    if found.host != "simulate":
         return datetime.fromtimestamp(at, UTC).strftime("%m-%d %H:%M:%S")
     return time_text(round(at - found.start, 6))
 

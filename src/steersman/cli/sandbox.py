@@ -80,6 +80,7 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
 @click.option("--speed", default="real", show_default=True, metavar="real|60x|max", help="How fast time passes.")
 @click.option("--data", default="", type=click.Path(file_okay=False), metavar="DIR", help="Keep the cluster here.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
+@click.option("--record", default="", type=click.Path(), metavar="DIR", help="Record what is told and decided here.")
 @validation_options
 def sandbox(**given: Any) -> None:
     """Run a cluster without containers, for kubectl and other clients, until Ctrl-C.
@@ -106,6 +107,7 @@ def sandbox(**given: Any) -> None:
         speed=parse_speed(given["speed"]),
         data=Path(given["data"]) if given["data"] else None,
         seed=given["seed"],
+        record=given["record"],
         runs_controllers=given["controllers"],
         web_port=given["web_port"] if given["web"] else None,
         validate=chosen_validation(given["validate"], given["strict"]),

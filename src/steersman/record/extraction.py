@@ -22,7 +22,7 @@ from steersman.cycle.decision import Decision, Failed, Scheduled, Unschedulable
 from steersman.errors import InputError
 from steersman.explain import Outcome
 from steersman.queue import QueuedPodInfo
-from steersman.record.frames import LIVE, DecisionBody, FrameKind, RunBody
+from steersman.record.frames import DecisionBody, FrameKind, RunBody
 from steersman.record.live_moment import KnownCluster, with_decided_node
 from steersman.record.reader import RecordReader
 from steersman.record.recorded_run import body_of, read_run, record_bounds
@@ -61,7 +61,7 @@ def extract(directory: str | os.PathLike[str], pod: str, attempt: int | None = N
     if run.plugin_files:
         raise InputError(HAS_PLUGINS, file=str(directory))
     wanted = _attempt(reader, pod if "/" in pod else f"default/{pod}", attempt)
-    objects = _live_objects(reader, wanted) if run.host == LIVE else _simulated_objects(reader, wanted)
+    objects = _live_objects(reader, wanted) if run.is_live else _simulated_objects(reader, wanted)
     return _extracted(run, wanted, objects)
 
 

@@ -18,8 +18,10 @@ import msgspec
 from steersman.assembly.stimuli import Stimulus
 from steersman.observe.decisions import DecisionRecord
 
+SIMULATED: Final = "simulate"
 LIVE: Final = "run"
-"""The host of a live scheduler, in a record."""
+SANDBOX: Final = "sandbox"
+"""Hosts of schedulers, in a record."""
 FORMAT: Final = 1
 """Grows when a frame or a block is read differently."""
 LONGEST_BODY: Final = 64 << 20
@@ -59,6 +61,8 @@ class FrameKind(IntEnum):
     """What came of a call of the scheduler to the outside: a write, a read of a plugin, a question to an extender."""
     TASK_STEP = 35
     """A coroutine of the scheduler went on: a binding, a preemption."""
+    TOLD_MEANWHILE = 36
+    """A watched object that was told in the middle of a call to the outside, which changed it at once: in a sandbox."""
 
 
 STIMULUS_KINDS: Final = frozenset({FrameKind.WATCH_EVENT, FrameKind.TICK, FrameKind.TASK_STEP})
@@ -151,7 +155,7 @@ class PluginFile(_Body, frozen=True):
 class RunBody(_Body, frozen=True):
     """How a scheduler was made."""
 
-    #: The command that records: `simulate` or `run`.
+    #: The command that records: `simulate`, `run` or `sandbox`.
     host: str
     version: str
     kube_scheduler_version: str
@@ -169,8 +173,14 @@ class RunBody(_Body, frozen=True):
     controllers: bool = True
     #: Seconds after which an unschedulable pod is tried again without a reason.
     max_in_unschedulable: float | None = None
-    #: Plugins that ask somebody by themselves, which is not recorded.
-    refreshing_plugins: tuple[str, ...] = ()
+    #: Whether pods are bound without waiting, and whether cycles that take too long are postponed.
+    binds_at_once: bool = False
+    postpones: bool = True
+
+    @property
+    def is_live(self) -> bool:
+        """Whether stimuli are recorded, and not steps of a simulation."""
+        return self.host != SIMULATED
 
 
 class StepBody(_Body, frozen=True):
@@ -233,6 +243,12 @@ class WatchEventBody(_Body, frozen=True):
     clock: tuple[float, ...] = ()
     #: The object's JSON to the byte; for `EXPECTED` a number.
     object: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class ToldBody(WatchEventBody, frozen=True, kw_only=True):
+    """An object that was told in the middle of a call to the outside."""
+
+    call: int
 
 
 class TickBody(_Body, frozen=True):

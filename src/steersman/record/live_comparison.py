@@ -24,7 +24,7 @@ from steersman.record.comparison import (
     difference,
     version_notes,
 )
-from steersman.record.frames import LIVE, DecisionBody, Frame, FrameKind, RunBody
+from steersman.record.frames import DecisionBody, Frame, FrameKind, RunBody
 from steersman.record.live_replay import LiveReplay, RecordedStimulus, stimuli
 from steersman.record.live_what_if import WhatIfComparison
 from steersman.record.reader import ProblemKind, RecordReader, snapshot_of
@@ -94,7 +94,7 @@ class LiveComparison:
             self.first_run.start,
             self.since,
             tuple(self.notes),
-            LIVE,
+            self.first_run.host,
             sum(self.not_compared.values()),
             self.is_lost,
         )

@@ -10,7 +10,8 @@ A stimulus is a list, which becomes an array of JSON as it is. The scheduling lo
     [time, "step", task, cause, …]                              a coroutine went on
 
 What came of it follows in order: numbers are readings of the clock; `["decision", …]`, `["binding", …]` and `["answer", …]`
-have what their names say; the answer to a call that is the number of the call alone was nothing.
+have what their names say; the answer to a call that is the number of the call alone was nothing. `["told", [call, …]]` is an
+object that was told in the middle of a call, which has changed it at once.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ STEP: Final = "step"
 DECISION: Final = "decision"
 BINDING: Final = "binding"
 ANSWER: Final = "answer"
+TOLD: Final = "told"
 EXPECTED: Final = WatchedChange.EXPECTED
 
 Stimulus: TypeAlias = list[Any]
@@ -86,8 +88,16 @@ class StimulusBatch:
                 stimulus[4] = msgspec.Raw(codec.encode(stimulus[4]))
         if len(stimulus) > first:
             for part in stimulus[first:]:
-                if part.__class__ is list and part[0] is not ANSWER:
+                if part.__class__ is not list or part[0] is ANSWER:
+                    continue
+                if part[0] is TOLD:
+                    self._add_told(part[1])
+                else:
                     self.names.update(subjects_of(part[1]))
+
+    def _add_told(self, told: list[Any]) -> None:
+        self.names.add(_subject_prefix(told[2]) + told[3])
+        told[4] = msgspec.Raw(codec.encode(told[4]))
 
     def frame(self) -> Frame:
         return Frame(FrameKind.STIMULI, self._stimuli[0][0], (), msgspec.json.encode(self._stimuli))
@@ -152,5 +162,10 @@ def _result(part: msgspec.Raw, time: float, number: int) -> Frame:
     if name == BINDING:
         binding = msgspec.json.decode(body, type=BindingBody)
         return Frame(FrameKind.BINDING, time, subjects_of(binding), bytes(body), number)
+    if name == TOLD:
+        call, change, kind, key, obj = msgspec.json.decode(body, type=list[msgspec.Raw])
+        subject = _subject_prefix(msgspec.json.decode(kind, type=str)) + msgspec.json.decode(key, type=str)
+        told = b'{"call":%b,"type":%b,"kind":%b,"object":%b}' % tuple(map(bytes, (call, change, kind, obj)))
+        return Frame(FrameKind.TOLD_MEANWHILE, time, (subject,), told, number)
     is_nothing = bytes(body)[:1] != b"{"
     return Frame(FrameKind.ANSWER, time, (), b'{"call":%b}' % bytes(body) if is_nothing else bytes(body), number)

@@ -62,7 +62,7 @@ class KnownCluster:
             self._begin(body_of(frame, RunBody, self._reader.directory))
         elif frame.kind == FrameKind.OBJECT:
             self._put(codec.convert_object(codec.plain(frame.body), filter(is_custom, self._kinds.values())))
-        elif frame.kind == FrameKind.WATCH_EVENT:
+        elif frame.kind in (FrameKind.WATCH_EVENT, FrameKind.TOLD_MEANWHILE):
             self._tell(body_of(frame, WatchEventBody, self._reader.directory))
         elif frame.kind == FrameKind.DECISION:
             decision = body_of(frame, DecisionBody, self._reader.directory)

@@ -8,7 +8,8 @@ clock ─► RecordedClock ─► scheduler           plugins ─► RecordedRea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import msgspec
@@ -85,18 +86,23 @@ class RecordedSink:
             self._recorder.end()
 
     def changed(self, obj: api.Object) -> None:
-        self._recorder.told(WatchedChange.CHANGED, obj, self._texts.take(obj))
-        try:
-            self._sink.changed(obj)
-        finally:
-            self._recorder.end()
+        self._tell(WatchedChange.CHANGED, obj, self._sink.changed)
 
     def deleted(self, obj: api.Object) -> None:
-        self._recorder.told(WatchedChange.DELETED, obj, self._texts.take(obj))
+        self._tell(WatchedChange.DELETED, obj, self._sink.deleted)
+
+    def _tell(self, change: WatchedChange, obj: api.Object, tell: Callable[[api.Object], None]) -> None:
+        recorder = self._recorder
+        was_inside = recorder.is_inside
+        is_stimulus = recorder.told(change, obj, self._texts.take(obj))
+        recorder.is_inside = True
         try:
-            self._sink.deleted(obj)
+            tell(obj)
         finally:
-            self._recorder.end()
+            if is_stimulus:
+                recorder.end()
+            else:
+                recorder.is_inside = was_inside
 
 
 class _Asking:
@@ -121,20 +127,52 @@ class _Asking:
 
 
 class RecordedWriter(_Asking):
-    """Implements `ApiWriter`. What nobody waits for goes on as it is."""
+    """Implements `ApiWriter`."""
 
     def __init__(self, writer: ApiWriter, recorder: LiveRecorder) -> None:
         super().__init__(recorder)
         self._writer = writer
-        self.report_failure: Callable[[Failure], None] = writer.report_failure
-        self.report_scheduled: Callable[[PodInfo, str], None] = writer.report_scheduled
-        self.report_preempted = writer.report_preempted
-        self.report_event = writer.report_event
-        self.bind_nowait = writer.bind_nowait
 
     @property
     def binds_at_once(self) -> bool:
         return self._writer.binds_at_once
+
+    def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
+        call = self._recorder.next_call()
+        with self._outside():
+            status = self._writer.bind_nowait(pod, node_name)
+        if status is None:
+            self._recorder.answered(call)
+        else:
+            self._recorder.answered_with(AnswerBody(call, answers.plain(status)))
+        return status
+
+    def report_failure(self, failure: Failure) -> None:
+        self._report(self._writer.report_failure, failure)
+
+    def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
+        self._report(self._writer.report_scheduled, pod, node_name)
+
+    def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
+        self._report(self._writer.report_preempted, victim, preemptor, message)
+
+    def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
+        self._report(self._writer.report_event, pod, reason, note, is_warning=is_warning)
+
+    def _report(self, report: Callable[..., None], *given: Any, **options: Any) -> None:
+        """What nobody waits for; a call nevertheless, because a sandbox may tell the scheduler of objects meanwhile."""
+        self._recorder.next_call()
+        with self._outside():
+            report(*given, **options)
+
+    @contextmanager
+    def _outside(self) -> Iterator[None]:
+        recorder = self._recorder
+        was_inside, recorder.is_inside = recorder.is_inside, False
+        try:
+            yield
+        finally:
+            recorder.is_inside = was_inside
 
     async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
         return await self._ask(self._writer.bind(pod, node_name), answers.plain)

@@ -35,7 +35,7 @@ from steersman.record.frames import (
     WatchedChange,
     encoded,
 )
-from steersman.record.live_items import ANSWER, BINDING, DECISION, EXPECTED, STEP, TICK, SegmentItem, kind_text
+from steersman.record.live_items import ANSWER, BINDING, DECISION, EXPECTED, STEP, TICK, TOLD, SegmentItem, kind_text
 from steersman.record.live_log import LiveLog
 from steersman.record.reader import SNAPSHOT_SUBJECT
 from steersman.record.recorded_work import RecordedWork
@@ -64,6 +64,8 @@ class LiveRecorder:
         self.stepping: RecordedWork[Any] | None = None
         #: When the present stimulus came.
         self.time = 0.0
+        #: Whether a stimulus is being dealt with.
+        self._is_open = False
         self._tasks = self._calls = 0
         self._decisions = 0
         self._put: Callable[[list[Any]], None] = log.put
@@ -91,13 +93,18 @@ class LiveRecorder:
         finally:
             self.end()
 
-    def told(self, change: WatchedChange, obj: api.Object, text: msgspec.Raw | None) -> None:
-        """The scheduler is about to be told of an object; `end` follows."""
+    def told(self, change: WatchedChange, obj: api.Object, text: msgspec.Raw | None) -> bool:
+        """The scheduler is about to be told of an object; `end` follows. False: it is told in the middle of another stimulus,
+        which a call to the outside has interrupted, and which does not end with it."""
         meta = obj.metadata
         key = f"{meta.namespace or 'default'}/{meta.name}" if obj.NAMESPACED else meta.name
+        if self._is_open:
+            self._stimulus.append([TOLD, [self._calls, change, kind_text(obj.__class__), key, obj]])
+            return False
         if text is not None:
             self._log.count(memoryview(text).nbytes)
         self._begin([self._now(), change, kind_text(obj.__class__), key, obj if text is None else text])
+        return True
 
     def expects(self, kind: type[api.Object], count: int) -> None:
         """The scheduler is about to be told of a list; `end` follows."""
@@ -112,11 +119,11 @@ class LiveRecorder:
             self._attend()
         self.time = stimulus[0]
         self._stimulus = stimulus
-        self.is_inside = True
+        self.is_inside = self._is_open = True
 
     def end(self) -> None:
         """The scheduler has done what the present stimulus made it do."""
-        self.is_inside = False
+        self.is_inside = self._is_open = False
         self._put(self._stimulus)
 
     # -- what comes of them --------------------------------------------------------------------------------------------

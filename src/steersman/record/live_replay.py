@@ -35,6 +35,7 @@ from steersman.record.frames import (
     RunBody,
     TaskStepBody,
     TickBody,
+    ToldBody,
     WatchedChange,
     WatchEventBody,
 )
@@ -56,6 +57,8 @@ class RecordedStimulus(msgspec.Struct, frozen=True):
     decisions: tuple[DecisionBody, ...] = ()
     bindings: tuple[BindingBody, ...] = ()
     answers: tuple[AnswerBody, ...] = ()
+    #: Objects that were told in the middle of calls.
+    told: tuple[ToldBody, ...] = ()
 
 
 def stimuli(frames: Iterable[Frame]) -> Iterator[RecordedStimulus | Frame]:
@@ -64,8 +67,11 @@ def stimuli(frames: Iterable[Frame]) -> Iterator[RecordedStimulus | Frame]:
     decisions: list[DecisionBody] = []
     bindings: list[BindingBody] = []
     answered: list[AnswerBody] = []
+    told: list[ToldBody] = []
     for frame in frames:
-        if frame.kind == FrameKind.DECISION:
+        if frame.kind == FrameKind.TOLD_MEANWHILE:
+            told.append(msgspec.json.decode(frame.body, type=ToldBody))
+        elif frame.kind == FrameKind.DECISION:
             decisions.append(msgspec.json.decode(frame.body, type=DecisionBody))
         elif frame.kind == FrameKind.BINDING:
             bindings.append(msgspec.json.decode(frame.body, type=BindingBody))
@@ -73,13 +79,13 @@ def stimuli(frames: Iterable[Frame]) -> Iterator[RecordedStimulus | Frame]:
             answered.append(msgspec.json.decode(frame.body, type=AnswerBody))
         else:
             if stimulus is not None:
-                yield RecordedStimulus(stimulus, tuple(decisions), tuple(bindings), tuple(answered))
+                yield RecordedStimulus(stimulus, tuple(decisions), tuple(bindings), tuple(answered), tuple(told))
             stimulus = frame if frame.kind in STIMULUS_KINDS else None
-            decisions, bindings, answered = [], [], []
+            decisions, bindings, answered, told = [], [], [], []
             if stimulus is None:
                 yield frame
     if stimulus is not None:
-        yield RecordedStimulus(stimulus, tuple(decisions), tuple(bindings), tuple(answered))
+        yield RecordedStimulus(stimulus, tuple(decisions), tuple(bindings), tuple(answered), tuple(told))
 
 
 class ReplayedClock:
@@ -110,9 +116,14 @@ class ReplayedAnswers:
         self._calls = 0
         self._known: dict[int, AnswerBody] = {}
         self._awaited: dict[int, Any] = {}
+        self._told: dict[int, list[ToldBody]] = {}
+        #: Tells the scheduler of an object, in the middle of a call.
+        self.tell: Callable[[WatchEventBody], None] = lambda body: None
 
-    def load(self, answered: Iterable[AnswerBody]) -> None:
-        """These calls are answered; who waits for one can go on."""
+    def load(self, answered: Iterable[AnswerBody], told: Iterable[ToldBody] = ()) -> None:
+        """These calls are answered; who waits for one can go on. `told` is what is told in the middle of calls."""
+        for body in told:
+            self._told.setdefault(body.call, []).append(body)
         for answer in answered:
             waiting = self._awaited.pop(answer.call, None)
             if waiting is None:
@@ -120,12 +131,24 @@ class ReplayedAnswers:
             elif not waiting.done():
                 waiting.set_result(answer)
 
+    def begin_call(self) -> int:
+        """The number of the next call, in the middle of which the scheduler is told what it was told."""
+        self._calls += 1
+        for body in self._told.pop(self._calls, ()):
+            self.tell(body)
+        return self._calls
+
+    def at_once(self, read: Callable[[msgspec.Raw], T]) -> T | None:
+        """The answer to the next call, which does not wait; None if the record has none."""
+        answer = self._known.pop(self.begin_call(), None)
+        return None if answer is None else read(answer.value)
+
     async def next(self, read: Callable[[msgspec.Raw], T]) -> T:
         """The answer to the next call."""
-        self._calls += 1
-        answer = self._known.pop(self._calls, None)
+        call = self.begin_call()
+        answer = self._known.pop(call, None)
         if answer is None:
-            waiting = self._awaited[self._calls] = self._loop.create_future()
+            waiting = self._awaited[call] = self._loop.create_future()
             answer = await waiting
         if answer.error is not None:
             raise answers.error_of(answer.error)
@@ -135,13 +158,13 @@ class ReplayedAnswers:
 class ReplayedWriter:
     """An `ApiWriter` that writes nothing, and answers as the API server did."""
 
-    binds_at_once = False
-
-    def __init__(self, replayed: ReplayedAnswers) -> None:
+    def __init__(self, replayed: ReplayedAnswers, *, binds_at_once: bool = False) -> None:
         self._answers = replayed
+        self.binds_at_once = binds_at_once
 
     def bind_nowait(self, pod: PodInfo, node_name: str) -> Status | None:
-        raise RuntimeError(f"binding {pod.key} to {node_name} takes an answer of the record: bind() waits for it")
+        status: Status | None = self._answers.at_once(answers.as_status)
+        return status
 
     async def bind(self, pod: PodInfo, node_name: str) -> Status | None:
         return await self._answers.next(answers.as_status)
@@ -177,17 +200,19 @@ class ReplayedWriter:
     async def _stored(self, obj: ObjectT) -> ObjectT:
         return await self._answers.next(lambda value: codec.decode(value, type(obj)))
 
+    # Conditions and events of a replay go nowhere; but what the scheduler was told because of them it is told again.
+
     def report_failure(self, failure: Failure) -> None:
-        """The conditions and events of a replay go nowhere."""
+        self._answers.begin_call()
 
     def report_scheduled(self, pod: PodInfo, node_name: str) -> None:
-        """The events of a replay go nowhere."""
+        self._answers.begin_call()
 
     def report_preempted(self, victim: api.Pod, preemptor: api.Pod, message: str) -> None:
-        """The events of a replay go nowhere."""
+        self._answers.begin_call()
 
     def report_event(self, pod: api.Pod, reason: str, note: str, *, is_warning: bool = False) -> None:
-        """The events of a replay go nowhere."""
+        self._answers.begin_call()
 
 
 class ReplayedReader:
@@ -261,19 +286,20 @@ class LiveReplay:
             options,
             extenders=[ReplayedExtender(one, self._answers) for one in extenders],
             internal_errors=self.internal_errors,
-            postpones=True,
+            postpones=run.postpones,
             max_in_unschedulable=run.max_in_unschedulable or options.max_in_unschedulable,
             instruments=Measuring(Metrics(), RealClock()),
         )
         self.scheduler = Scheduler(
             self._clock,
             SeededRng(run.seed),
-            ReplayedWriter(self._answers),
+            ReplayedWriter(self._answers, binds_at_once=run.binds_at_once),
             self.tasks.spawn,
             made,
             ReplayedReader(self._answers),
         )
         self._kinds = {kind_text(kind): kind for kind in self.scheduler.watched_kinds}
+        self._answers.tell = self._tell
         self._time = run.start
         self._decided: list[DecisionBody] = []
         self.scheduler.observe(DecisionObserver(lambda: self._time, self._note))
@@ -297,15 +323,16 @@ class LiveReplay:
         self._time = frame.time
         self._loop_clock.set(max(self._loop_clock.now(), frame.time))
         self._decided = []
+        self._answers.load(stimulus.answers, stimulus.told)
         if frame.kind == FrameKind.WATCH_EVENT:
-            self._tell(msgspec.json.decode(frame.body, type=WatchEventBody))
+            event = msgspec.json.decode(frame.body, type=WatchEventBody)
+            self._clock.load(event.clock)
+            self._tell(event)
         elif frame.kind == FrameKind.TICK:
-            self._answers.load(stimulus.answers)
             self._tick(msgspec.json.decode(frame.body, type=TickBody))
         else:
             body = msgspec.json.decode(frame.body, type=TaskStepBody)
             self._clock.load(body.clock)
-            self._answers.load(stimulus.answers)
             self.tasks.step(body, frame.time)
         self._loop.run_ready()
         return self._decided
@@ -314,7 +341,6 @@ class LiveReplay:
         kind = self._kinds.get(body.kind)
         if kind is None:
             raise InputError("is not a kind that this scheduler watches", object="record", value=body.kind)
-        self._clock.load(body.clock)
         ingest = self.scheduler.ingest
         try:
             if body.type is WatchedChange.EXPECTED:

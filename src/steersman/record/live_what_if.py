@@ -28,7 +28,6 @@ from steersman.internal_errors import InternalErrors
 from steersman.record.comparison import WHAT_IF, DecisionDifference, Replay, difference, version_notes
 from steersman.record.decisions import decision_body
 from steersman.record.frames import (
-    LIVE,
     BindingBody,
     DecisionBody,
     Frame,
@@ -77,6 +76,8 @@ class WhatIfScheduler:
         if stimulus.frame.kind == FrameKind.WATCH_EVENT:
             self._tell(msgspec.json.decode(stimulus.frame.body, type=WatchEventBody))
         decided = [self._decide(recorded) for recorded in stimulus.decisions]
+        for told in stimulus.told:
+            self._tell(told)
         for binding in stimulus.bindings:
             self._bound(binding)
         return decided
@@ -176,7 +177,8 @@ class WhatIfComparison:
         notes = (*self._notes, *map(str, self._reader.problems))
         differences = tuple(self._differences)
         start, missed = self._first.start, self._not_compared
-        return Replay(self._recorded, self._same, differences, start, self._since, notes, LIVE, missed)
+        host = self._first.host
+        return Replay(self._recorded, self._same, differences, start, self._since, notes, host, missed)
 
     def _look_for_gaps(self) -> None:
         if len(self._reader.problems) > self._gaps:

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Final
 
 from steersman.errors import InputError
-from steersman.record.frames import LIVE
 from steersman.record.live_moment import live_simulation_at
 from steersman.record.reader import RecordReader
 from steersman.record.recorded_run import RecordedRun, RecordedStep, read_run, record_bounds
@@ -36,7 +35,7 @@ def simulation_at(directory: str | os.PathLike[str], time: float | datetime) -> 
         covered = f"the record covers {begin - run.start:g} to {end - run.start:g} seconds after its start"
         shown = time.isoformat() if isinstance(time, datetime) else time
         raise InputError("is not in the record", file=str(directory), field="time", value=shown, hint=covered)
-    if run.host == LIVE:
+    if run.is_live:
         return live_simulation_at(reader, until)
     recorded = read_run(directory)
     simulation = simulation_setup(recorded.run).made()

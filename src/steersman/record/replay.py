@@ -16,7 +16,7 @@ from typing import Final
 from steersman.assembly.registry import PluginSource
 from steersman.record.comparison import ALL_FIELDS, WHAT_IF, Replay, compare, version_notes
 from steersman.record.decisions import DecisionObserver
-from steersman.record.frames import LIVE, BindingBody, DecisionBody
+from steersman.record.frames import BindingBody, DecisionBody
 from steersman.record.live_comparison import replay_live
 from steersman.record.recorded_run import RecordedRun, read_run
 from steersman.record.recorded_setup import simulation_setup
@@ -37,7 +37,7 @@ def replay(
     """Decides everything again that a record holds. `configuration` is the file of another KubeSchedulerConfiguration,
     `plugins` come beside those of the record. Raises `InputError`, `ConfigError` and `PluginError`."""
     recorded = read_run(directory)
-    if recorded.run.host == LIVE:
+    if recorded.run.is_live:
         return replay_live(directory, configuration, tuple(plugins))
     setup = simulation_setup(recorded.run, configuration, tuple(plugins))
     decided = _decide_again(recorded, setup)[recorded.decisions_before :]

@@ -34,6 +34,8 @@ class SandboxOptions(msgspec.Struct, frozen=True):
     speed: Speed = 1.0
     data: Path | None = None
     seed: int = 0
+    #: The directory of a record of what the scheduler is told and decides; "": nothing is recorded.
+    record: str = ""
     runs_controllers: bool = True
     #: The port of the web page on loopback, 0: any free one; None: no page is served.
     web_port: int | None = None

@@ -60,6 +60,7 @@ from steersman.sandbox.scheduling import (
     DrivenScheduler,
     ReplaceableScheduler,
     configuration_text,
+    new_recording,
     scheduler_options,
     start_scheduler,
 )
@@ -142,11 +143,16 @@ async def _running(
         tasks = _Tasks(group)
         tasks.create_task(keep_collections_short(store), name="keep garbage collections short")
         _start_cluster(store, timers, events, errors, options, tasks)
-        schedulers = None
+        schedulers = recording = None
         if chosen is not None:
 
             def start(made_with: SchedulerOptions) -> DrivenScheduler:
-                return start_scheduler(store, timers, events, made_with, options.seed, tasks)
+                nonlocal recording
+                if recording is not None:
+                    recording.close()  # that of the scheduler which this one replaces
+                if options.record:
+                    recording = new_recording(options.record, made_with, options.seed, clock)
+                return start_scheduler(store, timers, events, made_with, options.seed, tasks, recording)
 
             schedulers = ReplaceableScheduler(start, chosen)
             await schedulers.current.scheduler.background.refresh()
@@ -180,6 +186,9 @@ async def _running(
                 finally:
                     timers.close()
         tasks.cancel()
+    if recording is not None:
+        asyncio.get_running_loop().set_task_factory(None)
+        await asyncio.to_thread(recording.close)
     if journal is not None:
         await journal.close()
 

@@ -13,6 +13,7 @@ import msgspec
 from steersman import api, config
 from steersman.assembly import Failure, Scheduler, SchedulerOptions
 from steersman.assembly.registry import register, with_enabled
+from steersman.assembly.stimuli import at_once
 from steersman.client import Timing
 from steersman.clock import Clock
 from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
@@ -22,6 +23,10 @@ from steersman.errors import InputError
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME, PodInfo
 from steersman.host import LoopTimers, SchedulingLoop
 from steersman.internal_errors import InternalErrors
+from steersman.record.frames import SANDBOX
+from steersman.record.live_recording import LiveRecording
+from steersman.record.recorded_setup import run_body
+from steersman.record.segments import Limits
 from steersman.rng import SeededRng
 from steersman.sandbox.event_objects import NORMAL, WARNING, EventObjects
 from steersman.sandbox.options import SandboxOptions
@@ -120,17 +125,21 @@ def start_scheduler(
     options: SchedulerOptions,
     seed: int,
     tasks: TaskStarter,
+    recording: LiveRecording | None = None,
 ) -> DrivenScheduler:
     """A scheduler on the store, and the tasks that drive it."""
-    clock = store.clock
-    writer = SandboxWriter(store, clock, events)
+    writer = SandboxWriter(store, store.clock, events)
     reader = StoreReader(store)
-    scheduler = Scheduler(clock, SeededRng(seed), writer, tasks.create_task, options, reader)
+    if recording is None:
+        scheduler = Scheduler(store.clock, SeededRng(seed), writer, tasks.create_task, options, reader)
+    else:
+        scheduler = _recorded_scheduler(store, writer, reader, seed, options, tasks, recording)
     reader.serve(scheduler.known_kinds)
-    fed_by = feed(store, scheduler.ingest, scheduler.watched_kinds)
-    timing = Timing(clock, sleep=timers.sleep)
-    errors = options.internal_errors
-    loop = SchedulingLoop(scheduler, timing, errors, pods_at_a_time=PODS_AT_A_TIME)
+    sink = scheduler.ingest if recording is None else recording.sink(scheduler.ingest)
+    fed_by = feed(store, sink, scheduler.watched_kinds)
+    timing = Timing(store.clock, sleep=timers.sleep)
+    errors, act = options.internal_errors, at_once if recording is None else recording.act
+    loop = SchedulingLoop(scheduler, timing, errors, pods_at_a_time=PODS_AT_A_TIME, act=act)
     driving = tasks.create_task(loop.run(), name="scheduling loop")
     refreshing = tasks.create_task(scheduler.background.run(timers.sleep), name="refresh plugins")
     return DrivenScheduler(scheduler, loop, fed_by, (driving, refreshing))
@@ -150,6 +159,33 @@ class ReplaceableScheduler:
         if former.loop.is_held:
             self.current.loop.hold()
         await self.current.scheduler.background.refresh()
+
+
+def _recorded_scheduler(
+    store: Store,
+    writer: SandboxWriter,
+    reader: StoreReader,
+    seed: int,
+    options: SchedulerOptions,
+    tasks: TaskStarter,
+    recording: LiveRecording,
+) -> Scheduler:
+    clock, spawn = recording.clock(store.clock), recording.spawn(tasks.create_task)
+    scheduler = Scheduler(clock, SeededRng(seed), recording.writer(writer), spawn, options, recording.reader(reader))
+    kinds = scheduler.watched_kinds
+
+    def objects() -> list[api.Object]:
+        return [obj for kind in kinds for obj in store.objects(kind).values()]
+
+    recording.begin(scheduler, asyncio.get_running_loop(), objects)
+    return scheduler
+
+
+def new_recording(directory: str, options: SchedulerOptions, seed: int, clock: Clock) -> LiveRecording:
+    """The record of a sandbox's scheduler. Raises `InputError` if the directory cannot be written to."""
+    body = run_body(SANDBOX, options.configuration, options.gates, options.registry, seed, clock.now())
+    body = msgspec.structs.replace(body, controllers=False, binds_at_once=True, postpones=options.postpones)
+    return LiveRecording(directory, Limits(), body, clock)
 
 
 def _scheduler_of(pod: api.Pod) -> str:
