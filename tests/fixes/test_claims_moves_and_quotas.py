@@ -210,6 +210,7 @@ def test_a_pod_that_a_quota_refused_is_explained_and_let_in() -> None:
         codec.to_dict(a_pod("web", "1").obj()),
     ]
     simulation = Simulation.load(*cluster)
+    assert "exceeded quota: team" in simulation.fork().run().explain("web").message
     explained = explain_pod(simulation, "web", Asked(loaded=simulation))
     assert explained.cause.code is CauseCode.NOT_ADMITTED
     assert "exceeded quota: team" in explained.cause.sentence

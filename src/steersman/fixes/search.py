@@ -86,22 +86,30 @@ class FixSearch:
 
     def _prepared(self) -> tuple[Situation, tuple[Change, ...]] | None:
         """The changes without which no node helps, and what the pod faces after them; None: nothing more to look for."""
-        recreation = self._verifier.recreation()
         done: tuple[Change, ...] = self._let_in()
         for _ in range(_PREPARATIONS):
-            situation = self._verifier.situation((*recreation, *done) if done else ())
+            situation = self._verifier.situation(self._carried_out(done))
             if situation is None:
-                self._try((*done, *recreation))
+                self._try(done)
                 return None
             proposals = Proposals(self._verifier, situation)
             for alternative in proposals.instead():
-                self._try_all((*alternative, *done, *recreation))
+                self._try_all((*alternative, *done))
             known = {change.key for change in done}
             needed = tuple(change for change in proposals.needed() if change.key not in known)
             if not needed:
-                return situation, (*done, *recreation)
+                return situation, done
             done += needed
         return None
+
+    def _carried_out(self, changes: Sequence[Change]) -> tuple[Change, ...]:
+        """The changes, and what has the pod made again if they change the template that its workload has made it from."""
+        place = self._verifier.place
+        is_made_again = place is not None and any(change.target == place.target for change in changes)
+        return (*changes, *(self._verifier.recreation() if is_made_again else ()))
+
+    def _passes(self, changes: Sequence[Change]) -> Scheduled | None:
+        return self._verifier.passes(self._carried_out(changes))
 
     def _let_in(self) -> tuple[Change, ...]:
         """The quotas that have to be raised for a pod that was refused; lower requests are tried beside that."""
@@ -150,7 +158,7 @@ class FixSearch:
         ways += [] if priority is None else [priority]
         for way in ways:
             change = way.make(way.furthest) if isinstance(way, NumberedChange) else way
-            faced = self._verifier.situation((change, *preparation))
+            faced = self._verifier.situation(self._carried_out((change, *preparation)))
             if faced is not None:
                 self._of_nodes(faced, (way, *preparation))
 
@@ -192,7 +200,7 @@ class FixSearch:
             return
         name = new_node.free_name(simulation.cluster.objects(api.Node))
         large = new_node.large_node(simulation, pod)
-        for amounts in self._verifier.requests_on(name, (large, *preparation)) or ():
+        for amounts in self._verifier.requests_on(name, self._carried_out((large, *preparation))) or ():
             if self._try((new_node.measured_node(simulation, pod, amounts), *preparation)) is not None:
                 return
 
@@ -214,7 +222,7 @@ class FixSearch:
         """The first step that passes together with the others; all further ones are taken to pass as well."""
 
         def passes(step: int) -> bool:
-            return self._verifier.passes((*others, numbered.make(step))) is not None
+            return self._passes((*others, numbered.make(step))) is not None
 
         failed, passed = 0, numbered.guess
         if passes(passed):
@@ -240,15 +248,15 @@ class FixSearch:
 
     def _try(self, changes: Sequence[Change]) -> Scheduled | None:
         """Keeps the changes as a fix if they pass, without those that are not needed."""
-        scheduled = self._verifier.passes(changes)
+        scheduled = self._passes(changes)
         if scheduled is None:
             return None
         for change in tuple(changes):
             fewer = [each for each in changes if each is not change]
-            without = self._verifier.passes(fewer)
+            without = self._passes(fewer)
             if without is not None:
                 changes, scheduled = fewer, without
-        fix = self._fix(changes, scheduled)
+        fix = self._fix(self._carried_out(changes), scheduled)
         self._found.setdefault(fix.summary, fix)
         return scheduled
 

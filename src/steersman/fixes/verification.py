@@ -9,7 +9,7 @@ is what the change is about. The number of trials is bounded, and so is the numb
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -110,18 +110,17 @@ class Verifier:
         #: The workload that makes the pod, and with it others; None: the pod is alone.
         self.workload = _root(base, found)
         self.is_given = self.is_refused or simulation.cluster.find(api.Pod, pod) is not None
+        self.pod = found
         self._pending = self._pending_pods(base)
         self._preempted = [each.pod for each in result.preempted]
         self.base = base
         self._base_result = result
-        self.pod = found
         self.place = self._place()
 
     def _settled(self) -> Simulation:
         """What trials begin with in a large cluster: controllers have looked at everything, and no pod was placed yet. Not for
         pods that controllers make only then, whose templates have to be changed before."""
-        given = self.simulation.cluster.find(api.Pod, self._pod)
-        if given is None or controller_of(given) is not None:
+        if self.simulation.cluster.find(api.Pod, self._pod) is None:
             return self.simulation
         settled = self.simulation.fork()
         settled.settle(places=False)
@@ -276,21 +275,39 @@ class Verifier:
 
     def _nodes_of_workload(self, trial: Simulation) -> Counter[str]:
         """How many pods the workload has on each node; "" are those without one."""
+        is_mine = self._membership(trial)
         pods = trial.cluster.objects(api.Pod).values()
-        return Counter(pod.spec.node_name for pod in pods if self._is_mine(trial, pod))
+        return Counter(
+            pod.spec.node_name
+            for pod in pods
+            if pod.status.phase not in FINISHED_PHASES and is_mine(controller_of(pod))
+        )
+
+    def _membership(self, trial: Simulation) -> Callable[[api.OwnerReference | None], bool]:
+        """Whether pods with this controller are the workload's; pods are many, and controllers few."""
+        known: dict[str, bool] = {}
+
+        def is_mine(owner: api.OwnerReference | None) -> bool:
+            if owner is None:
+                return False
+            if owner.uid not in known:
+                known[owner.uid] = _root_of(trial, owner, self.pod.metadata.namespace) == self.workload
+            return known[owner.uid]
+
+        return is_mine
 
     def _is_mine(self, trial: Simulation, pod: api.Pod) -> bool:
-        return pod.status.phase not in FINISHED_PHASES and _root(trial, pod) == self.workload
+        return pod.status.phase not in FINISHED_PHASES and self._membership(trial)(controller_of(pod))
 
     def _pending_pods(self, trial: Simulation) -> Counter[str]:
         """The other pods without a node: by name those that were given, by owner those that were made, whose names differ
         from run to run."""
-        given = self.simulation.cluster.objects(api.Pod)
+        given, is_mine = self.simulation.cluster.objects(api.Pod), self._membership(trial)
         pending: Counter[str] = Counter()
         for key, pod in trial.cluster.objects(api.Pod).items():
             if pod.spec.node_name or pod.status.phase in FINISHED_PHASES or key == self._pod:
                 continue
-            if self.workload is not None and _root(trial, pod) == self.workload:
+            if self.workload is not None and is_mine(controller_of(pod)):
                 continue
             owner = controller_of(pod)
             pending[key if owner is None or key in given else f"{owner.kind} {owner.name}"] += 1
@@ -342,10 +359,13 @@ def _requests(pods: Iterable[api.Pod]) -> dict[str, int]:
 def _root(simulation: Simulation, obj: api.Object) -> ObjectName | None:
     """The object that has this one made, through however many others, if it is in the cluster."""
     owner = controller_of(obj)
-    kind: Any = None if owner is None else api.KINDS.get(owner.kind)
-    if owner is None or kind is None:
-        return None
-    found: api.Object | None = simulation.cluster.find(kind, f"{obj.metadata.namespace}/{owner.name}")
+    return None if owner is None else _root_of(simulation, owner, obj.metadata.namespace)
+
+
+def _root_of(simulation: Simulation, owner: api.OwnerReference, namespace: str) -> ObjectName | None:
+    """The controller that a reference names, or the one at the root of its owners; None: it is not in the cluster."""
+    kind: Any = api.KINDS.get(owner.kind)
+    found: api.Object | None = None if kind is None else simulation.cluster.find(kind, f"{namespace}/{owner.name}")
     if found is None or found.metadata.uid != owner.uid:
         return None
     return _root(simulation, found) or ObjectName(found.KIND, found.metadata.namespace, found.metadata.name)

@@ -33,7 +33,7 @@ from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupp
 from steersman.cycle.decision import Decision
 from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, OverLimit, Store, delete, evict
 from steersman.errors import InputError
-from steersman.explain import Explanation
+from steersman.explain import Explanation, without_cycle
 from steersman.graph_copy import copied_attributes, no_value
 from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.kubelets import (
@@ -627,6 +627,8 @@ class Simulation:
 
     def _explain(self, key: str, moment: _Moment) -> Explanation:
         placement = moment.placements.get(key)
+        if placement is None and key in self._refused_pods:
+            return without_cycle(key, self.profiles[0], f"it was not let in: {self._refused_pods[key]}")
         if placement is None:
             raise self._unknown(key)
         known = moment.explanations.get(key)
