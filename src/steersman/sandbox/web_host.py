@@ -48,8 +48,8 @@ from steersman.web import (
     observed,
     refused,
 )
+from steersman.web.configuration_handlers import EditedConfiguration
 from steersman.web.configuration_page import loaded, problems_of
-from steersman.web.http_api import EditedConfiguration
 
 LIMITS: Final = ConnectionLimits(connections=256, connections_of_one_address=256)
 DATA_HEADERS: Final = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}

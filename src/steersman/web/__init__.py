@@ -13,8 +13,9 @@ from steersman.web.cluster_feed import ClusterFeed, ClusterSource
 from steersman.web.configuration_page import ConfigurationSource
 from steersman.web.event_rows import DecisionEvents, EventRows
 from steersman.web.host import WebHost, observed
-from steersman.web.http_api import PREFIX, WebApi, WebRefusal, bad_request, json_page, refused
+from steersman.web.http_api import PREFIX, WebApi
 from steersman.web.page_files import OPEN_PATHS, PageFiles
+from steersman.web.refusals import WebRefusal, bad_request, json_page, refused
 from steersman.web.site_guard import SiteGuard, names_of
 
 __all__ = [

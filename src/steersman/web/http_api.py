@@ -8,26 +8,22 @@ Who may ask is decided before (`serving.Guard`, or the token of a sandbox). Refu
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final, TypeAlias, TypeVar
 
 import msgspec
 
-from steersman import api, config
-from steersman.assembly import SchedulerOptions
+from steersman import api
 from steersman.build_info import KUBE_SCHEDULER_VERSION, steersman_version
-from steersman.errors import InputError, SteersmanError
-from steersman.observe import beside_scheduling, in_slices
+from steersman.observe import in_slices
 from steersman.serving import SchedulingLoopBusy
 from steersman.serving.http import JSON, Answer, Request, StreamAnswer
-from steersman.web.answers import Problem, WebPart
+from steersman.web.answers import WebPart
 from steersman.web.cluster_feed import TICK_SECONDS, ClusterFeed
-from steersman.web.configuration_page import configuration_page, loaded, problems_of, validated
+from steersman.web.configuration_handlers import ConfigurationHandlers
 from steersman.web.evaluation import NotEvaluated
 from steersman.web.host import WebHost, manifest_text
 from steersman.web.matrix import PodMatrix, matrix_now, recorded
@@ -35,15 +31,9 @@ from steersman.web.node_page import NodePage, node_page
 from steersman.web.pending import RootCauses, pending_report
 from steersman.web.pod_page import PodPage, pod_page
 from steersman.web.pod_places import MOST_FOUND, MOST_PODS, PodFilter, pod_table, search
+from steersman.web.refusals import WebRefusal, bad_request, json_page, not_found, refused
 from steersman.web.room import RoomReport, room_report
-from steersman.web.trial import (
-    FEW_DECISIONS,
-    MOST_DECISIONS,
-    ClusterMoment,
-    compared,
-    decided_again,
-    moment_of,
-)
+from steersman.web.trial import MOST_DECISIONS
 
 logger = logging.getLogger(__name__)
 
@@ -58,24 +48,6 @@ T = TypeVar("T")
 PageHandler: TypeAlias = Callable[[Request, tuple[str, ...]], Awaitable[Answer]]
 
 
-class WebRefusal(SteersmanError):
-    """A request that is not carried out; the text is for whoever sent it."""
-
-    def __init__(self, code: int, reason: str, message: str, causes: Sequence[Problem] | None = None) -> None:
-        super().__init__(message)
-        self.code = code
-        self.reason = reason
-        self.causes = causes
-
-
-def not_found(what: str) -> WebRefusal:
-    return WebRefusal(404, "NotFound", f"{what} not found")
-
-
-def bad_request(message: str) -> WebRefusal:
-    return WebRefusal(400, "BadRequest", message)
-
-
 class WebInfo(WebPart, frozen=True, omit_defaults=True):
     host: str
     version: str
@@ -87,19 +59,6 @@ class WebInfo(WebPart, frozen=True, omit_defaults=True):
     profiles: tuple[str, ...] = msgspec.field()
     tick_seconds: float = msgspec.field()
     kubeconfig: str = ""
-
-
-class EditedConfiguration(WebPart, frozen=True):
-    """A configuration that a user edits; `last` decisions are tried with it."""
-
-    yaml: str
-    last: int = FEW_DECISIONS
-
-
-class ComparedConfigurations(WebPart, frozen=True):
-    a: EditedConfiguration
-    b: EditedConfiguration
-    last: int = FEW_DECISIONS
 
 
 class WebApi:
@@ -122,12 +81,8 @@ class WebApi:
             "decisions": self._decisions,
             "configuration": self._configuration,
         }
-        self._posts: dict[str, Callable[[Request], Awaitable[Answer]]] = {
-            "configuration/validate": self._validate,
-            "configuration/try": self._try,
-            "compare": self._compare,
-        }
-        self._trial = asyncio.Lock()
+        self._configurations = ConfigurationHandlers(host)
+        self._posts = self._configurations.by_path()
 
     async def answer(self, request: Request) -> Answer:
         """Never raises but for the loop that schedules being busy: refusals and faults are answers too."""
@@ -295,59 +250,9 @@ class WebApi:
 
         return json_page(await self._host.ask(recent))
 
-    # -- configurations ----------------------------------------------------------------------------------------------
-
     async def _configuration(self, request: Request, parts: tuple[str, ...]) -> Answer:
         _no_parts(request, parts)
-        return json_page(configuration_page(self._host.scheduler.options, self._host.written))
-
-    async def _validate(self, request: Request) -> Answer:
-        return json_page(validated(_body(request, EditedConfiguration).yaml, self._host.scheduler.options))
-
-    async def _try(self, request: Request) -> Answer:
-        """The last decisions under another configuration, beside the real ones."""
-        asked = _body(request, EditedConfiguration)
-        edited = self._loaded(asked.yaml)
-        async with self._turn_to_try():
-            moment = await self._moment(asked.last)
-            real = [decision.node for decision in moment.decisions]
-            side = await _last(decided_again(moment, edited, real))
-            return json_page(compared(moment, real, moment.numbers, side))
-
-    async def _compare(self, request: Request) -> Answer:
-        """The last decisions under two configurations."""
-        asked = _body(request, ComparedConfigurations)
-        sides = [self._loaded(side.yaml) for side in (asked.a, asked.b)]
-        async with self._turn_to_try():
-            moment = await self._moment(asked.last)
-            real = [decision.node for decision in moment.decisions]
-            first = await _last(decided_again(moment, sides[0], real))
-            second = await _last(decided_again(moment, sides[1], first.nodes))
-            return json_page(compared(moment, first.nodes, first.numbers, second))
-
-    @asynccontextmanager
-    async def _turn_to_try(self) -> AsyncIterator[None]:
-        if self._trial.locked():
-            raise WebRefusal(429, "TooManyRequests", "another configuration is being tried: wait until that has ended")
-        async with self._trial:
-            yield
-
-    async def _moment(self, last: int) -> ClusterMoment:
-        if not 1 <= last <= MOST_DECISIONS:
-            raise bad_request(f"last: Invalid value: {last}: use a number from 1 to {MOST_DECISIONS}")
-
-        async def moment() -> ClusterMoment:
-            return moment_of(self._host.scheduler, self._host.decisions, last)
-
-        return await self._host.ask(moment)
-
-    def _loaded(self, text: str) -> SchedulerOptions:
-        """The options with an edited configuration, "" for the one in effect."""
-        options = self._host.scheduler.options
-        try:
-            return loaded(text or config.dump_yaml(options.configuration), options)
-        except InputError as error:
-            raise WebRefusal(422, "Invalid", str(error), problems_of(error, text)) from error
+        return self._configurations.page()
 
     # -- inside ------------------------------------------------------------------------------------------------------
 
@@ -378,20 +283,6 @@ class WebApi:
 # -- parameters and answers --------------------------------------------------------------------------------------------
 
 
-def _body(request: Request, kind: type[T]) -> T:
-    try:
-        return msgspec.json.decode(request.body or b"", type=kind)
-    except msgspec.DecodeError as error:
-        raise bad_request(f"the body cannot be read: {error}") from error
-
-
-async def _last(parts: Iterator[T | None]) -> T:
-    """The last part of what is made piece by piece, beside the loop that schedules."""
-    last = (await beside_scheduling(parts))[-1]
-    assert last is not None, "the last part is what is made"
-    return last
-
-
 def _no_parts(request: Request, parts: tuple[str, ...]) -> None:
     if parts:
         raise not_found(f"path {request.path}")
@@ -412,22 +303,3 @@ def _text(request: Request, name: str) -> str:
     if len(given) > LONGEST_TEXT:
         raise bad_request(f"{name}: is longer than {LONGEST_TEXT} characters")
     return given
-
-
-def json_page(page: object, status: int = 200) -> Answer:
-    return Answer(status, msgspec.json.encode(page), JSON)
-
-
-def refused(refusal: WebRefusal, headers: dict[str, str] | None = None) -> Answer:
-    document: dict[str, Any] = {
-        "kind": "Status",
-        "apiVersion": "v1",
-        "metadata": {},
-        "status": "Failure",
-        "message": str(refusal),
-        "reason": refusal.reason,
-        "code": refusal.code,
-    }
-    if refusal.causes is not None:
-        document["details"] = {"causes": refusal.causes}
-    return Answer(refusal.code, msgspec.json.encode(document), JSON, headers or {})

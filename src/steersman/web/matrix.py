@@ -7,10 +7,12 @@ few different things that plugins say.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from steersman import api
 from steersman.assembly import Scheduler
@@ -123,18 +125,7 @@ def _matrix(found: PodEvaluation, pod: api.Pod, preemption: PreemptionExplanatio
     index = np.full(table.capacity, -1, np.intp)
     index[rows] = np.arange(len(rows))
     objections, outcome = found.objections(), evaluation.pre_filter
-    codes, columns, counts = _VerdictCodes(), list[FilterColumn](), np.zeros(len(rows), np.int64)
-    not_asked = _not_asked(found, rows)
-    for call in found.profile.filter:
-        groups = objections.get(call.name)
-        if call.name in outcome.skipped and not groups:
-            columns.append(FilterColumn(call.name, True, []))
-            continue
-        column = np.where(not_asked, NOT_ASKED, PASSES)
-        for status, rejected in (groups or {}).items():
-            column[index[rejected]] = codes.code(status)
-        counts += column >= 0
-        columns.append(FilterColumn(call.name, False, column.tolist()))
+    columns, verdicts, counts = _filter_columns(found, objections, rows, index)
     scores = None if evaluation.nominated_path else evaluation.scores()
     fitting = set(evaluation.feasible())
     names = [table.names[row] for row in rows.tolist()]
@@ -162,7 +153,7 @@ def _matrix(found: PodEvaluation, pod: api.Pod, preemption: PreemptionExplanatio
             tuple(sorted(outcome.restricting)),
         ),
         filters=columns,
-        verdicts=codes.texts,
+        verdicts=verdicts,
         scored=[] if scores is None else _positions(found, scores, index),
         total=[] if scores is None else [int(total) for total in scores.total],
         scores=_score_columns(found, scores),
@@ -171,9 +162,26 @@ def _matrix(found: PodEvaluation, pod: api.Pod, preemption: PreemptionExplanatio
     )
 
 
-def _not_asked(
-    found: PodEvaluation, rows: np.ndarray[tuple[int], np.dtype[np.intp]]
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _filter_columns(
+    found: PodEvaluation, objections: Mapping[str, Mapping[Status, Rows]], rows: Rows, index: Rows
+) -> tuple[list[FilterColumn], list[VerdictText], NDArray[np.int64]]:
+    """A column per filter of the profile, what their codes stand for, and how many of them object to each node."""
+    codes, columns, counts = _VerdictCodes(), list[FilterColumn](), np.zeros(len(rows), np.int64)
+    not_asked = _not_asked(found, rows)
+    for call in found.profile.filter:
+        groups = objections.get(call.name)
+        if call.name in found.evaluation.pre_filter.skipped and not groups:
+            columns.append(FilterColumn(call.name, True, []))
+            continue
+        column = np.where(not_asked, NOT_ASKED, PASSES)
+        for status, rejected in (groups or {}).items():
+            column[index[rejected]] = codes.code(status)
+        counts += column >= 0
+        columns.append(FilterColumn(call.name, False, column.tolist()))
+    return columns, codes.texts, counts
+
+
+def _not_asked(found: PodEvaluation, rows: Rows) -> NDArray[np.bool_]:
     """Nodes that no filter looks at: PreFilter has rejected the pod, or admits others only."""
     outcome, names = found.evaluation.pre_filter, found.scheduler.cache.nodes.names
     if outcome.status is not None:

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests about configurations: the one in effect, whether another one is valid, and what it would have decided.
+
+A trial runs beside the loop that schedules, one at a time. Used by `http_api`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from steersman import config
+from steersman.assembly import SchedulerOptions
+from steersman.errors import InputError
+from steersman.observe import beside_scheduling
+from steersman.serving.http import Answer, Request
+from steersman.web.answers import WebPart
+from steersman.web.configuration_page import configuration_page, loaded, problems_of, validated
+from steersman.web.host import Action, WebHost
+from steersman.web.refusals import WebRefusal, bad_request, decoded_body, json_page
+from steersman.web.trial import FEW_DECISIONS, MOST_DECISIONS, ClusterMoment, compared, decided_again, moment_of
+
+T = TypeVar("T")
+
+
+class EditedConfiguration(WebPart, frozen=True):
+    """A configuration that a user edits; `last` decisions are tried with it."""
+
+    yaml: str
+    last: int = FEW_DECISIONS
+
+
+class ComparedConfigurations(WebPart, frozen=True):
+    a: EditedConfiguration
+    b: EditedConfiguration
+    last: int = FEW_DECISIONS
+
+
+class ConfigurationHandlers:
+    """Of one host."""
+
+    def __init__(self, host: WebHost) -> None:
+        self._host = host
+        self._trial = asyncio.Lock()
+
+    def by_path(self) -> dict[str, Action]:
+        """What is posted, by the path behind `/web/v1/`."""
+        return {
+            "configuration/validate": self._validate,
+            "configuration/try": self._try,
+            "compare": self._compare,
+        }
+
+    def page(self) -> Answer:
+        return json_page(configuration_page(self._host.scheduler.options, self._host.written))
+
+    async def _validate(self, request: Request) -> Answer:
+        return json_page(validated(decoded_body(request, EditedConfiguration).yaml, self._host.scheduler.options))
+
+    async def _try(self, request: Request) -> Answer:
+        """The last decisions under another configuration, beside the real ones."""
+        asked = decoded_body(request, EditedConfiguration)
+        edited = self._loaded(asked.yaml)
+        async with self._turn_to_try():
+            moment = await self._moment(asked.last)
+            real = [decision.node for decision in moment.decisions]
+            side = await _last(decided_again(moment, edited, real))
+            return json_page(compared(moment, real, moment.numbers, side))
+
+    async def _compare(self, request: Request) -> Answer:
+        """The last decisions under two configurations."""
+        asked = decoded_body(request, ComparedConfigurations)
+        sides = [self._loaded(side.yaml) for side in (asked.a, asked.b)]
+        async with self._turn_to_try():
+            moment = await self._moment(asked.last)
+            real = [decision.node for decision in moment.decisions]
+            first = await _last(decided_again(moment, sides[0], real))
+            second = await _last(decided_again(moment, sides[1], first.nodes))
+            return json_page(compared(moment, first.nodes, first.numbers, second))
+
+    @asynccontextmanager
+    async def _turn_to_try(self) -> AsyncIterator[None]:
+        if self._trial.locked():
+            raise WebRefusal(429, "TooManyRequests", "another configuration is being tried: wait until that has ended")
+        async with self._trial:
+            yield
+
+    async def _moment(self, last: int) -> ClusterMoment:
+        if not 1 <= last <= MOST_DECISIONS:
+            raise bad_request(f"last: Invalid value: {last}: use a number from 1 to {MOST_DECISIONS}")
+
+        async def moment() -> ClusterMoment:
+            return moment_of(self._host.scheduler, self._host.decisions, last)
+
+        return await self._host.ask(moment)
+
+    def _loaded(self, text: str) -> SchedulerOptions:
+        """The options with an edited configuration, "" for the one in effect."""
+        options = self._host.scheduler.options
+        try:
+            return loaded(text or config.dump_yaml(options.configuration), options)
+        except InputError as error:
+            raise WebRefusal(422, "Invalid", str(error), problems_of(error, text)) from error
+
+
+async def _last(parts: Iterator[T | None]) -> T:
+    """The last part of what is made piece by piece, beside the loop that schedules."""
+    last = (await beside_scheduling(parts))[-1]
+    assert last is not None, "the last part is what is made"
+    return last
