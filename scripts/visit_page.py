@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -33,8 +34,34 @@ def download(page: Page, selector: str) -> str:
     return Path(offered.value.path()).read_text("utf-8")
 
 
+def accessibility(page: Page, script: str) -> list[str]:
+    """What axe, whose script is at that path, objects to: its rules, and the elements."""
+    page.evaluate(Path(script).read_text("utf-8"))
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [f"{one['id']}: {node['target']}" for one in found["violations"] for node in one["nodes"]]
+
+
+def drag(page: Page, selector: str, dx: float, dy: float) -> None:
+    """From the middle of an element, by so many pixels, in steps."""
+    box = page.locator(selector).bounding_box()
+    assert box is not None, f"{selector} is not shown"
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + dx, y + dy, steps=5)
+    page.mouse.up()
+
+
 STEPS: Final[dict[str, Step]] = {
     "wait": lambda page, selector: page.wait_for_selector(selector, state="attached") and None,
+    "wait_text": lambda page, selector, text: page.locator(selector, has_text=text).first.wait_for(state="attached"),
+    "wait_function": lambda page, script: page.wait_for_function(script) and None,
+    "hash": lambda page, fragment: page.evaluate("(fragment) => { location.hash = fragment }", fragment),
+    "run": lambda page, *command: subprocess.run(command, check=True, capture_output=True, text=True).stdout,
+    "axe": accessibility,
+    "drag": drag,
+    "wheel": lambda page, by: page.mouse.wheel(0, by),
+    "upload": lambda page, selector, path: page.set_input_files(selector, path),
     "evaluate": lambda page, script: page.evaluate(script),
     "click": lambda page, selector: page.click(selector),
     "fill": lambda page, selector, text: page.fill(selector, text),
@@ -61,6 +88,7 @@ def visit(chromium: str, wanted: dict[str, Any]) -> dict[str, Any]:
             viewport={"width": wanted["width"], "height": wanted["height"]},
             color_scheme=wanted["theme"],
             reduced_motion="reduce",
+            ignore_https_errors=True,  # a server of a test signs its certificate itself
         )
         page.set_default_timeout(TIMEOUT_MS)
         page.on("console", lambda message: seen["console"].append(f"{message.type}: {message.text}"))
