@@ -34,7 +34,7 @@ RAY_STAMP := $(RAY)/.installed
 MCP := .venv-mcp
 MCP_STAMP := $(MCP)/.installed
 
-.PHONY: run test check fixes-check docs web web-check bench bench-sandbox report-picture race shadow-check conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
+.PHONY: run test check fixes-check docs web web-check web-pictures bench bench-sandbox report-picture race shadow-check conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
@@ -110,6 +110,10 @@ bench: $(STAMP)
 # The picture of docs/how-to/reports.md, drawn anew by a real browser.
 report-picture: $(STAMP) $(BROWSER_STAMP)
 	CHROMIUM=$$(sh scripts/browser.sh) BROWSER_PYTHON=$(BROWSER)/bin/python $(PY) -m scripts.report_picture docs/report.png
+
+# The pictures of docs/how-to/web.md, drawn anew by a real browser.
+web-pictures: $(STAMP) $(BROWSER_STAMP) $(PAGE)
+	CHROMIUM=$$(sh scripts/browser.sh) BROWSER_PYTHON=$(BROWSER)/bin/python $(PY) -m scripts.web_pictures docs/web
 
 # Against kube-scheduler itself, on one real API server; RACE="--rounds 1 basic" runs a part of it.
 race: $(STAMP)

@@ -52,6 +52,20 @@ def drag(page: Page, selector: str, dx: float, dy: float) -> None:
     page.mouse.up()
 
 
+PASTE: Final = """(field, text) => {
+    const data = new DataTransfer();
+    data.setData("text/plain", text);
+    field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+}"""
+
+
+def paste(page: Page, selector: str, text: str) -> None:
+    """Puts a text into an editor in place of what is there, as people do: select all, paste."""
+    page.focus(selector)
+    page.keyboard.press("ControlOrMeta+a")
+    page.locator(selector).evaluate(PASTE, text)
+
+
 STEPS: Final[dict[str, Step]] = {
     "wait": lambda page, selector: page.wait_for_selector(selector, state="attached") and None,
     "wait_text": lambda page, selector, text: page.locator(selector, has_text=text).first.wait_for(state="attached"),
@@ -61,6 +75,7 @@ STEPS: Final[dict[str, Step]] = {
     "axe": accessibility,
     "drag": drag,
     "wheel": lambda page, by: page.mouse.wheel(0, by),
+    "paste": paste,
     "upload": lambda page, selector, path: page.set_input_files(selector, path),
     "evaluate": lambda page, script: page.evaluate(script),
     "click": lambda page, selector: page.click(selector),

@@ -18,7 +18,7 @@ export class ApiError extends Error {
 
 export interface Host {
   /** The answer of a path behind `/web/v1/`. */
-  get<T>(path: string, query?: Parameters): Promise<T>;
+  get<T>(path: string, query?: Parameters, accept?: string): Promise<T>;
   post<T>(path: string, body: unknown, query?: Parameters): Promise<T>;
   /** Any request, for texts in other formats. Refusals are thrown as `ApiError`. */
   request(method: string, path: string, options?: RequestOptions): Promise<Response>;
@@ -38,8 +38,8 @@ export class ServerHost implements Host {
     private readonly refused: () => void,
   ) {}
 
-  async get<T>(path: string, query: Parameters = {}): Promise<T> {
-    return (await this.request("GET", path, { query })).json() as Promise<T>;
+  async get<T>(path: string, query: Parameters = {}, accept = "application/json"): Promise<T> {
+    return (await this.request("GET", path, { query, accept })).json() as Promise<T>;
   }
 
   async post<T>(path: string, body: unknown, query: Parameters = {}): Promise<T> {

@@ -23,7 +23,11 @@ export class LiveCluster {
   rates = $state.raw<Rates | null>(null);
   events = $state.raw<readonly EventRow[]>([]);
   clock = $state.raw<ClockState | null>(null);
+  /** The time of the last change that was heard of. */
   now = $state(0);
+  private heardAt = performance.now();
+  /** The time there: goes on between changes as the clock there does. Read it through `time`. */
+  private ticks = $state(0);
   /** Grows with every change of numbers, and when nodes come, go or change. */
   revision = $state(0);
   shape = $state(0);
@@ -32,6 +36,18 @@ export class LiveCluster {
   private seq = -1;
   private readonly rowListeners = new Set<(rows: readonly number[]) => void>();
   private readonly moveListeners = new Set<(moves: readonly PodMove[]) => void>();
+
+  /** What time it is in the cluster, to a second. */
+  get time(): number {
+    void this.ticks;
+    const pace = this.connection !== "live" || this.clock?.paused ? 0 : paceOf(this.clock?.speed ?? "real");
+    return this.now + (pace * (performance.now() - this.heardAt)) / 1000;
+  }
+
+  /** Lets whoever shows the time look at it again. */
+  tick(): void {
+    this.ticks += 1;
+  }
 
   /** Calls back with the rows whose numbers changed; the function that ends it. */
   onRows(listener: (rows: readonly number[]) => void): () => void {
@@ -94,6 +110,7 @@ export class LiveCluster {
     this.epoch = snapshot.epoch;
     this.seq = snapshot.seq;
     this.now = snapshot.now;
+    this.heardAt = performance.now();
     this.totals = snapshot.totals;
     this.lanes = snapshot.lanes;
     this.events = snapshot.events.slice(0, EVENTS_KEPT);
@@ -109,6 +126,7 @@ export class LiveCluster {
     const { dirty, reshaped } = this.nodes.apply(diff);
     this.seq = diff.seq;
     this.now = diff.now;
+    this.heardAt = performance.now();
     if (diff.totals) this.totals = diff.totals;
     if (diff.lanes) this.lanes = diff.lanes;
     if (diff.clock) this.clock = diff.clock;
@@ -124,6 +142,11 @@ export class LiveCluster {
     this.rates = rates;
     this.series.add(this.now, rates);
   }
+}
+
+/** How many seconds pass there in one of ours; from event to event nobody knows. */
+function paceOf(speed: string): number {
+  return speed === "real" ? 1 : (Number(/^([\d.]+)x$/.exec(speed)?.[1]) || 0);
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

@@ -6,6 +6,8 @@ import { session } from "./session.svelte";
 export interface Wanted {
   readonly path: string;
   readonly query?: Parameters;
+  /** The media type, of lists in short say. */
+  readonly accept?: string;
 }
 
 export class Loaded<T> {
@@ -55,7 +57,7 @@ export class Loaded<T> {
     this.loading = true;
     this.askedAt = performance.now();
     try {
-      const value = await session.host?.get<T>(wish.path, { at, ...wish.query });
+      const value = await session.host?.get<T>(wish.path, { at, ...wish.query }, wish.accept);
       if (round !== this.round) return;
       this.value = value ?? null;
       this.error = "";

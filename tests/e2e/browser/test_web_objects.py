@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the web page does to a real sandbox: objects made, changed and deleted, whole clusters in and out, time stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.e2e.browser.conftest import Browser
+from tests.e2e.browser.page_steps import AXE, LIVE, OVERFLOW, Step, assert_silent, place
+from tests.e2e.browser.web_sandbox import PLACED, PODS, WebSandbox, node, pod, web_sandbox
+
+from steersman.testing.control_plane import Binaries, wait_until
+
+EDITOR = ".cm-content"
+READY: Step = ("wait", "[aria-label='List of objects'] td")
+
+
+@pytest.fixture
+def sandbox(binaries: Binaries, tmp_path: Path) -> Iterator[WebSandbox]:
+    with web_sandbox(tmp_path, binaries) as running:
+        yield running
+
+
+def test_a_pod_is_made_from_a_template_and_gets_its_node(browser: Browser, sandbox: WebSandbox) -> None:
+    seen = browser.visit(
+        place(sandbox.address, "/objects?kind=Pod"),
+        READY,
+        ("click", "button >> text=New Pod"),
+        ("wait_text", EDITOR, "kind: Pod"),
+        ("axe", str(AXE)),
+        ("evaluate", OVERFLOW),
+        ("paste", EDITOR, yaml.safe_dump(pod("made-0", "250m"))),
+        ("click", "button >> text=Validate"),
+        ("wait_text", "[role=status]", "Valid: the server would take it."),
+        ("click", "button >> text=Create"),
+        ("wait_text", "[role=status]", "Created Pod made-0."),
+        ("wait_text", "td", "made-0"),
+        ("click", "button >> text=Close"),
+        ("click", "td a >> text=made-0"),
+        ("wait_text", EDITOR, "name: made-0"),
+        ("text", EDITOR),
+    )
+    assert_silent(seen, sandbox.address)
+    assert seen.values[3:5] == [[], 0]
+    assert "managedFields" not in seen.values[14]
+    wait_until(lambda: sandbox.pods().get("made-0", "") != "")
+
+
+def test_an_object_is_changed_and_deleted_after_a_second_question(browser: Browser, sandbox: WebSandbox) -> None:
+    meta = {"name": "settings", "namespace": "default"}
+    before, after = ({"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": {"x": x}} for x in "12")
+    assert sandbox.process.request("POST", "/api/v1/namespaces/default/configmaps", before)[0] == 201
+    seen = browser.visit(
+        place(sandbox.address, "/objects?kind=ConfigMap&namespace=default&name=settings"),
+        ("wait_text", EDITOR, "name: settings"),
+        ("paste", EDITOR, yaml.safe_dump(after)),
+        ("click", 'button >> text="Save"'),
+        ("wait_text", "[role=status]", "Saved ConfigMap settings."),
+        ("run", *sandbox.kubectl, "get", "configmap", "settings", "-o", "jsonpath={.data.x}"),
+        ("click", 'button >> text="Delete"'),
+        ("click", "button >> text=Really delete"),
+        ("wait_text", "[role=status]", "Deleted ConfigMap settings."),
+    )
+    assert_silent(seen, sandbox.address)
+    assert seen.values[4] == "2"
+    assert sandbox.process.request("GET", "/api/v1/namespaces/default/configmaps/settings")[0] == 404
+
+
+def test_a_manifest_that_is_wrong_is_refused_with_the_field(browser: Browser, sandbox: WebSandbox) -> None:
+    wrong = yaml.safe_dump(pod("wrong-0", "1", tollerations=[]))
+    seen = browser.visit(
+        place(sandbox.address, "/objects?kind=Pod"),
+        READY,
+        ("click", "button >> text=New Pod"),
+        ("wait_text", EDITOR, "kind: Pod"),
+        ("paste", EDITOR, wrong),
+        ("click", "button >> text=Create"),
+        ("wait", "main .notice.no"),
+        ("text", "main .notice.no"),
+    )
+    assert seen.errors == []
+    assert "spec.tollerations" in seen.values[6]
+    assert "wrong-0" not in sandbox.pods()
+
+
+def test_a_whole_cluster_goes_out_and_comes_in(browser: Browser, sandbox: WebSandbox, tmp_path: Path) -> None:
+    more = tmp_path / "more.yaml"
+    more.write_text(yaml.safe_dump_all([node("new-0", "zone-a"), pod("new-0", "100m")]))
+    seen = browser.visit(
+        place(sandbox.address, "/objects"),
+        READY,
+        ("download", "button >> text=Export"),
+        ("upload", "input[type=file]", str(more)),
+        ("click", "button >> text=Import >> nth=-1"),
+        ("wait_text", "[role=status]", "Imported more.yaml: 2 objects created, 0 updated."),
+        ("wait_text", "td", "new-0"),
+        ("select", "[aria-label=Editor] select", "simulator"),
+        ("download", "button >> text=Export"),
+    )
+    assert_silent(seen, sandbox.address)
+    names = [document["metadata"]["name"] for document in yaml.safe_load_all(seen.values[1]) if document]
+    assert {"a-0", "web-0", "gated-0"} <= set(names)
+    snapshot = json.loads(seen.values[7])
+    assert {"pods", "nodes"} <= set(snapshot)
+    assert len(snapshot["nodes"]) == 11
+    wait_until(lambda: sandbox.pods().get("new-0", "") != "")
+
+
+def test_a_snapshot_of_kube_scheduler_simulator_is_taken_in(
+    browser: Browser, sandbox: WebSandbox, tmp_path: Path
+) -> None:
+    snapshot = {"nodes": [node("theirs", "zone-z")], "pods": [pod("theirs-0", "100m")]}
+    given = tmp_path / "snapshot.json"
+    given.write_text(json.dumps(snapshot))
+    seen = browser.visit(
+        place(sandbox.address, "/objects"),
+        READY,
+        ("select", "[aria-label=Editor] select", "simulator"),
+        ("upload", "input[type=file]", str(given)),
+        ("click", "button >> text=Import >> nth=-1"),
+        ("wait_text", "[role=status]", "Imported snapshot.json"),
+        ("wait_text", "td", "theirs-0"),
+    )
+    assert_silent(seen, sandbox.address)
+    wait_until(lambda: sandbox.pods().get("theirs-0", "") != "")
+
+
+def test_a_reset_asks_once_more_and_gives_the_cluster_as_it_began(browser: Browser, sandbox: WebSandbox) -> None:
+    assert sandbox.process.request("POST", PODS, pod("extra-0", "100m"))[0] == 201
+    seen = browser.visit(
+        place(sandbox.address, "/objects"),
+        ("wait_text", "td", "extra-0"),
+        ("click", "button >> text=Reset"),
+        ("click", "button >> text=Keep it"),
+        ("click", "button >> text=Reset"),
+        ("click", "button >> text=Really reset"),
+        ("wait_text", "[role=status]", "Reset: "),
+        ("hash", "/cluster"),
+        LIVE,
+        ("wait_text", "[data-stop=bound]", str(PLACED)),
+    )
+    assert seen.errors == []
+    wait_until(lambda: "extra-0" not in sandbox.pods() and "web-0" in sandbox.pods())
+
+
+def test_time_is_stopped_stepped_and_sped_up(browser: Browser, sandbox: WebSandbox, tmp_path: Path) -> None:
+    manifest = tmp_path / "late.json"
+    manifest.write_text(json.dumps(pod("late-0", "100m")))
+    seen = browser.visit(
+        place(sandbox.address, "/time"),
+        LIVE,
+        ("wait", "[aria-label=Clock]"),
+        ("axe", str(AXE)),
+        ("evaluate", OVERFLOW),
+        ("click", "[aria-label=Clock] button >> text=Pause"),
+        ("wait_text", "[aria-label=Clock] header", "paused"),
+        ("click", "[aria-label=Clock] button >> text=10x"),
+        ("wait", "[aria-label=Speed] [aria-pressed=true] >> text=10x"),
+        ("click", "[aria-label=Clock] button >> text=Step one decision"),
+        ("run", *sandbox.kubectl, "create", "-f", str(manifest)),
+        ("hash", "/pod/default/late-0"),
+        ("wait_text", ".tag", "bound"),
+        ("hash", "/time"),
+        ("click", "[aria-label='Time and connection'] button"),
+        ("wait_text", "[aria-label=Clock] header", "runs"),
+    )
+    assert_silent(seen, sandbox.address)
+    assert seen.values[2:4] == [[], 0]
+    assert sum(map(bool, sandbox.pods().values())) == PLACED + 1
