@@ -34,7 +34,7 @@ RAY_STAMP := $(RAY)/.installed
 MCP := .venv-mcp
 MCP_STAMP := $(MCP)/.installed
 
-.PHONY: run test check fixes-check docs web web-check web-pictures bench bench-sandbox report-picture race shadow-check conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
+.PHONY: run test check fixes-check docs web web-check web-pictures bench bench-sandbox bench-web report-picture race shadow-check conformance e2e upstream-e2e chaos matrix lowest lock sbom release spdx install clean
 
 install: $(STAMP)
 
@@ -114,6 +114,10 @@ report-picture: $(STAMP) $(BROWSER_STAMP)
 # The pictures of docs/how-to/web.md, drawn anew by a real browser.
 web-pictures: $(STAMP) $(BROWSER_STAMP) $(PAGE)
 	CHROMIUM=$$(sh scripts/browser.sh) BROWSER_PYTHON=$(BROWSER)/bin/python $(PY) -m scripts.web_pictures docs/web
+
+# The web page of a sandbox that changes all the time: WEB="500 5000" are nodes and pods.
+bench-web: $(STAMP) $(BROWSER_STAMP) $(PAGE)
+	CHROMIUM=$$(sh scripts/browser.sh) BROWSER_PYTHON=$(BROWSER)/bin/python $(PY) -m benchmarks.web $(WEB)
 
 # Against kube-scheduler itself, on one real API server; RACE="--rounds 1 basic" runs a part of it.
 race: $(STAMP)
