@@ -102,7 +102,7 @@ def test_the_map_groups_colours_and_zooms(browser: Browser, sandbox: WebSandbox)
         sandbox.address,
         LIVE,
         DRAWN,
-        ("select", group, "kubernetes.io/hostname"),
+        ("select", group, "topology.kubernetes.io/zone"),
         ("select", colour, "taint"),
         ("wait_text", "[aria-label=Legend]", "no taint"),
         ("select", group, ""),

@@ -15,6 +15,8 @@ class Session {
   info = $state.raw<Info | null>(null);
   /** Asked for where the server wants a token and there is none, or none that it knows. */
   needsToken = $state(false);
+  /** The reader typed a token, and the server does not know it. */
+  tokenRefused = $state(false);
   /** Why the host cannot be used, in a sentence. */
   problem = $state("");
   theme = $state<Theme>("system");
@@ -48,6 +50,7 @@ class Session {
   async enter(token: string): Promise<void> {
     sessionStorage.setItem(TOKEN_KEY, token);
     await this.connect(this.server(token));
+    this.tokenRefused = this.needsToken;
   }
 
   /** Goes to another place; `at` goes along. */
