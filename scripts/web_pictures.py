@@ -59,6 +59,32 @@ GROWTH: Final[list[list[object]]] = [
     ],
     ["wait_text", "[data-stop=bound] strong", "918"],
 ]
+#: A configuration that packs: the fullest node that still fits is the best.
+PACK: Final = """apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    score:
+      disabled:
+      - name: NodeResourcesBalancedAllocation
+      - name: PodTopologySpread
+  pluginConfig:
+  - name: NodeResourcesFit
+    args:
+      scoringStrategy:
+        type: MostAllocated
+        resources:
+        - {name: cpu, weight: 1}
+        - {name: memory, weight: 1}
+"""
+TRIAL: Final[list[list[object]]] = [
+    ["paste", ".cm-content", PACK],
+    ["wait_text", "[role=status]", "differ"],
+    ["click", "button >> text=Try it"],
+    ["wait", "[aria-label=Comparison] td"],
+]
+MORE_STEPS: Final = {"cluster": GROWTH, "weights": TRIAL}
 #: The name of the picture, the place, what is waited for, the theme, and the height.
 PICTURES: Final = (
     ("cluster", "/cluster", "canvas[role=application]", "light", HEIGHT),
@@ -68,6 +94,7 @@ PICTURES: Final = (
     ("matrix", "/pod/{placed}?tab=matrix", "[data-rows] tbody td", "light", HEIGHT),
     ("node", "/node/gpu-eu-a-0", "[aria-label='Pods on this node'] td", "light", 620),
     ("configuration", "/configuration", "[aria-label^=Profile] td", "light", HEIGHT),
+    ("weights", "/configuration?tab=edit", ".cm-line", "light", 1240),
     ("objects", "/objects?kind=Deployment&namespace=default&name=web", ".cm-line", "light", 700),
     ("time", "/time", "[aria-label=Clock]", "light", 560),
 )
@@ -162,7 +189,7 @@ def main() -> None:
         for name, place, shown, theme, height in PICTURES:
             path = target / f"{name}.png"
             live = ["wait_text", "[role=status]", "Live"]
-            steps = [live, ["wait", shown], *(GROWTH if name == "cluster" else []), ["screenshot", str(path), {}]]
+            steps = [live, ["wait", shown], *MORE_STEPS.get(name, []), ["screenshot", str(path), {}]]
             visit(f"{address}&{place.format(**named)}", steps, theme, height)
             print(path)
 

@@ -84,8 +84,8 @@ def test_a_configuration_is_checked_tried_and_applied(browser: Browser, sandbox:
     seen = browser.visit(
         place(sandbox.address, "/configuration?tab=edit"),
         ("wait_text", EDITOR, "KubeSchedulerConfiguration"),
-        ("paste", EDITOR, PACK.replace("weight: 7", "weight: -7")),
-        ("wait_text", "[role=alert]", "profiles[0].plugins.score.enabled[0].weight"),
+        ("paste", EDITOR, PACK.replace("MostAllocated", "Fullest")),
+        ("wait_text", "[role=alert]", "scoringStrategy.type"),
         ("paste", EDITOR, PACK),
         ("wait_text", "[role=status]", "differ from what is in effect"),
         ("click", "button >> text=Try it"),
