@@ -188,8 +188,8 @@ def main() -> None:
         named = examples(address)
         for name, place, shown, theme, height in PICTURES:
             path = target / f"{name}.png"
-            live = ["wait_text", "[role=status]", "Live"]
-            steps = [live, ["wait", shown], *MORE_STEPS.get(name, []), ["screenshot", str(path), {}]]
+            steps: list[list[object]] = [["wait_text", "[role=status]", "Live"], ["wait", shown]]
+            steps += [*MORE_STEPS.get(name, []), ["screenshot", str(path), {}]]
             visit(f"{address}&{place.format(**named)}", steps, theme, height)
             print(path)
 

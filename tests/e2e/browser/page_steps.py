@@ -16,7 +16,9 @@ LIVE: Final[Step] = ("wait_text", "[role=status]", "Live")
 #: The map has been drawn: its canvas shows more than one colour.
 COLOURS: Final = """(() => { const canvas = document.querySelector("canvas[role=application]");
     if (!canvas || !canvas.width) return 0;
-    const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+    const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+    copy.drawImage(canvas, 0, 0);
+    const pixels = copy.getImageData(0, 0, canvas.width, canvas.height).data;
     return new Set(new Uint32Array(pixels.buffer)).size; })()"""
 DRAWN: Final[Step] = ("wait_function", f"{COLOURS} > 3")
 OVERFLOW: Final = "document.documentElement.scrollWidth - document.documentElement.clientWidth"

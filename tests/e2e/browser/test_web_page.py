@@ -241,7 +241,7 @@ def test_the_token_is_asked_for_and_leaves_the_address(browser: Browser, sandbox
     )
     assert seen.errors == []
     assert seen.values[1] == []
-    href, kept, cookie, lasting = seen.values[9]
+    href, kept, cookie, lasting = seen.values[8]
     assert (token in href, kept, cookie, token in lasting) == (False, 1, "", False)
     # The two refusals are all that the browser has to say.
     assert {message.split(": ", 1)[1].split(" (")[0] for message in seen.console} == {
