@@ -120,6 +120,36 @@ def test_silence_is_an_end_after_a_while() -> None:
     streaming(scenario)
 
 
+def test_one_timer_serves_every_wait_whether_the_next_is_shorter_or_longer() -> None:
+    async def scenario(stream: StreamedAnswer, transport: FakeTransport) -> None:
+        stream.data_received(HEAD)
+        for piece, seconds in ((b"a", SECONDS), (b"b", SECONDS / 2), (b"c", SECONDS)):
+            reading = asyncio.ensure_future(stream.read(seconds))
+            await asyncio.sleep(0)
+            stream.data_received(chunk(piece))
+            assert await reading == piece
+        with pytest.raises(TimeoutError):
+            await stream.read(0.001)
+        assert transport.is_closed
+
+    streaming(scenario)
+
+
+def test_a_time_that_is_over_while_nobody_waits_ends_nothing() -> None:
+    async def scenario(stream: StreamedAnswer, transport: FakeTransport) -> None:
+        stream.data_received(HEAD)
+        reading = asyncio.ensure_future(stream.read(SECONDS))
+        await asyncio.sleep(0)
+        stream.data_received(chunk(b"a"))
+        assert await reading == b"a"
+        stream._time_out()
+        assert not transport.is_closed
+        stream.data_received(chunk(b"b"))
+        assert await stream.read(SECONDS) == b"b"
+
+    streaming(scenario)
+
+
 @pytest.mark.parametrize("wrong", [b"SSH-2.0\r\n\r\n", HEAD + b"zz\r\n", HEAD + b"%x\r\n" % (LONGEST_CHUNK + 1)])
 def test_what_is_no_answer_is_refused(wrong: bytes) -> None:
     async def scenario(stream: StreamedAnswer, transport: FakeTransport) -> None:

@@ -31,6 +31,10 @@ class StreamedAnswer(asyncio.Protocol):
         self._has_ended = False
         self._failure: OSError | None = None
         self._waiting: asyncio.Future[None] | None = None
+        #: One for all waits: most of them end long before their time does.
+        self._timer: asyncio.TimerHandle | None = None
+        #: When whoever waits has waited long enough, on the loop's clock.
+        self._wait_end = 0.0
         #: 0 until the head has come.
         self.status = 0
         #: Names in lower case.
@@ -88,11 +92,12 @@ class StreamedAnswer(asyncio.Protocol):
     async def _wait(self, timeout: float) -> None:
         loop = asyncio.get_running_loop()
         waiting = self._waiting = loop.create_future()
-        timer = loop.call_later(timeout, self._time_out)
+        self._wait_end = loop.time() + timeout
+        if self._timer is None or self._timer.when() > self._wait_end:
+            self._set_timer(timeout)
         try:
             await waiting
         finally:
-            timer.cancel()
             self._waiting = None
 
     def _taken(self) -> bytes:
@@ -115,11 +120,25 @@ class StreamedAnswer(asyncio.Protocol):
     def _end(self, failure: OSError | None) -> None:
         if not self._has_ended:
             self._has_ended, self._failure = True, failure
+            if self._timer is not None:
+                self._timer.cancel()
             self.close()
         self._wake()
 
+    def _set_timer(self, seconds: float) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(seconds, self._time_out)
+
     def _time_out(self) -> None:
-        self._end(TimeoutError("no answer in time"))
+        self._timer = None
+        if self._waiting is None:
+            return  # the next one who waits sets the timer anew
+        left = self._wait_end - asyncio.get_running_loop().time()
+        if left > 0:
+            self._set_timer(left)
+        else:
+            self._end(TimeoutError("no answer in time"))
 
     def _wake(self) -> None:
         if self._waiting is not None and not self._waiting.done():
