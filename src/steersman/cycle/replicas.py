@@ -47,7 +47,7 @@ def _place(
             entry = engine.signatures.of(pod)
         if not entry.is_complete:
             break
-        best, feasible = entry.signature.best_of_all()
+        best, feasible = entry.signature.best_in_run()
         if not feasible:
             break
         choice = one_of(best, names, rng)

@@ -105,7 +105,7 @@ class SchedulingCycle:
         entry = engine.signatures.of(pod)
         if not entry.is_complete:
             return None
-        best, feasible = entry.signature.best_of_all()
+        best, feasible = entry.signature.best_in_run()
         if not feasible:
             return None
         return self.commit(profile, pod, one_of(best, self._table.names, self.rng), feasible, CycleState())

@@ -7,6 +7,7 @@
 | `promised_kernels` | scalar plugins that promise what they depend on, as kernels |
 | `columns` | answers of one kernel for every row, and scores that are relative to the greatest |
 | `best_rows` | the rows with the greatest total |
+| `row_groups` | the same where cluster kernels treat rows alike: one verdict and one score for each group of rows |
 | `signature`, `claim_overlay` | feasible rows and totals of pods that all plugins treat alike; what volume claims lay on top |
 | `signatures`, `signature_store` | which signature a pod has, and which are kept |
 | `local_filters`, `nominated_pods` | filters that look at one node only; room for pods that are nominated |

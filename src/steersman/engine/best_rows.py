@@ -10,6 +10,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, insort
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,16 +38,30 @@ BEST_ROWS = Kept(
 class BestRows:
     """Invariant: every row whose total is at least `_floor` is in the bucket of its total; no bucket is empty."""
 
-    __slots__ = ("_buckets", "_floor", "rows")
+    __slots__ = ("_buckets", "_floor", "greatest", "rows")
 
-    def __init__(self, totals: AnyIntColumn) -> None:
-        rows = rows_of_greatest(totals)
+    def __init__(self, rows: NDArray[np.intp], floor: int) -> None:
+        """Of rows that all have the total `floor`, and are all that have it or more. None: there are none yet."""
         #: The least total that has a bucket.
-        self._floor = int(totals[rows[0]])
+        self._floor = floor
+        #: The total of `rows`.
+        self.greatest = floor
         #: Ascending rows; None when they have to be looked for again. Not to be changed.
-        self.rows: array[int] | None = array("i", rows.astype(np.intc).tobytes())
+        self.rows: array[int] | None = array("i", rows.astype(np.intc).tobytes()) if len(rows) else None
         #: Rows by total. Arrays: there may be thousands of equals, and thousands of signatures.
-        self._buckets: dict[int, array[int]] = {self._floor: self.rows}
+        self._buckets: dict[int, array[int]] = {} if self.rows is None else {floor: self.rows}
+
+    @classmethod
+    def of(cls, totals: AnyIntColumn) -> Self:
+        rows = rows_of_greatest(totals)
+        return cls(rows, int(totals[rows[0]]))
+
+    @classmethod
+    def among(cls, rows: NDArray[np.intp], totals: AnyIntColumn) -> Self:
+        """The best of some rows, ascending, at least one."""
+        values = totals.take(rows)
+        greatest = int(values.max())
+        return cls(rows[values == greatest], greatest)
 
     def move(self, row: int, before: int, now: int) -> None:
         """The total of one row has changed."""
@@ -76,7 +91,11 @@ class BestRows:
         return True
 
     def _find_greatest(self) -> None:
-        self.rows = self._buckets[max(self._buckets)] if self._buckets else None
+        if self._buckets:
+            self.greatest = max(self._buckets)
+            self.rows = self._buckets[self.greatest]
+        else:
+            self.rows = None
 
 
 def rows_of_greatest(totals: AnyIntColumn) -> NDArray[np.intp]:
@@ -112,7 +131,7 @@ class MaskedBest:
         self._masked = total.copy()
         self._masked[mask] = rejected
         self._cell = self._masked.data
-        self._best = BestRows(self._masked)
+        self._best = BestRows.of(self._masked)
         #: Feasible rows.
         self.count = int(np.count_nonzero(self._masked >= 0))
 
@@ -120,7 +139,7 @@ class MaskedBest:
     def rows(self) -> Sequence[int]:
         """Ascending."""
         if self._best.rows is None:
-            self._best = BestRows(self._masked)
+            self._best = BestRows.of(self._masked)
         return self._best.rows or ()
 
     def follow(self, total: AnyIntColumn, mask: BoolColumn, log: ChangeLog[int]) -> bool:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from steersman.change_log import ChangeLog
 from steersman.engine.best_rows import BestRows, MaskedBest, rows_of_greatest
 from steersman.engine.columns import FEW, MAX_SCORE, FragmentColumn, RelativeScores, ScoreColumn, WeightedColumn
+from steersman.engine.row_groups import GroupedBest
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,
@@ -119,6 +120,8 @@ class Signature:
         self._masked: MaskedBest | None = None
         #: The totals by which the rows were last ranked; None: they never were.
         self.ranked: Totals | None = None
+        #: The best rows where all kernels that are asked in every cycle treat rows alike; None: they do not, or there are none.
+        self._grouped: GroupedBest | None = None
         #: The scores that are normalised over the feasible rows; None: there are none.
         self._addition: RelativeScores | None = None
         #: Positions of the logs at which the combined columns were exact.
@@ -212,8 +215,19 @@ class Signature:
                 return rows_of_greatest(total)
         self.ranked = self._total
         if self._best is None or self._best.rows is None:
-            self._best = BestRows(self._total)
+            self._best = BestRows.of(self._total)
         return self._best.rows or ()
+
+    def best_in_run(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
+        """What `best_of_all` says, for pods that follow each other closely: by groups of rows where that can be. Nothing is
+        `ranked` then, which nobody may look at."""
+        self._sync()
+        # Relative scores depend on which rows are feasible, and groups do not tell which of their rows would set the measure.
+        if self._grouped is not None and (self._addition is None or not self._filters_asked_every_cycle):
+            found = self._grouped.find(self._total, self._table.log)
+            if found is not None:
+                return found
+        return self.best_of_all()
 
     def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
         """The rows with the greatest total of all that are feasible; and how many are feasible."""
@@ -230,7 +244,7 @@ class Signature:
                 self._masked = MaskedBest(self._total, rejected, log.end, -PENALTY)
             return self._masked.rows, self._masked.count
         if self._best is None or self._best.rows is None:
-            self._best = BestRows(self._total)
+            self._best = BestRows.of(self._total)
         return self._best.rows or (), self._count
 
     # -- keeping up --------------------------------------------------------------------------------------------------
@@ -296,7 +310,9 @@ class Signature:
         """Asks the kernels that follow the terms; whether they reject other rows now. Most pods have no affinity terms, and
         no term speaks of them."""
         self._terms_seen = self._table.terms_epoch
-        self._active_cluster_scores = [entry for entry in self._cluster_scores if not entry[1].rests()]
+        active = [entry for entry in self._cluster_scores if not entry[1].rests()]
+        if active != self._active_cluster_scores:
+            self._active_cluster_scores, self._grouped = active, self._new_groups(active)
         before = self._rows_rejected_by_terms
         rejected_by_terms: BoolColumn | None = None
         for kernel in self._term_filters:
@@ -307,6 +323,12 @@ class Signature:
         if before is None or rejected_by_terms is None:
             return before is not rejected_by_terms
         return not np.array_equal(before, rejected_by_terms)
+
+    def _new_groups(self, scores: Sequence[tuple[int, ClusterScoreKernel]]) -> GroupedBest | None:
+        """None: there is nothing to ask of groups, or not all kernels can be asked so."""
+        if not scores and not self._filters_asked_every_cycle:
+            return None
+        return GroupedBest.of(self._filters_asked_every_cycle, scores)
 
     def _combine_with_terms(self) -> None:
         """Other rows are rejected_by_terms than before."""
@@ -401,6 +423,7 @@ class Signature:
             self._static_score += (part.column.values * part.weight).astype(self._dtype)
         self._add_constant_scores()
         self._ask_term_kernels()
+        self._grouped = self._new_groups(self._active_cluster_scores)
         self._add_term_rejections()
         self._static_score_cell = self._static_score.data
         self._combine_local()

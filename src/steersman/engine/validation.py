@@ -12,6 +12,7 @@ import numpy as np
 from steersman.engine.best_rows import BEST_ROWS, MASKED_BEST_ROWS
 from steersman.engine.columnar import ROW_NAMES, ColumnarEngine
 from steersman.engine.columns import FRAGMENT_COLUMNS, RELATIVE_SCORES
+from steersman.engine.row_groups import ROW_GROUPS
 from steersman.engine.sampling import SEARCH_ORDER, zone_round_robin
 from steersman.engine.signature import SIGNATURE_TOTALS, TERM_REJECTIONS, Signature
 from steersman.framework.nodes_view import ALL_ROWS, AnyIntColumn
@@ -38,7 +39,7 @@ def _validate_columns(engine: ColumnarEngine) -> None:
         _expect_rows(table, place, "answer", column.values, np.asarray(column.kernel.rows(ALL_ROWS)))
 
 
-@ENGINE_CHECKS.of(SIGNATURE_TOTALS, TERM_REJECTIONS, RELATIVE_SCORES, BEST_ROWS, MASKED_BEST_ROWS)
+@ENGINE_CHECKS.of(SIGNATURE_TOTALS, TERM_REJECTIONS, RELATIVE_SCORES, BEST_ROWS, MASKED_BEST_ROWS, ROW_GROUPS)
 def _validate_signatures(engine: ColumnarEngine) -> None:
     for number, entry in enumerate(engine.signatures.entries()):
         if isinstance(entry.signature, Signature):
@@ -46,7 +47,7 @@ def _validate_signatures(engine: ColumnarEngine) -> None:
 
 
 def _validate_signature(table: NodeTable, place: str, signature: Signature) -> None:
-    best, count = signature.best_of_all()
+    best, count = signature.best_in_run()
     twin = signature.made_anew()
     _expect_rows(table, place, "penalty", signature._penalty, twin._penalty)
     _expect_rows(table, place, "total", signature._total, twin._total)

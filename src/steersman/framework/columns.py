@@ -20,7 +20,7 @@ What kernels read is in `nodes_view`.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Sequence
 from enum import Enum
 from typing import ClassVar, Protocol, runtime_checkable
 
@@ -236,6 +236,30 @@ class ClusterFilterKernel(ABC):
         return None
 
 
+class RowFeature(msgspec.Struct, frozen=True):
+    """A number of each row from which the answer of a cluster kernel follows, beside numbers that are the same for all rows.
+    It is not negative, and changes only on rows in `NodesView.log`, or when a node does."""
+
+    #: For all rows; not to be changed.
+    column: Callable[[], AnyIntColumn]
+    #: For one row.
+    of: Callable[[int], int]
+    #: It may change on rows in the log; else only when a node does.
+    follows_pods: bool
+
+
+class GroupingFilterKernel(ClusterFilterKernel):
+    """A cluster filter that treats rows with the same features alike, so that it can be asked by group of such rows."""
+
+    @abstractmethod
+    def features(self) -> Sequence[RowFeature] | None:
+        """None: rows cannot be told by features, until a node changes."""
+
+    @abstractmethod
+    def rejected_groups(self, groups: Sequence[tuple[int, ...]]) -> Sequence[bool]:
+        """`rejected`, by group; a group is the values of its features."""
+
+
 class RefusedPodKernel(ClusterFilterKernel):
     """Of a pod that PreFilter refuses as a whole, because the plugin cannot understand what it asks for."""
 
@@ -324,6 +348,20 @@ class ClusterScoreKernel(ABC):
         """`normalized` times the weight that the profile gives it; a kernel may know a shorter way."""
         score = self.normalized(feasible)
         return score if score is None or weight == 1 else score * weight
+
+
+class GroupingScoreKernel(ClusterScoreKernel):
+    """A cluster score that is the same for rows with the same features, so that it can be asked by group of such rows."""
+
+    @abstractmethod
+    def features(self) -> Sequence[RowFeature] | None:
+        """None: rows cannot be told by features, until a node changes."""
+
+    @abstractmethod
+    def group_scores(self, groups: Sequence[tuple[int, ...]], counts: Sequence[int]) -> Sequence[int] | None:
+        """`normalized`, by group; None when every group gets 0. A group is the values of its features; `counts` says how many
+        feasible rows each has: what is said of a group without any is ignored. As long as `groups` is the same object, it
+        has not changed."""
 
 
 class ColumnarFilter:

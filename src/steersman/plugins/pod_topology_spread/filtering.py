@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from steersman.api import Pod
 from steersman.api.node_selectors import required
 from steersman.api.selectors import Selector
-from steersman.framework.columns import ClusterFilterKernel, StatusTable
+from steersman.framework.columns import GroupingFilterKernel, RowFeature, StatusTable
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import (
     BoolColumn,
@@ -40,6 +40,8 @@ ERR_NODE_LABEL_NOT_MATCH: Final = f"{ERR_CONSTRAINTS_NOT_MATCH} (missing require
 
 #: The least number of matching pods where no domain is eligible: no skew is too much.
 NO_DOMAIN: Final = 2**31 - 1
+#: Up to so many domains, single cells are cheaper than a vector operation.
+_FEW_DOMAINS: Final = 16
 
 
 class SpreadCounts:
@@ -108,6 +110,7 @@ ELIGIBLE_DOMAINS = Kept(
     attributes=(
         "HardConstraint._domains",
         "HardConstraint._domain_count",
+        "HardConstraint._few_domains",
         "HardConstraint._lacks_label",
         "HardConstraint._nodes_seen",
     ),
@@ -147,6 +150,22 @@ class HardConstraint:
         crowded: BoolColumn = self._table.counts > self._lead + self._least()
         return crowded
 
+    def feature(self) -> RowFeature:
+        """The domain of a row; where every row is a domain of its own, the pods in it."""
+        topology, table = self.topology, self._table
+        if topology.one_row_per_domain:
+            domain, count = topology.cell, table.cell
+            return RowFeature(lambda: topology.gather(table.counts), lambda row: count[domain[row]], True)
+        return RowFeature(lambda: topology.domain, topology.cell.__getitem__, False)
+
+    def crowded_groups(self, groups: Sequence[tuple[int, ...]], at: int) -> list[bool]:
+        """`crowded`, by group, or without a domain; the feature is at that place in it."""
+        most = self._lead + self._least()
+        if self.topology.one_row_per_domain:
+            return [group[at] > most for group in groups]
+        count_in = self._table.cell
+        return [not group[at] or count_in[group[at]] > most for group in groups]
+
     def limits(self) -> tuple[PodLimit, ...]:
         """The limits that the constraint sets to a row: that it has a domain, and that the domain gets no further ahead of the
         others than it may. Pods that come to a domain or leave it change what it has, but not what the others have."""
@@ -173,6 +192,9 @@ class HardConstraint:
         self._look_at_nodes()
         if self._domain_count < self._min_domains:
             return 0
+        if self._few_domains:
+            count_in = self._table.cell
+            return min([count_in[domain] for domain in self._few_domains])
         return int(self._table.counts[self._domains].min()) if self._domain_count else NO_DOMAIN
 
     def _least_elsewhere(self) -> IntColumn:
@@ -196,10 +218,11 @@ class HardConstraint:
             domains = self._table.eligible_rows[1:].nonzero()[0] + 1
             self._domain_count = len(domains)
             self._domains = _as_slice(domains)
+            self._few_domains: list[int] = domains.tolist() if len(domains) <= _FEW_DOMAINS else []
             self._lacks_label = bool((self._view.alive & (self.topology.domain == 0)).any())
 
 
-class HardConstraintsKernel(ClusterFilterKernel):
+class HardConstraintsKernel(GroupingFilterKernel):
     """All hard constraints of one pod, in their order."""
 
     def __init__(
@@ -236,6 +259,13 @@ class HardConstraintsKernel(ClusterFilterKernel):
                 rows = constraint.topology.gather(domains)
                 rejected = rows if rejected is None else rejected | rows
         return rejected
+
+    def features(self) -> Sequence[RowFeature]:
+        return [constraint.feature() for constraint in self._constraints]
+
+    def rejected_groups(self, groups: Sequence[tuple[int, ...]]) -> Sequence[bool]:
+        crowded = [constraint.crowded_groups(groups, at) for at, constraint in enumerate(self._constraints)]
+        return crowded[0] if len(crowded) == 1 else [any(verdicts) for verdicts in zip(*crowded, strict=True)]
 
     def reasons(self) -> ReasonColumn:
         """The first constraint that is not met gives the reason."""

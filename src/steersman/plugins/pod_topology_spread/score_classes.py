@@ -13,13 +13,14 @@ specification, and takes over where there would be too many classes, or rows tha
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from operator import add
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from steersman.framework.columns import Feasible
+from steersman.framework.columns import Feasible, RowFeature
 from steersman.framework.nodes_view import AnyIntColumn, Column
 from steersman.framework.plugin import MAX_NODE_SCORE
 from steersman.kept import Kept
@@ -35,6 +36,10 @@ _MOST_INHABITED = 128
 _FEW_ROWS = 48
 #: The place of a row that is never scored: whatever is added, it stays negative.
 _NOWHERE = -(1 << 30)
+
+
+Places: TypeAlias = list[tuple[SoftConstraint, list[int], int]]
+"""By constraint: what it looks at for each of some classes (the pods on the host, or the domain), and how many differ."""
 
 
 class Inhabited:
@@ -89,7 +94,11 @@ class ScoreClasses:
         self._local: AnyIntColumn | None = None
         #: The classes that `_resolved` is about: constraint, what it looks at by class, and how many of that differ.
         self._resolved_classes: list[int] = []
-        self._resolved: list[tuple[SoftConstraint, list[int], int]] = []
+        self._resolved: Places = []
+        #: The groups of which was asked last, the positions of those that are scored, and what the constraints look at there.
+        self._known_groups: Sequence[tuple[int, ...]] = ()
+        self._scored: Sequence[int] = ()
+        self._places: Places = []
 
     def inhabited(self, feasible: Feasible) -> Inhabited | None:
         """The classes that have feasible rows; None: compute row by row instead."""
@@ -111,26 +120,72 @@ class ScoreClasses:
         only."""
         if not inhabited.classes:
             return None
-        raw = self._raw(inhabited)
-        greatest = max(raw)
-        both = greatest + min(raw)
         score_of = self._score_cell
-        for each, score in zip(inhabited.classes, raw, strict=True):
-            score_of[each] = weight * (MAX_NODE_SCORE * (both - score) // greatest if greatest else MAX_NODE_SCORE)
+        for each, score in zip(inhabited.classes, _normalised(self._raw(inhabited)), strict=True):
+            score_of[each] = weight * score
         column: AnyIntColumn = self._score.take(self._class_of)
         return column
+
+    # -- by groups of rows that the caller keeps ---------------------------------------------------------------------
+
+    def features(self) -> Sequence[RowFeature] | None:
+        """The domain of a row, or the number of matching pods on it, by constraint. None: rows differ in more than this."""
+        if not self._simple or self._has_odd_rows():
+            return None
+        if self._by_host is not None and bool((self._view.alive & (self._by_host.topology.domain == 0)).any()):
+            return None
+        return [_feature_of(constraint) for constraint in self._constraints.each]
+
+    def group_scores(self, groups: Sequence[tuple[int, ...]], counts: Sequence[int]) -> list[int] | None:
+        """The normalised score of every group; None when none is scored."""
+        if groups is not self._known_groups:
+            self._known_groups = groups
+            self._scored = self._scored_among(groups)
+            self._places = self._places_of(groups, self._scored)
+        scored, places = self._scored, self._places
+        if 0 in counts:
+            scored = [position for position in scored if counts[position]]
+            places = self._places_of(groups, scored)
+        if not scored:
+            return None
+        normalised = _normalised(self._sums(places, sum([counts[position] for position in scored])))
+        if len(scored) == len(groups):
+            return normalised
+        score_of = [0] * len(groups)
+        for position, score in zip(scored, normalised, strict=True):
+            score_of[position] = score
+        return score_of
+
+    def _scored_among(self, groups: Sequence[tuple[int, ...]]) -> Sequence[int]:
+        """The positions of groups that are scored: not where a required label is missing, which is domain 0."""
+        if not self._constraints.require_all_keys:
+            return range(len(groups))
+        domains = [at for at, constraint in enumerate(self._constraints.each) if constraint is not self._by_host]
+        return [position for position, group in enumerate(groups) if all(group[at] for at in domains)]
+
+    def _places_of(self, groups: Sequence[tuple[int, ...]], positions: Sequence[int]) -> Places:
+        """By constraint: the pods on the host, or the domain, of each group, and how many of that differ."""
+        places: Places = []
+        for at, constraint in enumerate(self._constraints.each):
+            values = [groups[position][at] for position in positions]
+            places.append((constraint, values, len(set(values))))
+        return places
 
     # -- raw scores, by class ----------------------------------------------------------------------------------------
 
     def _raw(self, inhabited: Inhabited) -> list[int]:
         if inhabited.classes != self._resolved_classes:
             self._resolve(inhabited.classes)
+        return self._sums(self._resolved, inhabited.row_count)
+
+    def _sums(self, places: Places, row_count: int) -> list[int]:
+        """Over all constraints, rounded."""
         totals: list[float] | None = None
-        for constraint, places, different in self._resolved:
+        for constraint, values, different in places:
             if constraint is self._by_host:
-                scores = _scores_on_hosts(constraint, places, inhabited.row_count)
+                scores = _scores_on_hosts(constraint, values, row_count)
             else:
-                scores = _scores_in_domains(constraint, places, different)
+                scores = _scores_in_domains(constraint, values, different)
             totals = scores if totals is None else list(map(add, totals, scores))
         return [int(total + ALMOST_HALF) for total in totals or ()]
 
@@ -240,6 +295,23 @@ class ScoreClasses:
         if self._by_host is None:
             return False
         return bool((self._view.alive & (self._by_host.topology.domain == 0)).any())
+
+
+def _feature_of(constraint: SoftConstraint) -> RowFeature:
+    if constraint.by_domain is None:
+        on_host = constraint.per_row
+        return RowFeature(lambda: on_host.values, on_host.cell.__getitem__, True)
+    topology = constraint.topology
+    return RowFeature(lambda: topology.domain, topology.cell.__getitem__, False)
+
+
+def _normalised(raw: Sequence[int]) -> list[int]:
+    """The fewer pods, the better."""
+    greatest = max(raw)
+    if not greatest:
+        return [MAX_NODE_SCORE] * len(raw)
+    both = greatest + min(raw)
+    return [MAX_NODE_SCORE * (both - score) // greatest for score in raw]
 
 
 def _scores_on_hosts(constraint: SoftConstraint, counts: list[int], row_count: int) -> list[float]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from steersman.api import Pod
-from steersman.framework.columns import ClusterScoreKernel, Feasible, KernelFault
+from steersman.framework.columns import ClusterScoreKernel, Feasible, GroupingScoreKernel, KernelFault, RowFeature
 from steersman.framework.nodes_view import AnyIntColumn, IntColumn, NodesView
 from steersman.framework.status import Status
 from steersman.plugins.pod_topology_spread.constraints import SpreadConstraint
@@ -19,7 +19,7 @@ from steersman.plugins.pod_topology_spread.row_scores import SoftConstraints, Sp
 from steersman.plugins.pod_topology_spread.score_classes import MOST_WEIGHT, ScoreClasses
 
 
-class SoftConstraintsKernel(ClusterScoreKernel):
+class SoftConstraintsKernel(GroupingScoreKernel):
     """All soft constraints of one pod. Nothing is counted before nodes are scored for the first time: pods that fit on one
     node only, those of a DaemonSet for example, never get there."""
 
@@ -55,6 +55,12 @@ class SoftConstraintsKernel(ClusterScoreKernel):
             return classes.column(inhabited, weight)
         score = self._by_row.normalized(feasible)
         return None if score is None else score * weight
+
+    def features(self) -> Sequence[RowFeature] | None:
+        return self._by_class.features()
+
+    def group_scores(self, groups: Sequence[tuple[int, ...]], counts: Sequence[int]) -> Sequence[int] | None:
+        return self._by_class.group_scores(groups, counts)
 
     @cached_property
     def _constraints(self) -> SoftConstraints:
