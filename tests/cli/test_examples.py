@@ -56,7 +56,7 @@ def test_examples_are_simulated_by_name(name: str) -> None:
 def test_without_input_simulate_says_what_is_missing() -> None:
     result = steersman("simulate")
     assert result.exit_code == 2
-    assert "Missing option '-f' / '--filename', or '--example'." in result.stderr
+    assert "Missing option '-f' / '--filename', '--example' or '--kubeconfig'." in result.stderr
 
 
 @pytest.mark.parametrize("name", ["gang", "coscheduling"])
