@@ -88,6 +88,7 @@ def test_ci_runs_every_tier_and_ends_with_the_tests() -> None:
         "export CI=true",
         "make check",
         "make docs",
+        "make web-check",
         "make e2e",
         "make test",
     ]
