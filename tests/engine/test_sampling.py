@@ -28,6 +28,15 @@ class OnlyEven(FilterPlugin):
         return None if int(node.name[1:]) % 2 == 0 else "odd"  # type: ignore[attr-defined]
 
 
+class FirstOfFour(FilterPlugin):
+    """Every fourth node is for the pod `p`; any other pod may go anywhere."""
+
+    name = "FirstOfFour"
+
+    def filter(self, pod: object, node: object) -> str | None:
+        return None if pod.name != "p" or int(node.name[1:]) % 4 == 0 else "not the first of four"  # type: ignore[attr-defined]
+
+
 @pytest.mark.parametrize(
     ("percentage", "nodes", "expected"),
     [
@@ -87,6 +96,12 @@ class TestSearch:
         cycles = Cycles(OnlyEven(), nodes=many(400), percentage=30)
         assert set(cycles.evaluate(POD).feasible()) == set(many(400)[:240:2])
         assert set(cycles.evaluate(POD).feasible()) == set(many(400)[240::2]) | set(many(400)[:80:2])
+
+    def test_the_next_search_begins_at_the_feasible_node_that_was_too_many(self) -> None:
+        cycles = Cycles(FirstOfFour(), nodes=many(1000), percentage=20)
+        assert set(cycles.evaluate(POD).feasible()) == set(many(1000)[:800:4])
+        anywhere = cycles.evaluate(make_pod("anywhere"))
+        assert set(anywhere.feasible()) == set(many(1000)[800:]), "797 to 799 were looked at, and did not fit"
 
     def test_a_search_that_does_not_find_enough_looks_at_all_nodes(self) -> None:
         cycles = Cycles(OnlyEven(), nodes=many(150), percentage=90)

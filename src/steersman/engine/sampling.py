@@ -77,7 +77,8 @@ class Sampling:
         found = feasible.mask[order]
         wanted = self.enough(len(order))
         reached = np.cumsum(found)
-        looked_at = len(order) if reached[-1] < wanted else int(np.searchsorted(reached, wanted)) + 1
+        # A search ends when it meets one feasible node more than it wants: unfit nodes before that one were looked at.
+        looked_at = len(order) if reached[-1] <= wanted else int(np.searchsorted(reached, wanted + 1))
         self._start.index = (self._start.index + looked_at) % table.node_count
         if looked_at == len(order):
             return feasible
