@@ -68,7 +68,7 @@ def paste(page: Page, selector: str, text: str) -> None:
 
 
 def wait_until(page: Page, script: str) -> None:
-    """Waits until a script gives something true. Playwright's own way has the page evaluate a text, which its policy forbids."""
+    """Waits until a script gives something true. Playwright's own way evaluates a text in the page: its policy forbids it."""
     for _ in range(TIMEOUT_MS // POLL_MS):
         if page.evaluate(script):
             return

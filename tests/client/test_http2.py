@@ -262,6 +262,21 @@ def test_a_late_answer_is_given_up_and_the_others_go_on() -> None:
     play(script)
 
 
+def test_a_request_whose_time_is_over_at_the_end_of_the_turn_is_not_sent() -> None:
+    """The lease that it began with may be lost by then: the process was stopped, or a plugin took long."""
+
+    async def script(connection: Http2Connection, wire: Wire) -> None:
+        late, other = ask(connection, seconds=-0.001), ask(connection)
+        await turn()
+        assert {sent.stream for sent in wire.taken()} == {3}
+        with pytest.raises(NotSent, match="time was over"):
+            await late
+        connection.data_received(answer(3, b"ok"))
+        assert (await other).body == b"ok"
+
+    play(script)
+
+
 def test_a_server_that_says_nothing_at_all_gets_no_further_requests() -> None:
     async def script(connection: Http2Connection, wire: Wire) -> None:
         late = ask(connection, seconds=0.03)

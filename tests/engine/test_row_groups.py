@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from steersman.change_log import ChangeLog
 from steersman.engine.columns import FEW
-from steersman.engine.row_groups import MOST_GROUPS, GroupedBest, MergedRows
+from steersman.engine.row_groups import MOST_GROUPS, GroupedBest, MergedRows, _codes
 from steersman.framework.columns import Feasible, GroupingFilterKernel, GroupingScoreKernel, RowFeature
 from steersman.framework.nodes_view import AnyIntColumn, BoolColumn, IntColumn, ReasonColumn
 
@@ -167,3 +167,10 @@ def test_so_are_rows_that_a_kernel_cannot_tell_by_features() -> None:
         False,
     ]
     assert GroupedBest.of([object()], []) is None
+
+
+def test_numbers_of_many_domains_that_are_gone_do_not_make_groups_one() -> None:
+    """Six keys with ids up to 4095 have more combinations than 64 bits."""
+    columns = [np.array([0, 4095, 4095, 17], np.int64) for _ in range(6)]
+    columns[0] = np.array([0, 4095, 4095 - 16, 17], np.int64)
+    assert len(set(_codes(columns).tolist())) == 4

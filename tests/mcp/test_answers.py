@@ -53,6 +53,26 @@ def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
         answered(tmp_path, "plan_lose", seconds=0.001, files=[str(tmp_path / "cluster.yaml")], nodes=["n1"])
 
 
+def test_modules_in_the_folder_where_the_server_was_started_are_not_imported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Editors start servers in the workspace, which may be anybody's repository."""
+    (tmp_path / "cluster.yaml").write_text(CLUSTER)
+    (tmp_path / "click.py").write_text("raise SystemExit('imported from the workspace')")
+    monkeypatch.chdir(tmp_path)
+    found = answered(tmp_path, "plan_lose", files=[str(tmp_path / "cluster.yaml")], nodes=["n1"])
+    assert not found.is_error, found.text
+
+
+def test_links_in_a_folder_do_not_lead_out_of_it(tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (tmp_path / "secret.yaml").write_text(CLUSTER)
+    (inside / "link.yaml").symlink_to(tmp_path / "secret.yaml")
+    with pytest.raises(InputError, match="is not to be read"):
+        answered(inside, "plan_lose", files=[str(inside)], nodes=["n1"])
+
+
 def test_answers_are_cut_where_they_are_long_and_say_so() -> None:
     document = {"exitCode": 0, "answer": {"nodes": [{"name": f"n{number}"} for number in range(1000)]}}
     whole = bounded_json(document, 100_000)

@@ -34,10 +34,13 @@ class Issuer:
         begins: datetime.datetime = NOW - HOUR,
         ends: datetime.datetime = NOW + HOUR,
         key: Key | None = None,
+        former_name: str = "",
     ) -> None:
-        """`ca` None: the certificate does not say whether it is an authority. `usages` None: it may be used for anything."""
+        """`ca` None: the certificate does not say whether it is an authority. `usages` None: it may be used for anything.
+        `former_name` is another common name, before the name."""
         self.key: Key = key or ec.generate_private_key(ec.SECP256R1())
-        self.subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        names = [former_name, name] if former_name else [name]
+        self.subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, each) for each in names])
         signer = issuer or self
         draft = (
             x509.CertificateBuilder()

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric import ec
 from tests.serving.client_identities import HOUR, NOW, SERVER, Issuer, der, root
 from tests.serving.reviews import Reviews
 from tests.serving.running import Received, get_with_certificate, statuses_of_two_connections
@@ -145,6 +146,21 @@ def test_a_certificate_ends_while_its_connection_lasts() -> None:
     assert users.identify(shown, HeaderFields()) is None
     time[0] -= HOUR.total_seconds() * 0.75
     assert users.identify(shown, HeaderFields()) == found
+
+
+def test_of_several_common_names_the_last_one_counts() -> None:
+    """As in Go: whoever approves a certificate there has seen that one."""
+    issuer = root()
+    shown = Issuer("alice", issuer, former_name="system:kube-controller-manager").der
+    found = CertificateUsers(ClientAuthorities(issuer.pem)).identify([shown], HeaderFields())
+    assert found is not None
+    assert found.name == "alice"
+
+
+def test_a_key_on_a_curve_that_go_does_not_know_names_nobody() -> None:
+    issuer = root()
+    shown = Issuer("alice", issuer, key=ec.generate_private_key(ec.SECP256K1())).der
+    assert CertificateUsers(ClientAuthorities(issuer.pem)).identify([shown], HeaderFields()) is None
 
 
 def test_what_is_no_certificate_names_nobody() -> None:

@@ -155,6 +155,22 @@ def taken(*sent: bytes, limit: int = 10) -> list[bytes]:
     return asyncio.run(asyncio.wait_for(talk(), 10))
 
 
+def test_a_handler_that_breaks_is_answered_for_and_the_connection_ends(caplog: pytest.LogCaptureFixture) -> None:
+    async def handler(request: Request) -> Answer:
+        raise RuntimeError("nobody thought of this")
+
+    async def talk() -> bytes:
+        async with HttpServer(Listen("127.0.0.1", 0, None), handler) as server:
+            reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(GET)
+            received = await reader.read()
+            writer.close()
+        return received
+
+    assert asyncio.run(asyncio.wait_for(talk(), 10)).startswith(b"HTTP/1.1 500 ")
+    assert "cannot be answered" in caplog.text
+
+
 def post(body: bytes) -> bytes:
     return b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%b" % (len(body), body)
 

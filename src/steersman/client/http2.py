@@ -11,6 +11,7 @@ together, because room is given back only when an answer is complete. What is no
 from __future__ import annotations
 
 import asyncio
+import math
 import ssl
 import struct
 from collections.abc import Callable
@@ -102,6 +103,9 @@ class Http2Connection(asyncio.Protocol):
         self._failure: OSError = ConnectionResetError("the connection was closed")
         #: Frames that leave at the end of this turn of the loop.
         self._unsent: list[bytes] = []
+        #: The requests among them: stream, place of its frames, bytes of its body; and when the time of the first is over.
+        self._unsent_requests: list[tuple[int, int, int]] = []
+        self._unsent_until = math.inf
         self._most_streams = MOST_STREAMS
         self._send_window = _DEFAULT_WINDOW
         self._stream_window = _DEFAULT_WINDOW
@@ -159,7 +163,7 @@ class Http2Connection(asyncio.Protocol):
         self._next_stream += 2
         self._is_retired = self._next_stream > _LARGEST_NUMBER
         self._exchanges[stream] = _Exchange(on_end, end, self._heard)
-        self._send_request(stream, block, body)
+        self._send_request(stream, block, body, end)
         if self._timer is None or end < self._timer_end:
             self._set_timer(end)
         return stream
@@ -421,7 +425,9 @@ class Http2Connection(asyncio.Protocol):
 
     # -- frames that go ----------------------------------------------------------------------------------------------
 
-    def _send_request(self, stream: int, block: bytes, body: bytes | None) -> None:
+    def _send_request(self, stream: int, block: bytes, body: bytes | None, end: float) -> None:
+        self._unsent_requests.append((stream, len(self._unsent), len(body or b"")))
+        self._unsent_until = min(self._unsent_until, end)
         if body is None:
             self._send(_frame(_HEADERS, _END_HEADERS | _END_STREAM, stream, block))
             return
@@ -440,9 +446,25 @@ class Http2Connection(asyncio.Protocol):
         self._unsent.append(frame)
 
     def _flush(self) -> None:
+        if self._unsent_until <= monotonic():
+            self._take_back_late_requests()
         unsent, self._unsent = self._unsent, []
+        self._unsent_requests.clear()
+        self._unsent_until = math.inf
         if unsent and self._transport is not None and not self._transport.is_closing():
             self._transport.write(b"".join(unsent))
+
+    def _take_back_late_requests(self) -> None:
+        """The process was stopped, or the turn was long: the lease that a write began with may be lost by now. Numbers of
+        requests may be left out."""
+        now = monotonic()
+        requests, self._unsent_requests = self._unsent_requests, []
+        for stream, place, size in requests:
+            exchange = self._exchanges.get(stream)
+            if exchange is not None and exchange.end <= now:
+                self._unsent[place] = b""
+                self._send_window += size
+                self._end(stream, NotSent("its time was over before it could be sent"))
 
 
 def _settle(answer: asyncio.Future[Http2Answer], outcome: Http2Answer | OSError) -> None:

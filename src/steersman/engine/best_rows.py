@@ -117,23 +117,24 @@ MASKED_BEST_ROWS = Kept(
 
 class MaskedBest:
     """Invariant: `_masked` is `_total` as it was at `_position`, or `rejected` where the mask is set; `count` is the number of
-    its rows that are not negative."""
+    its rows that have more than `least`."""
 
-    __slots__ = ("_best", "_cell", "_mask", "_masked", "_position", "_rejected", "_total", "count")
+    __slots__ = ("_best", "_cell", "_least", "_mask", "_masked", "_position", "_rejected", "_total", "count")
 
-    def __init__(self, total: AnyIntColumn, mask: BoolColumn, position: int, rejected: int) -> None:
-        """`total` changes in place only on rows in the log, from `position` on; feasible rows are not negative, and
-        `rejected`, a rejected row's total, is less than any."""
+    def __init__(self, total: AnyIntColumn, mask: BoolColumn, position: int, rejected: int, least: int = -1) -> None:
+        """`total` changes in place only on rows in the log, from `position` on; feasible rows have more than `least`, and
+        `rejected`, a rejected row's total, is less than that."""
         self._total = total
         self._mask = mask.copy()
         self._position = position
         self._rejected = rejected
+        self._least = least
         self._masked = total.copy()
         self._masked[mask] = rejected
         self._cell = self._masked.data
         self._best = BestRows.of(self._masked)
         #: Feasible rows.
-        self.count = int(np.count_nonzero(self._masked >= 0))
+        self.count = int(np.count_nonzero(self._masked > self._least))
 
     @property
     def rows(self) -> Sequence[int]:
@@ -160,5 +161,5 @@ class MaskedBest:
         before = self._cell[row]
         if now != before:
             self._cell[row] = now
-            self.count += (now >= 0) - (before >= 0)
+            self.count += (now > self._least) - (before > self._least)
             self._best.move(row, before, now)

@@ -191,7 +191,9 @@ class RelativeScores:
     def _sum(self, maxima: Sequence[int]) -> AnyIntColumn:
         total = np.zeros(len(self._parts[0].column.values), self._dtype)
         for part, greatest in zip(self._parts, maxima, strict=True):
-            total += (normalise(part.column.values, greatest, part.normalize) * part.weight).astype(self._dtype)
+            total += np.multiply(
+                normalise(part.column.values, greatest, part.normalize), part.weight, dtype=self._dtype
+            )
         return total
 
 

@@ -26,9 +26,13 @@ from steersman.kept import Kept
 
 #: With more groups, columns are not slower.
 MOST_GROUPS = 96
+#: More changed rows than this are not moved one by one: making groups anew costs as much.
+_MOST_MOVED = 128
 #: The total of a row that is not in a group: less than any.
 _NOWHERE = -(1 << 62)
 _NO_ROWS = np.zeros(0, np.intp)
+#: Numbers up to this can be multiplied and added up in 64 bits.
+_MOST_CODES = 1 << 62
 #: So many rows of each group are put in order to find one of them.
 _NEAR = 24
 
@@ -66,8 +70,11 @@ class GroupedRows:
     """Invariant: as of `_position`, `_numbers` has for every row the number of the group with its features, and `_seen` its
     total."""
 
-    def __init__(self, total: AnyIntColumn, parts: Sequence[Sequence[RowFeature]], position: int) -> None:
-        """`total` changes in place only on rows in the log, from `position` on; feasible rows are not negative."""
+    def __init__(
+        self, total: AnyIntColumn, parts: Sequence[Sequence[RowFeature]], position: int, least: int = -1
+    ) -> None:
+        """`total` changes in place only on rows in the log, from `position` on; feasible rows have more than `least`."""
+        self._least = least
         self._total = total
         self._total_cell = total.data
         self._seen = total.copy()
@@ -80,7 +87,7 @@ class GroupedRows:
         #: intp[capacity]: the number of the group by row.
         self._numbers = numbers
         self._number_cell = numbers.data
-        counts = np.bincount(numbers[total >= 0], minlength=len(first)).tolist()
+        counts = np.bincount(numbers[total > least], minlength=len(first)).tolist()
         self._groups = [
             RowGroup(number, self._values_of(row), counts[number], None) for number, row in enumerate(first.tolist())
         ]
@@ -109,7 +116,7 @@ class GroupedRows:
     def follow(self, total: AnyIntColumn, log: ChangeLog[int]) -> bool:
         """Whether it could be brought up to date; else it has to be made anew."""
         rows = log.since(self._position) if total is self._total else None
-        if rows is None or len(rows) > FEW or len(self._groups) > MOST_GROUPS:
+        if rows is None or len(rows) > _MOST_MOVED or len(self._groups) > MOST_GROUPS:
             return False
         self._position = log.end
         for row in rows:
@@ -118,19 +125,19 @@ class GroupedRows:
 
     def _settle(self, row: int) -> None:
         """A row whose total or features may have changed."""
-        before, now = self._seen_cell[row], self._total_cell[row]
+        before, now, least = self._seen_cell[row], self._total_cell[row], self._least
         self._seen_cell[row] = now
         left = self._groups[self._number_cell[row]]
         entered = self._group_of(row) if self._follows_pods else left
         if left is entered:
             if now != before:
-                self._count(left, (now >= 0) - (before >= 0))
+                self._count(left, (now > least) - (before > least))
                 if left.best is not None:
                     left.best.move(row, before, now)
             return
         self._number_cell[row] = entered.number
-        self._count(left, -(before >= 0))
-        self._count(entered, now >= 0)
+        self._count(left, -(before > least))
+        self._count(entered, now > least)
         if left.best is not None:
             left.best.move(row, before, _NOWHERE)
         if entered.best is not None:
@@ -159,8 +166,13 @@ class GroupedRows:
 def _codes(columns: Sequence[AnyIntColumn]) -> AnyIntColumn:
     """A number by row that is the same exactly where all columns are."""
     codes: AnyIntColumn = np.zeros(len(columns[0]), np.int64)
+    most = 1
     for column in columns:
-        codes = codes * (int(column.max()) + 1) + column
+        size = int(column.max()) + 1
+        if most * size > _MOST_CODES:
+            # Ids of domains that are gone leave gaps: there are no more different codes than rows.
+            codes, most = np.unique(codes, return_inverse=True)[1], len(codes)
+        codes, most = codes * size + column, most * size
     return codes
 
 
@@ -209,8 +221,13 @@ class GroupedBest:
     """The best rows of a signature by groups, in runs of pods between which few rows change."""
 
     def __init__(
-        self, filters: Sequence[GroupingFilterKernel], scores: Sequence[tuple[int, GroupingScoreKernel]]
+        self,
+        filters: Sequence[GroupingFilterKernel],
+        scores: Sequence[tuple[int, GroupingScoreKernel]],
+        least: int = -1,
     ) -> None:
+        """Totals of feasible rows are more than `least`, others less."""
+        self._least = least
         self._filters = list(enumerate(filters))
         self._scores = list(enumerate(scores, len(filters)))
         self._part_count = len(filters) + len(scores)
@@ -218,27 +235,30 @@ class GroupedBest:
         #: The groups of which was asked last, and by kernel the values of their features.
         self._groups: list[RowGroup] | None = None
         self._values: list[list[tuple[int, ...]]] = []
-        #: Where the log ended when the best rows were last asked for.
+        #: Where the log ended when the best rows were last asked for, and the totals: where every pod brings others, groups
+        #: would be thrown away as soon as they are made.
         self._asked = -1
+        self._total: AnyIntColumn | None = None
         self._is_hopeless = False
 
     @classmethod
-    def of(cls, filters: Sequence[object], scores: Sequence[tuple[int, object]]) -> Self | None:
+    def of(cls, filters: Sequence[object], scores: Sequence[tuple[int, object]], least: int = -1) -> Self | None:
         """None: one of the kernels does not tell rows by features."""
         grouping = [kernel for kernel in filters if isinstance(kernel, GroupingFilterKernel)]
         scoring = [(weight, kernel) for weight, kernel in scores if isinstance(kernel, GroupingScoreKernel)]
         if len(grouping) < len(filters) or len(scoring) < len(scores):
             return None
-        return cls(grouping, scoring)
+        return cls(grouping, scoring, least)
 
     def find(self, total: AnyIntColumn, log: ChangeLog[int]) -> tuple[Sequence[int], int] | None:
         """The rows with the greatest total and score, ascending, and how many are feasible; None: compute by columns."""
         asked, self._asked = self._asked, log.end
+        is_same, self._total = total is self._total, total
         if self._is_hopeless:
             return None
         if self._rows is not None and not self._rows.follow(total, log):
             self._rows = None
-        elif self._rows is None and 0 <= log.end - asked <= FEW and asked >= 0:
+        elif self._rows is None and is_same and 0 <= log.end - asked <= FEW and asked >= 0:
             self._make(total, log.end)
         return None if self._rows is None else self._best(self._rows)
 
@@ -252,7 +272,7 @@ class GroupedBest:
                 self._is_hopeless = True
                 return
             parts.append(features)
-        rows = GroupedRows(total, parts, position)
+        rows = GroupedRows(total, parts, position, self._least)
         if rows.size > MOST_GROUPS:
             self._is_hopeless = True
         else:

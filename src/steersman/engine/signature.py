@@ -36,8 +36,10 @@ from steersman.framework.nodes_view import AnyIntColumn, BoolColumn
 from steersman.kept import Kept
 from steersman.state.node_table import NodeTable
 
-#: Subtracted from the total of a row that does not pass. Greater than any total of 32-bit profiles.
+#: Subtracted from the total of a row that does not pass. Greater than any total of 32-bit profiles, and of 64-bit ones: weights
+#: have 32 bits. Weights may be negative: a row passes if it has lost less than half of this.
 PENALTY = 1 << 28
+WIDE_PENALTY = 1 << 56
 
 FilterColumn = FragmentColumn[FilterKernel]
 Totals = AnyIntColumn
@@ -88,6 +90,8 @@ class Signature:
     ) -> None:
         self._table = table
         self._dtype: type[np.signedinteger[Any]] = np.int64 if wide else np.int32
+        #: What a row loses that does not pass.
+        self._loss = WIDE_PENALTY if wide else PENALTY
         self._static_filters = [f for f in filters if f.kernel.depends is Depends.NODE]
         self._local_filters = [f for f in filters if f.kernel.depends is Depends.NODE_PODS]
         plain = [s for s in scores if s.normalize is Normalize.NONE]
@@ -159,7 +163,7 @@ class Signature:
     def feasible_at(self, row: int | None) -> Feasible:
         """Whether that one row is feasible, when no other counts; None: no row is."""
         self._sync()
-        penalty = np.full(self._table.capacity, -PENALTY, self._dtype)
+        penalty = np.full(self._table.capacity, -self._loss, self._dtype)
         if (
             row is None
             or self._penalty_cell[row]
@@ -173,7 +177,7 @@ class Signature:
         """The feasible rows less the rejected ones."""
         before = Feasible(self._penalty, self._count) if feasible is None else feasible
         # A product is twice as fast here as a choice between two values.
-        rest = np.multiply(rejected, self._dtype(-PENALTY), dtype=self._dtype)
+        rest = np.multiply(rejected, self._dtype(-self._loss), dtype=self._dtype)
         rest += before.penalty
         if before.rejected is not None:
             rejected = before.rejected | rejected
@@ -241,7 +245,7 @@ class Signature:
             # What a row is worth does not depend on which others are feasible.
             log = self._table.log
             if self._masked is None or not self._masked.follow(self._total, rejected, log):
-                self._masked = MaskedBest(self._total, rejected, log.end, -PENALTY)
+                self._masked = MaskedBest(self._total, rejected, log.end, -self._loss, -self._loss // 2)
             return self._masked.rows, self._masked.count
         if self._best is None or self._best.rows is None:
             self._best = BestRows.of(self._total)
@@ -294,7 +298,7 @@ class Signature:
                 filter_column.sync()
                 reason = filter_column.cell[row]
             if reason:
-                missed = -PENALTY
+                missed = -self._loss
         for weight, score_column in self._score_columns:
             if score_column.position == position:
                 points = score_column.cell[row] = score_column.answer(row)
@@ -328,7 +332,7 @@ class Signature:
         """None: there is nothing to ask of groups, or not all kernels can be asked so."""
         if not scores and not self._filters_asked_every_cycle:
             return None
-        return GroupedBest.of(self._filters_asked_every_cycle, scores)
+        return GroupedBest.of(self._filters_asked_every_cycle, scores, -self._loss // 2)
 
     def _combine_with_terms(self) -> None:
         """Other rows are rejected_by_terms than before."""
@@ -341,7 +345,7 @@ class Signature:
     def _add_term_rejections(self) -> None:
         self._static_penalty = self._node_penalty
         if self._rows_rejected_by_terms is not None:
-            self._static_penalty = np.where(self._rows_rejected_by_terms, self._dtype(-PENALTY), self._node_penalty)
+            self._static_penalty = np.where(self._rows_rejected_by_terms, self._dtype(-self._loss), self._node_penalty)
         self._static_penalty_cell = self._static_penalty.data
 
     def _combine_few(self, rows: Collection[int]) -> None:
@@ -353,7 +357,7 @@ class Signature:
             if not missed:
                 for cell in self._local_cells:
                     if cell[row]:
-                        missed = -PENALTY
+                        missed = -self._loss
                         break
             score = static_score[row]
             for weight, cell in self._score_cells:
@@ -367,9 +371,9 @@ class Signature:
         """Vector operations: what `_combine_local` does for the given rows."""
         missed, score = self._static_penalty[rows], self._static_score[rows]
         for column in self._local_filters:
-            missed[column.values[rows] != 0] = -PENALTY
+            missed[column.values[rows] != 0] = -self._loss
         for weight, score_column in self._score_columns:
-            score += score_column.values[rows] * weight
+            score += np.multiply(score_column.values[rows], weight, dtype=self._dtype)
         self._base[rows] = score
         flipped = missed != self._penalty[rows]
         if flipped.any():
@@ -417,10 +421,10 @@ class Signature:
         for filter_column in self._static_filters:
             missed |= filter_column.values != 0
         #: dtype[capacity]: what the nodes themselves decide.
-        self._node_penalty = np.multiply(missed, -PENALTY, dtype=self._dtype)
+        self._node_penalty = np.multiply(missed, -self._loss, dtype=self._dtype)
         self._static_score = np.zeros(table.capacity, self._dtype)
         for part in self._static_scores:
-            self._static_score += (part.column.values * part.weight).astype(self._dtype)
+            self._static_score += np.multiply(part.column.values, part.weight, dtype=self._dtype)
         self._add_constant_scores()
         self._ask_term_kernels()
         self._grouped = self._new_groups(self._active_cluster_scores)
@@ -441,11 +445,11 @@ class Signature:
     def _combine_local(self) -> None:
         penalty = self._static_penalty
         for column in self._local_filters:
-            penalty = np.where(column.values != 0, self._dtype(-PENALTY), penalty)
+            penalty = np.where(column.values != 0, self._dtype(-self._loss), penalty)
         base = self._static_score.copy()
         for part in self._local_scores:
-            base += (part.column.values * part.weight).astype(self._dtype)
-        #: dtype[capacity]: 0 for a locally feasible row, else -PENALTY.
+            base += np.multiply(part.column.values, part.weight, dtype=self._dtype)
+        #: dtype[capacity]: 0 for a locally feasible row, else -`_loss`.
         self._penalty = penalty if penalty is not self._static_penalty else penalty.copy()
         #: dtype[capacity]: weighted sum of the scores that need no normalisation.
         self._base = base

@@ -236,6 +236,10 @@ class ClusterFilterKernel(ABC):
         return None
 
 
+#: Up to this weight a score of 100 stays within 32 bits.
+_MOST_NARROW_WEIGHT = 1 << 24
+
+
 class RowFeature(msgspec.Struct, frozen=True):
     """A number of each row from which the answer of a cluster kernel follows, beside numbers that are the same for all rows.
     It is not negative, and changes only on rows in `NodesView.log`, or when a node does."""
@@ -347,7 +351,10 @@ class ClusterScoreKernel(ABC):
     def weighted(self, feasible: Feasible, weight: int) -> AnyIntColumn | None:
         """`normalized` times the weight that the profile gives it; a kernel may know a shorter way."""
         score = self.normalized(feasible)
-        return score if score is None or weight == 1 else score * weight
+        if score is None or weight == 1:
+            return score
+        # Large weights of scores in 32 bits need 64.
+        return score * weight if abs(weight) <= _MOST_NARROW_WEIGHT else score.astype(np.int64) * weight
 
 
 class GroupingScoreKernel(ClusterScoreKernel):

@@ -64,10 +64,14 @@ async def answer(settings: ServerSettings, tool: ToolArguments) -> ToolAnswer:
 
 def check_path(settings: ServerSettings, path: str) -> None:
     """Raises `InputError` for a file that may not be read."""
-    resolved = Path(path).resolve()
-    if path == "-" or not any(resolved.is_relative_to(root.resolve()) for root in settings.roots):
-        roots = ", ".join(map(str, settings.roots))
-        hint = f"files are read below {roots}; `steersman mcp --root` names other folders"
+    roots = [root.resolve() for root in settings.roots]
+    try:
+        resolved = [Path(path).resolve(), *(entry.resolve() for entry in Path(path).rglob("*") if entry.is_symlink())]
+    except (OSError, ValueError) as error:
+        raise InputError(f"cannot be read: {error}", file=ascii(path)) from error
+    if path == "-" or not all(any(each.is_relative_to(root) for root in roots) for each in resolved):
+        below = ", ".join(map(str, settings.roots))
+        hint = f"files are read below {below}; `steersman mcp --root` names other folders"
         raise InputError("is not to be read", file=path, hint=hint)
 
 
@@ -103,6 +107,7 @@ async def _run(settings: ServerSettings, arguments: Sequence[str]) -> tuple[int,
     """Exit code, standard output and standard error. Raises `InputError` for a command that takes too long or says too much."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
+        "-P",  # the folder that the server was started in holds files to be read, not modules
         "-m",
         "steersman",
         *arguments,

@@ -152,7 +152,8 @@ class PlanCapacity(ToolArguments):
 
     def paths(self) -> Iterator[str]:
         yield from self.files
-        yield from (pod.rpartition(":")[0] if _has_weight(pod) else pod for pod in self.pods)
+        yield from self.pods  # a file may be called so
+        yield from (pod.rpartition(":")[0] for pod in self.pods if _has_weight(pod))
 
     def texts(self) -> dict[str, str]:
         return {"--pod": self.pod_yaml} if self.pod_yaml else {}

@@ -123,7 +123,12 @@ def expanded(frame: Frame) -> Iterator[Frame]:
     try:
         for parts in msgspec.json.decode(frame.body, type=list[list[msgspec.Raw]]):
             yield from _frames_of(parts, frame.number)
-    except (msgspec.DecodeError, UnicodeDecodeError, IndexError, KeyError) as error:
+    except (
+        ValueError,
+        IndexError,
+        KeyError,
+        RecursionError,
+    ) as error:  # msgspec's and Unicode's errors are ValueErrors
         raise FrameError(f"stimuli cannot be read: {error}") from error
 
 

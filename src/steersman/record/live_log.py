@@ -15,7 +15,7 @@ import math
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, Protocol
 
@@ -199,10 +199,8 @@ class LiveLog:
             writer.next_number += 1  # by this a reader knows that something is missing
             self._observer.resumed()
         self._snapshot_end, self._began_at = 0, self._now()
-        for begin in range(0, len(segment.frames), _OBJECTS_AT_ONCE):
-            parts = segment.frames[begin : begin + _OBJECTS_AT_ONCE]
+        for frames in _blocks(segment):
             self._snapshot_end = 0
-            frames = [object_frame(part, segment.time) if isinstance(part, api.Object) else part for part in parts]
             self._write_frames(frames, syncs=False)
             time.sleep(0)  # the scheduling loop has its turn
 
@@ -231,3 +229,17 @@ class LiveLog:
         except OSError:
             return
         self.wants_segment = self.wants_attention = True
+
+
+def _blocks(segment: SegmentItem) -> Iterator[list[Frame]]:
+    """The frames that a segment begins with, in blocks that a reader takes: objects may be large."""
+    frames: list[Frame] = []
+    size = 0
+    for part in segment.frames:
+        frames.append(object_frame(part, segment.time) if isinstance(part, api.Object) else part)
+        size += len(frames[-1].body)
+        if len(frames) >= _OBJECTS_AT_ONCE or size >= BLOCK_BYTES:
+            yield frames
+            frames, size = [], 0
+    if frames:
+        yield frames

@@ -24,6 +24,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from io import FileIO
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 from zlib import crc32
@@ -43,7 +44,9 @@ MAGIC: Final = b"STEERSM\x01"
 MARKER: Final = b"BLK1"
 LEVEL: Final = 3
 MOST_BYTES_OF_A_BLOCK: Final = LONGEST_BODY + (64 << 20)
-"""Unpacked: no file makes a reader use more memory at a time."""
+"""Unpacked, and of each of its parts: what a reader reads at a time."""
+MOST_FRAMES_OF_A_BLOCK: Final = 1 << 16
+"""Writers put far fewer into a block; each takes more memory than it has bytes."""
 
 _CHECKSUM: Final = 8
 _PRIVATE_DIRECTORY: Final = 0o700
@@ -147,7 +150,8 @@ def read_head(file: BinaryIO, offset: int) -> BlockHead | None:
         return None
     data = _read(file, offset, _HEAD.size + _CHECKSUM)
     marker, index_bytes, payload_bytes, raw_bytes, count, number, first, last, checksum = _HEAD.unpack_from(data)
-    if marker != MARKER or raw_bytes > MOST_BYTES_OF_A_BLOCK or index_bytes > MOST_BYTES_OF_A_BLOCK:
+    longest = max(raw_bytes, index_bytes, payload_bytes)
+    if marker != MARKER or longest > MOST_BYTES_OF_A_BLOCK or count > MOST_FRAMES_OF_A_BLOCK:
         raise Damage("no block begins here", offset)
     index = _read(file, offset + len(data), index_bytes)
     if data[_HEAD.size :] != _checksum(data[: _HEAD.size] + index):
@@ -166,7 +170,7 @@ def read_frames(file: BinaryIO, head: BlockHead) -> list[Frame]:
         raise Damage("a block is damaged", head.offset, head.end)
     try:
         raw = zstd.ZstdDecompressor().decompress(payload, max_length=head.raw_bytes)
-        frames = list(unpacked(raw, head.first_number))
+        frames = list(islice(unpacked(raw, head.first_number), head.frames + 1))
     except (zstd.ZstdError, EOFError, FrameError) as error:
         raise Damage(f"a block cannot be unpacked: {error}", head.offset, head.end) from error
     if len(raw) != head.raw_bytes or len(frames) != head.frames:

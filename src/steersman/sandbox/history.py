@@ -31,6 +31,7 @@ CLOSE_SECONDS: Final = 0.05
 """So long before a decision was written down it may have been made. While the clock stands still many have the same time."""
 MOST_KEPT: Final = 2
 """So many moments are kept for further questions."""
+IN_THE_FUTURE: Final = "that has not been yet"
 TOO_LONG_AGO: Final = "that is too long ago: the sandbox remembers {} writes at least, from {:.3f} on"
 
 
@@ -59,8 +60,8 @@ class SandboxHistory(AttemptObserver):
         self._versions: deque[int] = deque(maxlen=MOST_MOMENTS)
         self._pods: deque[str] = deque(maxlen=MOST_MOMENTS)
         self._marks: deque[HistoryMark] = deque(maxlen=MOST_MARKS)
-        #: By version; the one that was not asked for the longest goes first.
-        self._kept: OrderedDict[int, WebApi] = OrderedDict()
+        #: By version and time; the one that was not asked for the longest goes first.
+        self._kept: OrderedDict[tuple[int, float], WebApi] = OrderedDict()
 
     def decided(self, queued: QueuedPodInfo, decision: Decision) -> None:
         """The binding is not written yet."""
@@ -88,17 +89,19 @@ class SandboxHistory(AttemptObserver):
     async def api_at(self, at: float, host: WebHost, pod: str = "") -> WebApi:
         """The pages of a moment; of several decisions at one time that on the pod counts. Raises `WebRefusal` for a moment that
         is not remembered."""
+        if at > self._store.clock.now():
+            raise WebRefusal(404, "NotFound", IN_THE_FUTURE)
         version = self._version_at(at, pod)
-        known = self._kept.get(version)
+        known = self._kept.get((version, at))
         if known is None:
             objects = self._objects_at(version, host.scheduler)
             moment = PastMoment(at, objects, *_until(at, host.decisions, host.events), _chosen_at(at, host.decisions))
             known = (await beside_scheduling(api_of_past(host, moment)))[-1]
             assert known is not None, "the last part is the API"
-            self._kept[version] = known
+            self._kept[version, at] = known
             while len(self._kept) > MOST_KEPT:
                 self._kept.popitem(last=False)
-        self._kept.move_to_end(version)
+        self._kept.move_to_end((version, at))
         return known
 
     def _version_at(self, at: float, pod: str) -> int:

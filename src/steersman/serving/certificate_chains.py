@@ -22,7 +22,9 @@ Extension = TypeVar("Extension", bound="x509.ExtensionType")
 MOST_OTHERS: Final = 8
 """Chains are shorter; a client may send as many certificates as it likes."""
 LEAST_RSA_BITS: Final = 2048
-WEAK_HASHES: Final = frozenset({"md5", "sha1"})
+HASHES: Final = frozenset({"sha256", "sha384", "sha512"})
+CURVES: Final = frozenset({"secp224r1", "secp256r1", "secp384r1", "secp521r1"})
+"""Those that Go knows, and takes."""
 
 
 class CertificateRejected(SteersmanError):
@@ -78,29 +80,36 @@ def _check_issuers(chain: Sequence[x509.Certificate]) -> None:
     which could not say it."""
     from cryptography import x509
 
-    for issuer in chain[1:]:
+    for below, issuer in enumerate(chain[1:]):
         if issuer is chain[-1] and issuer.version is x509.Version.v1:
             continue
         constraints = _extension(issuer, x509.BasicConstraints)
         if constraints is None or not constraints.ca:
             raise CertificateRejected(f"{issuer.subject.rfc4514_string()} is not an authority")
+        # OpenSSL does not count those that have their issuer's name; Go counts all.
+        if constraints.path_length is not None and below > constraints.path_length:
+            raise CertificateRejected(f"{issuer.subject.rfc4514_string()} may not be so far above it")
 
 
 def _check_strength(chain: Sequence[x509.Certificate]) -> None:
     """The signature of the last one is not relied on: it is trusted as it is."""
     from cryptography.exceptions import UnsupportedAlgorithm
-    from cryptography.hazmat.primitives.asymmetric import rsa
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
     for certificate in chain:
         key = certificate.public_key()
         if isinstance(key, rsa.RSAPublicKey) and key.key_size < LEAST_RSA_BITS:
             raise CertificateRejected(f"its chain has an RSA key of {key.key_size} bits")
+        if isinstance(key, ec.EllipticCurvePublicKey) and key.curve.name not in CURVES:
+            raise CertificateRejected(f"its chain has a key on the curve {key.curve.name}")
+        if not isinstance(key, rsa.RSAPublicKey | ec.EllipticCurvePublicKey | ed25519.Ed25519PublicKey):
+            raise CertificateRejected(f"its chain has a key of another kind: {type(key).__name__}")
     for certificate in chain[:-1]:
         try:
             algorithm = certificate.signature_hash_algorithm
         except UnsupportedAlgorithm as cause:
             raise CertificateRejected(str(cause)) from cause
-        if algorithm is not None and algorithm.name in WEAK_HASHES:
+        if algorithm is not None and algorithm.name not in HASHES:
             raise CertificateRejected(f"its chain is signed with {algorithm.name}")
 
 

@@ -89,7 +89,11 @@ class CertificateUsers:
         known = self._known.get(key)
         if known is not None and now < known.until:
             return known
-        found = self._verify(certificates, now)
+        try:
+            found = self._verify(certificates, now)
+        except Exception as fault:  # the libraries raise all sorts of errors for what strangers show
+            logger.debug("a client certificate cannot be judged: %r", fault)
+            return _NOBODY
         if found.of_user or found.of_proxy:
             if len(self._known) >= _MOST_KNOWN:
                 self._known.clear()
@@ -101,7 +105,7 @@ class CertificateUsers:
 
         try:
             own, *others = (x509.load_der_x509_certificate(one) for one in certificates[: 1 + MOST_OTHERS])
-            name = "".join(_subject(own, x509.NameOID.COMMON_NAME)[:1])
+            name = "".join(_subject(own, x509.NameOID.COMMON_NAME)[-1:])  # of several, Go takes the last
             groups = _subject(own, x509.NameOID.ORGANIZATION_NAME)
         except ValueError as fault:
             logger.debug("a client certificate cannot be read: %s", fault)

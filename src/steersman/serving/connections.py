@@ -71,7 +71,7 @@ class Gate(asyncio.Protocol):
     @property
     def waits_for_client(self) -> bool:
         """Nothing happens before the client does something: it may be cut off without harm to anybody else."""
-        if self.phase is not Phase.ANSWER or self._is_deaf:
+        if self.phase is not Phase.ANSWER or self._is_deaf or self.http.awaits_body:
             return True
         return self._transport is not None and self._transport.is_closing()
 

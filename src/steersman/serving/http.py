@@ -208,6 +208,11 @@ class HttpConnection:
     def is_answering(self) -> bool:
         return self._answering is not None and not self._answering.done()
 
+    @property
+    def awaits_body(self) -> bool:
+        """The client has yet to send the rest of its request."""
+        return self._awaiting is not None
+
     async def finished(self) -> None:
         """Returns when no answer is under way."""
         if self._answering is not None:
@@ -274,7 +279,11 @@ class HttpConnection:
 
     async def _answer(self, parsed: _Parsed) -> None:
         request = parsed.request
-        answer = await self._handler(request)
+        try:
+            answer = await self._handler(request)
+        except Exception:
+            logger.exception("%s %s cannot be answered", request.method, request.path)
+            answer = Answer(500, b"Internal Server Error\n", closes=True)
         if isinstance(answer, StreamAnswer):
             await self._stream(answer, request.method)
         else:
@@ -296,7 +305,7 @@ class HttpConnection:
         except TimeoutError:
             transport.abort()
             return
-        if keep_alive:
+        if keep_alive and not self._is_ahead:
             self._on_answered(self)
         else:
             transport.close()

@@ -101,7 +101,7 @@ class SpreadRowScores:
         of_scored = raw[scored]
         least, greatest = int(of_scored.min()), int(of_scored.max())
         if greatest == 0:
-            return np.multiply(scored, MAX_NODE_SCORE, dtype=np.int32)
+            return np.multiply(scored, MAX_NODE_SCORE, dtype=np.int64)
         column: IntColumn = MAX_NODE_SCORE * (greatest + least - raw) // greatest
         return column * scored
 
