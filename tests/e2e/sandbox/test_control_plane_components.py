@@ -92,6 +92,6 @@ def test_kube_scheduler_places_as_many_pods_as_steersman(
         return len(set(kubectl("get", "pods", "-A", "-o", fields).split()) - bound_before)
 
     with running(binaries.program("kube-scheduler"), tmp_path / "scheduler.log", *known):
-        wait_until(lambda: placed_pods() == expected, what=f"{expected} pods are placed")
+        wait_until(lambda: placed_pods() == expected, timeout=120, what=f"{expected} pods are placed")
         held = kubectl("get", "lease", "-n", "kube-system", "kube-scheduler", "-o", "jsonpath={.spec.holderIdentity}")
         assert held
