@@ -84,14 +84,19 @@ def test_kube_scheduler_places_as_many_pods_as_steersman(
     given = [document for file in files for document in yaml.safe_load_all(Path(file).read_text())]
     bound_before = {one["metadata"]["name"] for one in given if one["kind"] == "Pod" and one["spec"].get("nodeName")}
     expected = sum(bool(placed.node) for placed in result.placements.values())
-    kubectl = start_sandbox(*(part for file in files for part in ("-f", file)), "--scheduler", "none", "--speed", "20x")
+    kubectl = start_sandbox("-f", files[0], "--scheduler", "none", "--speed", "20x")
     known = ("--kubeconfig", str(kubectl.sandbox.kubeconfig), "--leader-elect=true", "--secure-port=0")
 
     def placed_pods() -> int:
         fields = "jsonpath={range .items[?(@.spec.nodeName)]}{.metadata.name} {end}"
         return len(set(kubectl("get", "pods", "-A", "-o", fields).split()) - bound_before)
 
+    def is_led() -> bool:
+        leases = kubectl("get", "leases", "-n", "kube-system", "-o", "jsonpath={range .items[*]}{.metadata.name} {end}")
+        return "kube-scheduler" in leases.split()
+
     with running(binaries.program("kube-scheduler"), tmp_path / "scheduler.log", *known):
+        wait_until(is_led, timeout=120, what="kube-scheduler leads")
+        # Pods that it finds when it starts have no order: a pod that stays might take the room of one that ends.
+        kubectl("apply", "-f", files[1])
         wait_until(lambda: placed_pods() == expected, timeout=120, what=f"{expected} pods are placed")
-        held = kubectl("get", "lease", "-n", "kube-system", "kube-scheduler", "-o", "jsonpath={.spec.holderIdentity}")
-        assert held
