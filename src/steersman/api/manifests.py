@@ -142,7 +142,7 @@ class _Collection:
         self.objects.append(LoadedObject(obj, found.place, self._document(obj, found)))
 
     def _document(self, obj: Object, found: Found) -> bytes | dict[str, Any] | None:
-        """What changes of a pending pod's spec are shown on; a node's pods are many, and their specs stay."""
+        """The document on which changes of a pending pod's spec are shown; a node's pods are many, and their specs stay."""
         if not isinstance(obj, Pod) or obj.spec.node_name or self._documents == MOST_DOCUMENTS:
             return None
         self._documents += 1

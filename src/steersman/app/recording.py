@@ -23,7 +23,7 @@ from steersman.observe import Metrics
 
 
 class NotRecorded:
-    """What `Program` asks for instead of what it has. Nothing is recorded."""
+    """The ports of a program that records nothing: they are what `Program` has anyway."""
 
     #: Is given the texts of watched objects; None: nobody wants them.
     texts: ObjectTexts | None = None

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a host has a scheduler do, one thing after the other: given the same stimuli in the same order, it decides the same.
+"""Stimuli: the things that a host has a scheduler do, one after the other.
 
+Given the same stimuli in the same order, it decides the same.
 Beside these, a scheduler is told of watched objects (`ingest`), and the coroutines that it spawned go on. A host whose
 scheduler is recorded is given another `Act` than `at_once`.
 """

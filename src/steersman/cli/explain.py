@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from steersman.why import PodExplanation
 
 MOST_ROWS: Final = 30
-"""Of a table in the text of a recorded cycle."""
+"""Rows of a table in the text of a recorded cycle, at most."""
 MOST_NODES: Final = 5
 """So many of the nodes that fit are shown."""
 BROKEN: Final = 1
@@ -144,7 +144,7 @@ def _source(given: dict[str, Any]) -> Callable[[Sequence[str], dict[str, Any]], 
 
 
 def _of_record(pods: Sequence[str], given: dict[str, Any]) -> Sequence[PodExplanation]:
-    """Of a moment of a record. That of a live cluster has decided nothing yet: its queue was the scheduler's."""
+    """The simulation of a moment of a record. That of a live cluster has decided nothing yet: its queue was the scheduler's."""
     from steersman.cli.moments import as_loaded, recorded_moment
 
     for name in ("config_file", "plugins", "feature_gates", "extenders"):
@@ -239,7 +239,7 @@ def _print(answers: Sequence[PodExplanation], output: str, most: int | None, *, 
 
 
 def _without_common_notes(answers: Sequence[PodExplanation]) -> Sequence[PodExplanation]:
-    """What is to be said of all of several pods is said once, before them."""
+    """Notes that hold for all of several pods, said once, before them."""
     import msgspec
 
     if len(answers) < 2:

@@ -137,7 +137,7 @@ class Dispatcher:
         on_end(failure)
 
     async def resume_bind(self, pod: PodInfo, node_name: str, failed: SteersmanError) -> Status | None:
-        """What the server refused because it did not know us is sent once more: `HttpTransport.request` has other credentials
+        """A request refused because the server did not know us is sent once more: `HttpTransport.request` has other credentials
         then."""
         if not isinstance(failed, ClientError) or (isinstance(failed, ApiError) and failed.is_unauthorised):
             return await self._bind(pod, node_name, None)

@@ -337,7 +337,7 @@ class EventRecorder:
             await self._send("POST", path, body, JSON, outcome)
 
     async def _posted(self, path: str, body: bytes) -> Response | ClientError | None:
-        """What became of the event, written the short way; None: that is not possible now, or not with these credentials."""
+        """The outcome of an event written the short way; None: that is not possible now, or not with these credentials."""
         if self._posts is None:
             return None
         ended: asyncio.Future[Response | ClientError] = asyncio.get_running_loop().create_future()

@@ -8,6 +8,7 @@ those that are shipped are in `steersman/plan/schemas`.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
@@ -31,30 +32,30 @@ class Answer(msgspec.Struct, frozen=True, rename="camel", forbid_unknown_fields=
     notes: tuple[str, ...] = ()
 
     @property
+    @abstractmethod
     def is_met(self) -> bool:
         """Whether the answer is a yes; the exit code of the command."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sentence(self) -> str:
         """The answer in one sentence."""
-        raise NotImplementedError
 
+    @abstractmethod
     def question(self) -> str:
         """The question, as a person would ask it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def sections(self) -> list[Section]:
         """Tables and charts that show why; a terminal shows the tables and texts. Tables without rows are left out."""
-        raise NotImplementedError
 
     def report(self, commands: Sequence[str] = ()) -> Report:
         """For people: what was asked, the answer, tables and charts; `commands` repeat it."""
         shown = [section for section in self.sections() if not (isinstance(section, Table) and not section.rows)]
         return Report(self.KIND, self.question(), f"{self.sentence()}.", shown, commands, self.notes, self.is_met)
 
+    @abstractmethod
     def rows(self) -> list[dict[str, Any]]:
         """For spreadsheets: a row per thing that the answer is about, all with the same columns."""
-        raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
         """For programs: plain lists, dicts and values."""

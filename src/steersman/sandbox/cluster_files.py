@@ -51,7 +51,7 @@ class ImportResult(WebPart, frozen=True):
 
 
 class ClusterFiles:
-    """Of one sandbox. Remembers the cluster as it began."""
+    """Objects, import, export and reset of one sandbox. Remembers the cluster as it began."""
 
     def __init__(self, store: Store, catalog: Catalog) -> None:
         self._store = store

@@ -51,7 +51,7 @@ class HistoryPage(WebPart, frozen=True):
 
 
 class SandboxHistory(AttemptObserver):
-    """Of one sandbox, over all of its schedulers."""
+    """The history of one sandbox, over all of its schedulers."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
