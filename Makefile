@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The whole developer interface. Every target installs what it needs into .venv first.
 VENV := .venv
+# Tests and benchmarks start hundreds of processes. Where nothing may be kept, each of them compiles every module anew.
+unexport PYTHONDONTWRITEBYTECODE
 PY := $(VENV)/bin/python
 STAMP := $(VENV)/.installed
 BUNDLES := $(or $(wildcard ../shared/golden/*.jsonl.gz),$(wildcard tests/golden/*.jsonl.gz))
