@@ -152,8 +152,8 @@ def test_origin_and_fork_share_nothing_that_changes(make: Any) -> None:
 def test_an_object_that_is_shared_by_mistake_is_found() -> None:
     origin = _at_rest()
     fork = origin.fork()
-    fork._refusals = origin._refusals
-    assert shared_and_changeable(origin, fork) == ["list in Simulation"]
+    fork._intake.refusals = origin._intake.refusals
+    assert shared_and_changeable(origin, fork) == ["list in Intake"]
 
 
 @pytest.mark.parametrize("make", [_at_rest, _in_the_middle])

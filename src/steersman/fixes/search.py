@@ -25,7 +25,7 @@ from steersman.fixes.proposals import Proposals
 from steersman.fixes.verification import Scheduled, Situation, TrialsExhausted, Verifier
 from steersman.framework.pod_resources import pod_requests
 from steersman.sim import Simulation
-from steersman.sim.result import pod_key
+from steersman.sim.object_names import pod_key
 
 MOST_OBJECTIONS: Final = 3
 """Nodes with more objections are too far away."""

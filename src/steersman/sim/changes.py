@@ -15,6 +15,7 @@ import msgspec
 from steersman import api
 from steersman.api import codec, validation
 from steersman.embedded import Invalid, Store
+from steersman.sim.object_names import given_key
 
 POD_SPEC_STAYS: Final = "pod updates may not change the spec of a pod"
 
@@ -25,7 +26,7 @@ _replace = msgspec.structs.replace
 def update(store: Store, obj: api.Object) -> bool:
     """Gives the object of this name this spec and these labels, and adds these annotations; the status stays. False: there is
     none of this name. A pod keeps its spec. Raises `ApiError` and `InputError`, as every write does."""
-    old = store.find(type(obj), _key(obj))
+    old = store.find(type(obj), given_key(obj))
     if old is None:
         return False
     meta = old.metadata
@@ -62,11 +63,6 @@ def merged(document: Any, change: Any) -> Any:
         else:
             result[name] = merged(result.get(name), value)
     return result
-
-
-def _key(obj: api.Object) -> str:
-    namespace = obj.metadata.namespace or "default"
-    return f"{namespace}/{obj.metadata.name}" if obj.NAMESPACED else obj.metadata.name
 
 
 def _brings_status(obj: api.Object) -> bool:

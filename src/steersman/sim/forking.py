@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forks of a simulation, and its way into other processes.
+"""Forks of a simulation, as transactions too, and its way into other processes.
 
 A fork is a copy of the simulation's state (`graph_copy`): API objects, parsed pods and configuration are shared, columns and
 queues are copied, and what the engine keeps is found again when it is needed. While a pod waits for a permission there is a
@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import gc
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from weakref import finalize, ref
 
 import msgspec
 
@@ -22,10 +23,11 @@ from steersman.graph_copy import GraphCopy, NotCopyable, shared_by_copies
 from steersman.kubelets import DEFAULT_POLICY
 from steersman.kubelets.behaviour import PREFIX as ANNOTATION_PREFIX
 from steersman.runtime.registry import load_module_once
+from steersman.sim.journal import Step
 from steersman.sim.tasks import SimulationError
 
 if TYPE_CHECKING:
-    from steersman.sim.simulation import Simulation
+    from steersman.sim.simulation import Simulation, SimulationSetup
 
 _BECAUSE: Final = (
     "the simulation cannot be repeated (the cluster was changed directly, or a plugin is not deterministic)"
@@ -84,13 +86,38 @@ def is_untouched_by_chance(simulation: Simulation) -> bool:
     )
 
 
+def reseed(simulation: Simulation, seed: int) -> None:
+    """Makes a simulation what it would be with this seed. Raises `SimulationError` once chance may have had a say."""
+    if not is_untouched_by_chance(simulation):
+        raise SimulationError(CHANCE_HAD_A_SAY)
+    if simulation._kubelets.seed == simulation._seed:  # kubelets without a seed of their own have the one of `load`
+        simulation._kubelets = msgspec.structs.replace(simulation._kubelets, seed=seed)
+    simulation._seed = seed
+    simulation._driver.reseed(seed, simulation._kubelets.seed)
+    simulation._origin = simulation._forked_at = None
+
+
 def _has_own_annotations(pod: api.Pod) -> bool:
     return any(name.startswith(ANNOTATION_PREFIX) for name in pod.metadata.annotations)
 
 
+def made(cls: type[Simulation], setup: SimulationSetup) -> Simulation:
+    """A simulation of that class, to which nothing was done yet."""
+    return cls(setup.options, setup.seed, setup.start, setup.kubelets, controllers=setup.controllers)
+
+
+def done_again(simulation: Simulation, steps: Iterable[Step], watched: Iterable[str]) -> Simulation:
+    """Another simulation, made like this one, to which these steps were done, and which watched these pods."""
+    again = made(type(simulation), simulation.setup)
+    again._recorder.watch(watched)
+    for step in steps:
+        step.repeat(again)
+    return again
+
+
 def _repeated(simulation: Simulation, reason: str) -> Simulation:
     """The copy of a simulation whose state cannot be copied."""
-    again = simulation._done_again(simulation._journal.steps, simulation._recorder.names)
+    again = done_again(simulation, simulation._journal.steps, simulation._recorder.names)
     if again.cluster.resource_version != simulation.cluster.resource_version:
         raise SimulationError(f"{NOT_COPYABLE}; its state cannot be copied either: {reason}")
     return again
@@ -108,6 +135,46 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
+# -- transactions ------------------------------------------------------------------------------------------------------
+
+
+def commit(fork: Simulation) -> None:
+    """The origin of the fork becomes what the fork is, which goes on as a new fork of it. Raises `SimulationError`."""
+    origin = _living_origin(fork, "commit to")
+    if stamp(origin) != fork._forked_at:
+        raise SimulationError(ORIGIN_CHANGED)
+    mine = fork.fork()
+    origin._driver.close()
+    _become(origin, fork)
+    _become(fork, mine)
+    fork._origin, fork._forked_at = ref(origin), stamp(origin)
+
+
+def revert(fork: Simulation) -> None:
+    """The fork becomes what its origin is. Raises `SimulationError` if that is gone."""
+    origin = _living_origin(fork, "revert to")
+    fork._driver.close()
+    _become(fork, origin.fork())
+    fork._origin, fork._forked_at = ref(origin), stamp(origin)
+
+
+def _living_origin(fork: Simulation, purpose: str) -> Simulation:
+    origin = None if fork._origin is None else fork._origin()
+    if origin is None:
+        raise SimulationError(NO_FORK.format(purpose))
+    return origin
+
+
+def _become(simulation: Simulation, other: Simulation) -> None:
+    """Takes over everything that the other one has, which is not to be used any more as it is."""
+    simulation._finalizer.detach()
+    other._finalizer.detach()
+    origin, forked_at = simulation._origin, simulation._forked_at
+    simulation.__dict__.update(other.__dict__)
+    simulation._origin, simulation._forked_at = origin, forked_at
+    simulation._finalizer = finalize(simulation, simulation._driver.close)
+
+
 # -- other processes ---------------------------------------------------------------------------------------------------
 
 
@@ -117,19 +184,15 @@ def pickled(simulation: Simulation) -> tuple[Any, ...]:
         raise SimulationError(IS_RUNNING)
     if not simulation._journal.has_everything:
         raise SimulationError(NO_PICKLE.format(DIRECTLY_CHANGED))
-    made = (
+    parts = (
         type(simulation),
-        simulation._options,
-        simulation._seed,
-        simulation._start,
-        simulation._kubelets,
-        simulation._controllers,
+        simulation.setup,
         simulation._journal.steps,
         simulation._recorder.names,
         simulation.cluster.resource_version,
     )
     try:
-        content = pickle.dumps(made, pickle.HIGHEST_PROTOCOL)
+        content = pickle.dumps(parts, pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise SimulationError(NO_PICKLE.format(error)) from error
     return unpickled, (simulation._options.registry.files, content)
@@ -139,8 +202,8 @@ def unpickled(plugin_files: Sequence[str], content: bytes) -> Simulation:
     """The simulation that another process has pickled. Its plugins' files are needed here too."""
     for path in plugin_files:
         load_module_once(Path(path))
-    cls, options, seed, start, kubelets, controllers, journal, names, version = pickle.loads(content)
-    simulation: Simulation = cls(options, seed, start, kubelets, controllers=controllers)
+    cls, setup, journal, names, version = pickle.loads(content)
+    simulation = made(cls, setup)
     simulation._recorder.watch(names)
     for step in journal:
         step.repeat(simulation)

@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
+from steersman import api
 from steersman.embedded import Store
 from steersman.errors import InputError
 from steersman.graph_copy import copied_attributes, no_value, shared_by_copies
+from steersman.sim.object_names import given_key
+from steersman.sim.sources import Gathered, Given
 from steersman.sim.tasks import SimulationError
 
 if TYPE_CHECKING:
@@ -61,6 +64,15 @@ class Journal:
             yield
         finally:
             self._version = self._store.version
+
+    def given(self, kind: type[api.Object], key: str) -> Given | None:
+        """The object as it was first given, before defaults were filled in; None if it was not."""
+        for step in self.steps:
+            gathered = step.arguments[0] if step.method == "_add" else None
+            for given in gathered.objects if isinstance(gathered, Gathered) else ():
+                if isinstance(given.object, kind) and given_key(given.object) == key:
+                    return given
+        return None
 
     @property
     def has_everything(self) -> bool:

@@ -14,11 +14,11 @@ from typing import Any, Final
 
 import msgspec
 
-from steersman.api import manifests
 from steersman.errors import InputError
 from steersman.explain import Explanation
 from steersman.sim.events import Event
 from steersman.sim.frames import result_table
+from steersman.sim.object_names import pod_key
 from steersman.sim.placements import Placement
 from steersman.sim.series import Series
 from steersman.sim.tasks import SimulationError
@@ -27,11 +27,6 @@ from steersman.sim.writer import Preemption
 
 NO_SERIES: Final = Series((), ())
 LEFT_BEHIND: Final = "cannot be explained by a result that was pickled; name the pod in run(explain=…)"
-
-
-def pod_key(name: str) -> str:
-    """`namespace/name`; without a namespace it is the default one."""
-    return name if "/" in name else f"{manifests.DEFAULT_NAMESPACE}/{name}"
 
 
 class Summary(msgspec.Struct, frozen=True):

@@ -12,30 +12,22 @@ done again: that is how a decision is explained afterwards.
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from os import PathLike, fspath
-from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, Self, TypeAlias, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, BinaryIO, Final, NamedTuple, Self, cast
 from weakref import finalize, ref
 
 import msgspec
 
 from steersman import api
-from steersman import config as configuration
 from steersman.api.field_check import Validation
-from steersman.api.manifests import DEFAULT_NAMESPACE
 from steersman.assembly import AttemptObserver, Scheduler, SchedulerOptions
 from steersman.assembly.registry import PluginSource, kinds_of_scheduler, register, with_enabled
 from steersman.clock import ManualClock
-from steersman.config import FeatureGates, SchedulerConfiguration, refuse_unsupported
+from steersman.config import FeatureGates, refuse_unsupported
 from steersman.cycle.decision import Decision
-from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, OverLimit, Store, delete, evict
+from steersman.embedded import CONTROLLED_FINALIZERS, ApiError, KubeAdmission, Store, delete, evict
 from steersman.errors import InputError
-from steersman.explain import Explanation, without_cycle
 from steersman.graph_copy import copied_attributes, no_value
-from steersman.ingest.handlers import FINISHED_PHASES
 from steersman.kubelets import (
     DEFAULT_POLICY,
     KubeletPolicy,
@@ -45,30 +37,25 @@ from steersman.kubelets import (
     load_policy,
     uncordon,
 )
-from steersman.runtime.capabilities import capabilities_of
-from steersman.sim import changes, forking, notes, sources, storage_classes, workloads
+from steersman.sim import changes, forking, sources
+from steersman.sim.configuration import Configuration, load_configuration
 from steersman.sim.driver import Driver
 from steersman.sim.extenders import real_time_extenders
 from steersman.sim.forking import StateStamp
+from steersman.sim.intake import Intake
 from steersman.sim.journal import Journal, Step
+from steersman.sim.moment import result_now
 from steersman.sim.next_decision import NextDecision, check_feasible, next_decision
-from steersman.sim.node_costs import price_of
-from steersman.sim.placements import Placement, PlacementReport
-from steersman.sim.recorder import Recorder, explain_pending
-from steersman.sim.result import Result, pod_key
+from steersman.sim.object_names import parse_reference, pod_key
+from steersman.sim.progress import Progress, decision_observer
+from steersman.sim.recorder import Recorder
+from steersman.sim.result import Result
 from steersman.sim.sources import Gathered, Given, Source
 from steersman.sim.tasks import SimulationError
-from steersman.sim.utilisation import utilisation
 from steersman.sim.writer import Preemption
-
-Configuration: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | SchedulerConfiguration | None"
-"""A file with a KubeSchedulerConfiguration, the document as a dict, or one that is already loaded; None: the default one."""
-
-T = TypeVar("T", bound=api.Object)
 
 START: Final = 1_767_225_600.0
 """2026-01-01T00:00:00Z: the time of clusters that do not say when they are."""
-_PROGRESS_EVERY: Final = 250
 
 
 class SimulationSetup(NamedTuple):
@@ -83,17 +70,7 @@ class SimulationSetup(NamedTuple):
 
     def made(self) -> Simulation:
         """Another simulation, to which nothing was done yet."""
-        return Simulation(self.options, self.seed, self.start, self.kubelets, controllers=self.controllers)
-
-
-class Progress(NamedTuple):
-    """How far a run has got."""
-
-    scheduled: int
-    #: Pods that came without a node.
-    pods: int
-    #: Virtual time since the start.
-    seconds: float
+        return forking.made(Simulation, self)
 
 
 @copied_attributes(_finalizer=no_value, _origin=no_value, _forked_at=no_value)
@@ -126,18 +103,7 @@ class Simulation:
         self._recorder = Recorder(self._driver)
         #: What was done so far.
         self._journal = Journal(self._store)
-        #: Workloads that were given, and the uids of pods that were and that belong to one.
-        self._workloads: list[api.Object] = []
-        self._owned_pods: set[str] = set()
-        self._stand_ins = 0
-        self._skipped: Counter[str] = Counter()
-        self._input_notes: tuple[str, ...] = ()
-        #: Why quotas and limit ranges have not let objects in.
-        self._refusals: list[str] = []
-        #: Of pods among them, by `namespace/name`.
-        self._refused_pods: dict[str, str] = {}
-        self._came: dict[str, float] = {}
-        self._asked = 0
+        self._intake = Intake(self._store, has_controllers=controllers)
         #: Of a fork: the simulation that it is a fork of, and the state in which that one was.
         self._origin: ref[Simulation] | None = None
         self._forked_at: StateStamp | None = None
@@ -171,7 +137,7 @@ class Simulation:
         chosen = gates if isinstance(gates, FeatureGates) else FeatureGates(gates)
         refuse_unsupported(chosen)
         registry, names = register(plugins)
-        enabled = with_enabled(_configuration(config, chosen), names)
+        enabled = with_enabled(load_configuration(config, chosen), names)
         asked = real_time_extenders(enabled) if extenders else ()
         options = SchedulerOptions(enabled, chosen, registry, asked)
         kinds = kinds_of_scheduler(enabled, chosen, registry)
@@ -213,17 +179,12 @@ class Simulation:
 
     def given(self, kind: type[api.Object], key: str) -> Given | None:
         """The object as it was given to `load` or `add`, before defaults were filled in; None if it was not."""
-        for step in self._journal.steps:
-            gathered = step.arguments[0] if step.method == "_add" else None
-            for given in gathered.objects if isinstance(gathered, Gathered) else ():
-                if isinstance(given.object, kind) and _key(given.object) == key:
-                    return given
-        return None
+        return self._journal.given(kind, key)
 
     @property
     def refused_pods(self) -> Mapping[str, str]:
         """Pods that were given, and that a quota or limit range has not let in: `namespace/name` → why."""
-        return self._refused_pods
+        return self._intake.refused_pods
 
     @property
     def decisions(self) -> int:
@@ -237,7 +198,7 @@ class Simulation:
 
     @property
     def journal(self) -> Journal:
-        """What was done to the simulation."""
+        """Everything that was done to the simulation, step by step."""
         return self._journal
 
     @property
@@ -262,7 +223,7 @@ class Simulation:
 
     def patch(self, what: str, document: Mapping[str, Any]) -> Self:
         """A JSON merge patch of an object: `("deployment/web", {"spec": {"replicas": 5}})`. Raises `InputError`."""
-        kind, key = self._reference(what)
+        kind, key = parse_reference(what, self.known_kinds)
         with self._journal.doing(Step("patch", (what, document))):
             try:
                 changes.patch(self._store, kind, key, document)
@@ -275,7 +236,8 @@ class Simulation:
     def delete(self, *what: str | api.Object) -> Self:
         """Objects, or texts such as `node/n1` and `pod/default/web-0`, go at once. Raises `InputError`."""
         for item in what:
-            self._delete(*(self._reference(item) if isinstance(item, str) else (type(item), api.key(item))))
+            named = parse_reference(item, self.known_kinds) if isinstance(item, str) else (type(item), api.key(item))
+            self._delete(*named)
         return self
 
     def crash(self, node: str) -> Self:
@@ -327,12 +289,13 @@ class Simulation:
         stopped: the result, as far as it got, says why in `stopped`.
         """
         self._recorder.watch(map(pod_key, explain))
+        on_decision = decision_observer(self._driver, self._recorder, self._intake.asked, on_progress)
         with self._journal.doing(Step("run", (until,))):
             try:
-                self._driver.run(until, self._on_decision(on_progress))
+                self._driver.run(until, on_decision)
             except SimulationError as error:
-                return self._result(stopped=str(error))
-        return self._result()
+                return result_now(self, stopped=str(error))
+        return result_now(self)
 
     def advance(self, until: float | None = None, *, stops_at_rest: bool = False) -> None:
         """Runs as `run` does, without a result: for those who go on in small steps. With `stops_at_rest` it ends before `until`
@@ -401,7 +364,7 @@ class Simulation:
 
     def result(self, stopped: str = "") -> Result:
         """The result of the steps so far, as `run` reports it; `stopped` says why they ended early, if they did."""
-        return self._result(stopped)
+        return result_now(self, stopped)
 
     # -- forks -------------------------------------------------------------------------------------------------------
 
@@ -423,13 +386,7 @@ class Simulation:
         A fork is no fork of its origin any more. Raises `SimulationError` once chance may have had a say: after a run or
         another event, and where a policy or annotations tell the kubelets about pods that came with a node.
         """
-        if not forking.is_untouched_by_chance(self):
-            raise SimulationError(forking.CHANCE_HAD_A_SAY)
-        has_seed_of_load = self._kubelets.seed == self._seed
-        self._kubelets = msgspec.structs.replace(self._kubelets, seed=seed if has_seed_of_load else self._kubelets.seed)
-        self._seed = seed
-        self._driver.reseed(seed, self._kubelets.seed)
-        self._origin = self._forked_at = None
+        forking.reseed(self, seed)
         return self
 
     def commit(self) -> None:
@@ -438,41 +395,16 @@ class Simulation:
         Raises `SimulationError` if the other one has changed since it was forked, or is gone. Read `cluster` of the other one
         again afterwards: the store is another one.
         """
-        origin = self._living_origin("commit to")
-        if forking.stamp(origin) != self._forked_at:
-            raise SimulationError(forking.ORIGIN_CHANGED)
-        mine = self.fork()
-        origin._driver.close()
-        origin._become(self)
-        self._become(mine)
-        self._origin, self._forked_at = ref(origin), forking.stamp(origin)
+        forking.commit(self)
 
     def revert(self) -> None:
-        """This simulation becomes again what the one is that it is a fork of. Raises `SimulationError` if that is gone."""
-        origin = self._living_origin("revert to")
-        self._driver.close()
-        self._become(origin.fork())
-        self._origin, self._forked_at = ref(origin), forking.stamp(origin)
-
-    def _living_origin(self, purpose: str) -> Simulation:
-        origin = None if self._origin is None else self._origin()
-        if origin is None:
-            raise SimulationError(forking.NO_FORK.format(purpose))
-        return origin
-
-    def _become(self, other: Simulation) -> None:
-        """Takes over everything that the other one has, which is not to be used any more as it is."""
-        self._finalizer.detach()
-        other._finalizer.detach()
-        origin, forked_at = self._origin, self._forked_at
-        self.__dict__.update(other.__dict__)
-        self._origin, self._forked_at = origin, forked_at
-        self._finalizer = finalize(self, self._driver.close)
+        """Becomes again what the simulation is that this one is a fork of. Raises `SimulationError` if that is gone."""
+        forking.revert(self)
 
     def _repr_html_(self) -> str:
         from steersman.sim.notebook import simulation_html
 
-        return simulation_html(self._result())
+        return simulation_html(result_now(self))
 
     def close(self) -> None:
         """Ends pods' waiting for permission; only needed if a run ended before they did."""
@@ -497,50 +429,7 @@ class Simulation:
 
     def _add(self, gathered: Gathered, replaces: bool = False) -> None:
         with self._journal.doing(Step("_add", (gathered, replaces))):
-            self._create_all(gathered, replaces)
-
-    def _create_all(self, gathered: Gathered, replaces: bool) -> None:
-        self._skipped += gathered.skipped
-        self._input_notes += gathered.notes
-        stand_ins: list[api.ReplicaSet] = []
-        if self._controllers:
-            stand_ins = workloads.stand_in_replica_sets(given.object for given in gathered.objects)
-            self._stand_ins += len(stand_ins)
-            self._assume_storage_classes([given.object for given in gathered.objects])
-        pods = [given for given in gathered.objects if isinstance(given.object, api.Pod)]
-        others = [given for given in gathered.objects if not isinstance(given.object, api.Pod)]
-        for given in (*others, *map(Given, stand_ins), *pods):
-            self._create(given, replaces=replaces)
-
-    def _assume_storage_classes(self, objects: Sequence[api.Object]) -> None:
-        classes = storage_classes.assumed(objects, self._store)
-        for storage_class in classes:
-            self._store.create(storage_class)
-        self._input_notes += storage_classes.notes(classes)
-
-    def _create(self, given: Given, *, replaces: bool = False) -> None:
-        obj = given.object
-        try:
-            if isinstance(obj, api.Node):
-                price_of(obj)  # refused here, where its place is known
-            if replaces and changes.update(self._store, obj):
-                return
-            stored = self._store.create(obj)
-        except OverLimit as refusal:  # as in a cluster, and no reason to do without the others
-            self._refusals.append(refusal.message)
-            if isinstance(obj, api.Pod):
-                self._refused_pods[_key(obj)] = refusal.message
-            return
-        except (ApiError, InputError) as error:
-            raise _located(error, given) from error
-        if isinstance(stored, workloads.MAKERS):
-            self._workloads.append(stored)
-        if stored.metadata.owner_references:
-            self._owned_pods.add(stored.metadata.uid)
-        if isinstance(stored, api.Pod) and not stored.spec.node_name and stored.status.phase not in FINISHED_PHASES:
-            self._asked += 1
-            if self.now:
-                self._came[stored.metadata.uid] = self.now
+            self._intake.add(gathered, self.now, replaces=replaces)
 
     def _delete(self, kind: type[api.Object], key: str) -> None:
         with self._journal.doing(Step("_delete", (kind, key))):
@@ -558,169 +447,3 @@ class Simulation:
             except ApiError as error:
                 raise InputError(error.message) from error
         return self
-
-    def _reference(self, text: str) -> tuple[type[api.Object], str]:
-        """`pod/default/web-0` → Pod, default/web-0."""
-        kind, _, name = text.partition("/")
-        for cls in (*api.KINDS.values(), *self._driver.scheduler.known_kinds):
-            if kind.lower() in (cls.KIND.lower(), cls.PLURAL):
-                return cls, pod_key(name) if cls.NAMESPACED else name
-        raise InputError("is no object", value=text, hint='write "node/n1" or "pod/default/web-0"')
-
-    def _on_decision(self, on_progress: Callable[[Progress], None] | None) -> Callable[[Decision], None] | None:
-        """The work after every decision; None, and nothing is lost by it, for most runs."""
-        if on_progress is None:
-            return self._recorder.decided if self._recorder.is_watching else None
-        driver, recorder, asked = self._driver, self._recorder, self._asked
-
-        told = driver.decisions
-
-        def note(decision: Decision) -> None:
-            nonlocal told
-            recorder.decided(decision)
-            if driver.decisions - told >= _PROGRESS_EVERY:
-                told = driver.decisions
-                on_progress(Progress(len(driver.writer.placed_at), asked, driver.now))
-
-        return note
-
-    def _placements(self) -> dict[str, Placement]:
-        nodes = self._store.objects(api.Node)
-        report = PlacementReport(self._driver.scheduler, self._driver.writer, self._came, nodes)
-        found = ((key, report.placement(pod)) for key, pod in self._store.objects(api.Pod).items())
-        return {key: placement for key, placement in found if placement is not None}
-
-    def _result(self, stopped: str = "") -> Result:
-        writer = self._driver.writer
-        placements = self._placements()
-        moment = _Moment(tuple(self._journal.steps), forking.stamp(self), placements, {**self._recorder.explanations})
-        return Result(
-            placements,
-            utilisation(self._driver.scheduler.cache.nodes),
-            tuple(writer.preemptions.values()),
-            tuple(writer.events),
-            tuple(self._notes()),
-            self._driver.decisions,
-            self.now,
-            lambda pod: self._explain(pod_key(pod), moment),
-            moment.explanations,
-            stopped,
-            self._driver.sampler.series(),
-        )
-
-    def _notes(self) -> Iterable[str]:
-        options = self._options
-        failures = self._driver.scheduler.background.failures
-        capabilities = capabilities_of(options.registry)
-        about_workloads = workloads.workload_notes(self._store, self._owned_pods, self._stand_ins)
-        if not self._controllers:
-            about_workloads = workloads.idle_notes((*self._workloads, *self._store.objects(api.Pod).values()))
-        yield from self._input_notes
-        yield from notes.refused_objects(self._refusals)
-        yield from notes.stranded_pods(self._store, self._driver.writer.placed_at)
-        yield from notes.notes(
-            about_workloads, self._skipped, options.configuration, capabilities, options.gates, failures
-        )
-        yield from notes.extender_notes(options.configuration, are_asked=bool(options.extenders))
-
-    # -- explaining --------------------------------------------------------------------------------------------------
-
-    def _explain(self, key: str, moment: _Moment) -> Explanation:
-        placement = moment.placements.get(key)
-        if placement is None and key in self._refused_pods:
-            return without_cycle(key, self.profiles[0], f"it was not let in: {self._refused_pods[key]}")
-        if placement is None:
-            raise self._unknown(key)
-        known = moment.explanations.get(key)
-        if known is not None:
-            return known
-        if placement.is_pending:
-            then = self if moment.is_now(self) else self._repeated(moment, key)
-            return explain_pending(then._driver, then._store.get(api.Pod, key), placement)
-        return self._repeated(moment, key)._recorder.explanations[key]
-
-    def _repeated(self, moment: _Moment, key: str) -> Simulation:
-        """Another simulation to which the same was done, up to that moment, and which watched the pod."""
-        again = self._repeated_from_origin(moment, key) or self._done_again(moment.steps, [key])
-        if again._placements().get(key) != moment.placements[key]:
-            raise SimulationError(f"pod {key} {forking.NOT_REPEATABLE}")
-        return again
-
-    def _repeated_from_origin(self, moment: _Moment, key: str) -> Simulation | None:
-        """Another simulation, made of the origin of this fork: only what was done to the fork is done again. None if the origin
-        has changed, or the pod was placed before the fork."""
-        origin = None if self._origin is None else self._origin()
-        if origin is None or self._forked_at is None or forking.stamp(origin) != self._forked_at:
-            return None
-        before = self._forked_at.steps
-        if moment.steps[:before] != tuple(origin._journal.steps):
-            return None
-        again = origin.fork()
-        again._recorder.watch([key])
-        for step in moment.steps[before:]:
-            step.repeat(again)
-        return again if moment.placements[key].is_pending or key in again._recorder.explanations else None
-
-    def _done_again(self, steps: Iterable[Step], watched: Iterable[str]) -> Simulation:
-        """Another simulation to which these steps were done, and which watched these pods."""
-        again = type(self)(self._options, self._seed, self._start, self._kubelets, controllers=self._controllers)
-        again._recorder.watch(watched)
-        for step in steps:
-            step.repeat(again)
-        return again
-
-    def _unknown(self, key: str) -> InputError:
-        pod = self._store.find(api.Pod, key)
-        if pod is None:
-            return InputError("does not exist", object=f"Pod {key}")
-        return InputError(f"was on {pod.spec.node_name or 'no node'} from the beginning", object=f"Pod {key}")
-
-
-class _Moment(NamedTuple):
-    """A simulation at the time of a result."""
-
-    steps: tuple[Step, ...]
-    state: StateStamp
-    placements: Mapping[str, Placement]
-    explanations: Mapping[str, Explanation]
-
-    def is_now(self, simulation: Simulation) -> bool:
-        return self.state == forking.stamp(simulation) and self.steps == tuple(simulation._journal.steps)
-
-
-def _key(obj: api.Object) -> str:
-    """`namespace/name` of an object as it was given, which may leave the default namespace out."""
-    name = obj.metadata.name
-    return f"{obj.metadata.namespace or DEFAULT_NAMESPACE}/{name}" if obj.NAMESPACED else name
-
-
-def _json(document: Mapping[str, Any]) -> str:
-    try:
-        return json.dumps(dict(document))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(f"is no document of plain values: {error}", object="configuration") from error
-
-
-def _configuration(given: Configuration, gates: FeatureGates) -> SchedulerConfiguration:
-    if given is None:
-        return configuration.default_configuration(gates)
-    if isinstance(given, SchedulerConfiguration):
-        configuration.validate(given, gates)
-        return given
-    if isinstance(given, Mapping):
-        return configuration.load(_json(given), gates=gates)
-    path = fspath(given)
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text", file=path) from error
-    return configuration.load(text, path, gates)
-
-
-def _located(error: ApiError | InputError, given: Given) -> InputError:
-    name = f"{given.object.KIND} {api.key(given.object)}"
-    place = {} if given.place is None else given.place._asdict()
-    located = error if isinstance(error, InputError) else InputError(error.message)
-    return located.located(object=name, **place)

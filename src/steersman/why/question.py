@@ -21,9 +21,9 @@ from steersman.fixes import Fix, find_fixes
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.status import Status
 from steersman.sim import NodePools, Placement, Simulation, SimulationError
+from steersman.sim.object_names import pod_key
 from steersman.sim.placements import REASON_BINDING, REASON_NO_PROFILE, REASON_WAITING
 from steersman.sim.pod_probe import PodProbe, ProbedCycle
-from steersman.sim.result import pod_key
 from steersman.why.answer import PodExplanation, PodState
 from steersman.why.pods import PodGroup, controller_name, find_pod, pending_groups
 from steersman.why.standing import placed_summary, standing
