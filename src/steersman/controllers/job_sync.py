@@ -4,7 +4,8 @@
     pods that ended ─► is the job to end? ─yes─► delete the others ─┐
                               └──no──► make or delete pods ─────────┴► count, release, write the status
 
-`jobs` decides when to look. The order of the questions is upstream's: several answers may be true at a time.
+`jobs` decides when to look, `job_pods` makes pods, `job_status` has what is written. The order of the questions is upstream's:
+several answers may be true at a time.
 """
 
 from __future__ import annotations
@@ -14,51 +15,44 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from steersman.api import Job, JobCondition, Pod, UncountedTerminatedPods, key, timestamps
+from steersman.api import Job, JobCondition, Pod, key, timestamps
 from steersman.controllers.deletion_order import first_to_go
 from steersman.controllers.job_indexes import (
-    COMPLETION_INDEX,
     completion_index,
     first_pending,
     parsed_indexes,
     rendered_indexes,
 )
+from steersman.controllers.job_pods import JobPodFactory
 from steersman.controllers.job_policies import (
     FAIL_INDEX,
     Backoff,
     failure_verdict,
     finish_time,
     index_backoff,
-    index_failure_annotations,
     index_failures,
     met_success_rule,
     total_index_failures,
 )
+from steersman.controllers.job_status import (
+    COMPLETE,
+    FAILED,
+    FAILURE_TARGET,
+    SUCCESS_CRITERIA_MET,
+    SUSPENDED,
+    JobStatusDraft,
+)
 from steersman.controllers.pod_states import is_active, is_ready, is_terminating
-from steersman.embedded import ApiError, NamespaceTerminating, NotFound
+from steersman.embedded import ApiError, NotFound
 from steersman.embedded.finalizers import JOB_TRACKING
 
 if TYPE_CHECKING:
     from steersman.controllers.jobs import JobController
-    from steersman.controllers.pod_template import PodMaker
 
-COMPLETE: Final = "Complete"
-FAILED: Final = "Failed"
-SUSPENDED: Final = "Suspended"
-FAILURE_TARGET: Final = "FailureTarget"
-SUCCESS_CRITERIA_MET: Final = "SuccessCriteriaMet"
 MOST_UNCOUNTED: Final = 500
 MOST_PODS_AT_ONCE: Final = 500
 BACKOFF_LIMIT: Final = 6
-INDEX_VARIABLE: Final = "JOB_COMPLETION_INDEX"
-_LONGEST_PREFIX: Final = 58
-"""A generated name has five characters more."""
-
 _replace = msgspec.structs.replace
-
-
-def is_finished(job: Job) -> bool:
-    return any(known.type in (COMPLETE, FAILED) and known.status == "True" for known in job.status.conditions)
 
 
 class JobSync:
@@ -68,18 +62,13 @@ class JobSync:
         self._controller = controller
         self._store = controller.store
         self._now = controller.store.clock.now()
-        self._job = job
+        self._draft = JobStatusDraft(controller.store, job)
         self._pods = controller.pods_of(job)
         self._active = [pod for pod in self._pods if is_active(pod)]
         #: How many pods are active, ready and terminating, with what is done in this look.
         self._active_count = len(self._active)
         self._ready = sum(map(is_ready, self._active))
         self._terminating = sum(map(is_terminating, self._pods))
-        status = job.status
-        self._status = _replace(
-            status, uncounted_terminated_pods=status.uncounted_terminated_pods or UncountedTerminatedPods()
-        )
-        self._uncounted = self._status.uncounted_terminated_pods or UncountedTerminatedPods()
         self._completions = job.spec.completions or 0
         self._is_indexed = job.spec.completion_mode == "Indexed"
         self._is_per_index = self._is_indexed and job.spec.backoff_limit_per_index is not None
@@ -93,13 +82,18 @@ class JobSync:
         self._backoff = Backoff()
         self._trouble: ApiError | None = None
 
+    @property
+    def _job(self) -> Job:
+        """The job as it was written last."""
+        return self._draft.job
+
     # -- the whole ---------------------------------------------------------------------------------------------------
 
     def run(self) -> None:
         """Raises what kept a pod from being made or deleted, after everything else is done."""
         self._take_stock()
-        if self._status.start_time is None and not self._job.spec.suspend:
-            self._status = _replace(self._status, start_time=self._store.timestamp())
+        if self._draft.value.start_time is None and not self._job.spec.suspend:
+            self._draft.change(start_time=self._store.timestamp())
         end = self._reason_to_end()
         if self._is_indexed:
             end = self._look_at_indexes(end)
@@ -107,20 +101,18 @@ class JobSync:
             end = self._delete_active(end)
         else:
             end = self._manage()
-        self._status = _replace(
-            self._status, active=self._active_count, ready=self._ready, terminating=self._terminating
-        )
+        self._draft.change(active=self._active_count, ready=self._ready, terminating=self._terminating)
         self._track(end)
         if self._trouble is not None:
             raise self._trouble
 
     def _take_stock(self) -> None:
-        known_succeeded, known_failed = set(self._uncounted.succeeded), set(self._uncounted.failed)
+        known_succeeded, known_failed = set(self._draft.uncounted.succeeded), set(self._draft.uncounted.failed)
         succeeded = [pod for pod in self._valid(known_succeeded) if pod.status.phase == "Succeeded"]
         failed = [pod for pod in self._valid(known_failed) if self._has_failed(pod)]
-        self._succeeded = self._status.succeeded + len(succeeded) + len(known_succeeded)
+        self._succeeded = self._draft.value.succeeded + len(succeeded) + len(known_succeeded)
         counted = sum(failure_verdict(self._job, pod).counts for pod in failed)
-        self._failed = self._status.failed + counted + len(known_failed)
+        self._failed = self._draft.value.failed + counted + len(known_failed)
         before = self._controller.backoffs.get(self._job.metadata.uid, Backoff())
         self._backoff = before.after(succeeded, failed)
 
@@ -152,16 +144,16 @@ class JobSync:
     # -- reasons to end ----------------------------------------------------------------------------------------------
 
     def _reason_to_end(self) -> JobCondition | None:
-        met = self._condition(SUCCESS_CRITERIA_MET)
+        met = self._draft.condition(SUCCESS_CRITERIA_MET)
         if met is not None:
             return met
-        target = self._condition(FAILURE_TARGET)
+        target = self._draft.condition(FAILURE_TARGET)
         if target is not None:
-            return self._new_condition(FAILED, target.reason, target.message)
+            return self._draft.new_condition(FAILED, target.reason, target.message)
         for pod in self._pods:
             message = failure_verdict(self._job, pod).message if self._has_failed(pod) else ""
             if message:
-                return self._new_condition(FAILURE_TARGET, "PodFailurePolicy", message)
+                return self._draft.new_condition(FAILURE_TARGET, "PodFailurePolicy", message)
         return self._exceeded_limit()
 
     def _exceeded_limit(self) -> JobCondition | None:
@@ -169,14 +161,14 @@ class JobSync:
         limit = BACKOFF_LIMIT if spec.backoff_limit is None else spec.backoff_limit
         if self._failed > limit or self._has_too_many_restarts(limit):
             message = "Job has reached the specified backoff limit"
-            return self._new_condition(FAILURE_TARGET, "BackoffLimitExceeded", message)
-        start = self._status.start_time
+            return self._draft.new_condition(FAILURE_TARGET, "BackoffLimitExceeded", message)
+        start = self._draft.value.start_time
         if spec.active_deadline_seconds is None or spec.suspend or start is None:
             return None
         left = timestamps.parse(start) + spec.active_deadline_seconds - self._now
         if left <= 0:
             message = "Job was active longer than specified deadline"
-            return self._new_condition(FAILURE_TARGET, "DeadlineExceeded", message)
+            return self._draft.new_condition(FAILURE_TARGET, "DeadlineExceeded", message)
         self._controller.set_deadline(self._job, left)
         return None
 
@@ -194,11 +186,11 @@ class JobSync:
 
     def _look_at_indexes(self, end: JobCondition | None) -> JobCondition | None:
         tracked = [pod for pod in self._pods if JOB_TRACKING in pod.metadata.finalizers]
-        self._succeeded_indexes = parsed_indexes(self._status.completed_indexes, self._completions)
+        self._succeeded_indexes = parsed_indexes(self._draft.value.completed_indexes, self._completions)
         self._succeeded_indexes.update(self._indexes(pod for pod in tracked if pod.status.phase == "Succeeded"))
         self._succeeded = len(self._succeeded_indexes)
         if self._is_per_index:
-            self._failed_indexes = parsed_indexes(self._status.failed_indexes, self._completions)
+            self._failed_indexes = parsed_indexes(self._draft.value.failed_indexes, self._completions)
             self._failed_indexes.update(self._indexes(pod for pod in tracked if self._fails_its_index(pod)))
             end = end or self._too_many_failed_indexes()
             self._find_replaced(tracked)
@@ -206,7 +198,7 @@ class JobSync:
             None if end else met_success_rule(self._job.spec.success_policy, self._completions, self._succeeded_indexes)
         )
         if rule is not None:
-            return self._new_condition(SUCCESS_CRITERIA_MET, "SuccessPolicy", f"Matched rules at index {rule}")
+            return self._draft.new_condition(SUCCESS_CRITERIA_MET, "SuccessPolicy", f"Matched rules at index {rule}")
         return end
 
     def _indexes(self, pods: Any) -> set[int]:
@@ -223,9 +215,9 @@ class JobSync:
         failed, most = len(self._failed_indexes), self._job.spec.max_failed_indexes
         if most is not None and failed > most:
             message = "Job has exceeded the specified maximal number of failed indexes"
-            return self._new_condition(FAILURE_TARGET, "MaxFailedIndexesExceeded", message)
+            return self._draft.new_condition(FAILURE_TARGET, "MaxFailedIndexesExceeded", message)
         if failed and failed + len(self._succeeded_indexes) >= self._completions:
-            return self._new_condition(FAILURE_TARGET, "FailedIndexes", "Job has failed indexes")
+            return self._draft.new_condition(FAILURE_TARGET, "FailedIndexes", "Job has failed indexes")
         return None
 
     def _find_replaced(self, tracked: Sequence[Pod]) -> None:
@@ -254,7 +246,7 @@ class JobSync:
         enough = self._succeeded > 0 if completions is None else self._succeeded >= completions
         if enough and not self._active_count:
             message = "Reached expected number of succeeded pods"
-            return self._new_condition(SUCCESS_CRITERIA_MET, "CompletionsReached", message)
+            return self._draft.new_condition(SUCCESS_CRITERIA_MET, "CompletionsReached", message)
         if is_managed:
             self._note_suspension()
         return None
@@ -319,19 +311,17 @@ class JobSync:
 
     def _make_pods(self, count: int) -> None:
         delay = 0.0 if self._is_per_index else self._backoff.remaining_seconds(self._now)
-        indexes = list[int]()
+        indexes: list[int] | None = None
         if not delay and self._is_indexed:
             indexes, delay = self._indexes_to_make(count)
             count = len(indexes)
         if delay:
             self._controller.enqueue_batched(key(self._job), delay)
             return
-        try:
-            maker = self._controller.pod_maker(self._job)
-        except ApiError as refusal:
-            self._refused(refusal)
-            return
-        self._make_in_batches(maker, count, indexes)
+        factory = JobPodFactory(self._controller, self._job, self._replaced)
+        factory.make(count, indexes)
+        self._active_count += factory.made
+        self._trouble = factory.refusal or self._trouble
 
     def _indexes_to_make(self, count: int) -> tuple[list[int], float]:
         """The indexes that get a pod now; if none does, how long the first of them has to wait."""
@@ -345,86 +335,41 @@ class JobSync:
         ready = [index for index, delay in delays.items() if not delay]
         return ready, 0.0 if ready else min(delays.values(), default=0.0)
 
-    def _make_in_batches(self, maker: PodMaker, count: int, indexes: list[int]) -> None:
-        """In growing batches, so that a quota that is used up does not lead to hundreds of refusals."""
-        pod = Pod(
-            metadata=_replace(maker.metadata, finalizers=_tracked(maker.metadata.finalizers)), spec=maker.template.spec
-        )
-        fields = _with_index_variable(maker.template.document.get("spec") or {}) if self._is_indexed else {}
-        made, size = 0, 1
-        while made < count and self._trouble is None:
-            for number in range(made, min(made + size, count)):
-                if self._is_indexed:
-                    self._make_one(maker, self._indexed(pod, indexes[number]), indexes[number], fields)
-                else:
-                    self._make_one(maker, pod, None, fields)
-            made += size
-            size *= 2
-
-    def _make_one(self, maker: PodMaker, pod: Pod, index: int | None, fields: dict[str, Any]) -> None:
-        if index is not None:
-            fields = {**fields, "hostname": f"{self._job.metadata.name}-{index}"}
-        try:
-            made = maker.create_as(pod, **fields)
-        except NamespaceTerminating:
-            return
-        except ApiError as refusal:
-            self._refused(refusal)
-            return
-        self._active_count += 1
-        self._controller.cluster.record(self._job, "SuccessfulCreate", f"Created pod: {made.metadata.name}")
-
-    def _indexed(self, pod: Pod, index: int) -> Pod:
-        """The pod with its index, in annotation, label and name."""
-        meta, number = pod.metadata, {COMPLETION_INDEX: str(index)}
-        annotations = {**meta.annotations, **number}
-        if self._is_per_index:
-            annotations.update(index_failure_annotations(self._job, self._replaced.get(index)))
-        suffix = f"-{index}-"
-        prefix = f"{self._job.metadata.name}"[: _LONGEST_PREFIX - len(suffix)] + suffix
-        labels = {**meta.labels, **number}
-        return _replace(pod, metadata=_replace(meta, annotations=annotations, labels=labels, generate_name=prefix))
-
-    def _refused(self, refusal: ApiError) -> None:
-        message = f"Error creating: {refusal.message}"
-        self._controller.cluster.record(self._job, "FailedCreate", message, is_warning=True)
-        self._trouble = refusal
-
     # -- the status --------------------------------------------------------------------------------------------------
 
     def _note_suspension(self) -> None:
         if self._job.spec.suspend:
-            if self._set_condition(SUSPENDED, "True", "JobSuspended", "Job suspended"):
+            if self._draft.set_condition(SUSPENDED, "True", "JobSuspended", "Job suspended"):
                 self._controller.cluster.record(self._job, SUSPENDED, "Job suspended")
-                self._status = _replace(self._status, start_time=None)
-        elif self._set_condition(SUSPENDED, "False", "JobResumed", "Job resumed"):
+                self._draft.change(start_time=None)
+        elif self._draft.set_condition(SUSPENDED, "False", "JobResumed", "Job resumed"):
             self._controller.cluster.record(self._job, "Resumed", "Job resumed")
-            self._status = _replace(self._status, start_time=self._store.timestamp())
+            self._draft.change(start_time=self._store.timestamp())
 
     def _track(self, end: JobCondition | None) -> None:
         """Notes which pods have ended, writes that, releases them, and counts them."""
         tracked = {pod.metadata.uid: pod for pod in self._pods if JOB_TRACKING in pod.metadata.finalizers}
-        self._count_released(set(tracked))
+        self._draft.count_released(set(tracked))
         released, is_full = self._note_ended(tracked, end)
         if self._is_indexed:
             self._write_indexes()
-        end = self._announce(end)
-        self._write()
+        end = self._draft.announce(end)
+        self._draft.write()
         self._controller.backoffs[self._job.metadata.uid] = self._backoff
         for pod in released:
             self._controller.release(key(pod))
             del tracked[pod.metadata.uid]
-        self._count_released(set(tracked))
+        self._draft.count_released(set(tracked))
         if end is not None and not is_full:
             self._finish(end)
         else:
-            self._write()
+            self._draft.write()
 
     def _note_ended(self, tracked: dict[str, Pod], end: JobCondition | None) -> tuple[list[Pod], bool]:
         """The pods to release, and whether there are more than can be noted at once."""
         released = list[Pod]()
-        succeeded, failed = list(self._uncounted.succeeded), list(self._uncounted.failed)
-        before = parsed_indexes(self._status.completed_indexes, self._completions)
+        succeeded, failed = list(self._draft.uncounted.succeeded), list(self._draft.uncounted.failed)
+        before = parsed_indexes(self._draft.value.completed_indexes, self._completions)
         new_indexes = set[int]()
         known_succeeded, known_failed = set(succeeded), set(failed)
         is_failure = end is not None and end.type != SUCCESS_CRITERIA_MET
@@ -444,7 +389,7 @@ class JobSync:
             if len(new_indexes) + len(succeeded) + len(failed) >= MOST_UNCOUNTED:
                 break
         self._succeeded_indexes |= new_indexes
-        self._set_uncounted(tuple(succeeded), tuple(failed))
+        self._draft.set_uncounted(tuple(succeeded), tuple(failed))
         return released, len(new_indexes) + len(succeeded) + len(failed) >= MOST_UNCOUNTED
 
     def _may_release(self, pod: Pod, has_failed: bool, end: JobCondition | None) -> bool:
@@ -461,48 +406,24 @@ class JobSync:
             return False
         return failure_verdict(self._job, pod).counts
 
-    def _count_released(self, tracked: set[str]) -> None:
-        """Moves the pods that have been released from the list of uncounted ones to the counters."""
-        succeeded = tuple(uid for uid in self._uncounted.succeeded if uid in tracked)
-        failed = tuple(uid for uid in self._uncounted.failed if uid in tracked)
-        self._status = _replace(
-            self._status,
-            succeeded=self._status.succeeded + len(self._uncounted.succeeded) - len(succeeded),
-            failed=self._status.failed + len(self._uncounted.failed) - len(failed),
-        )
-        self._set_uncounted(succeeded, failed)
-
-    def _set_uncounted(self, succeeded: tuple[str, ...], failed: tuple[str, ...]) -> None:
-        self._uncounted = UncountedTerminatedPods(succeeded, failed)
-        self._status = _replace(self._status, uncounted_terminated_pods=self._uncounted)
-
     def _write_indexes(self) -> None:
-        self._status = _replace(
-            self._status,
+        self._draft.change(
             succeeded=len(self._succeeded_indexes),
             completed_indexes=rendered_indexes(self._succeeded_indexes),
             failed_indexes=rendered_indexes(self._failed_indexes)
             if self._is_per_index
-            else self._status.failed_indexes,
+            else self._draft.value.failed_indexes,
         )
-
-    def _announce(self, end: JobCondition | None) -> JobCondition | None:
-        """Writes that the job is about to end; the condition of one that has ended, None if it has not."""
-        if end is None or end.type == FAILED:
-            return end
-        if self._condition(end.type) is None:
-            self._status = _replace(self._status, conditions=(*self._status.conditions, end))
-        return self._new_condition(FAILED if end.type == FAILURE_TARGET else COMPLETE, end.reason, end.message)
 
     def _finish(self, end: JobCondition) -> None:
         """The last condition, once every pod is counted and none is on its way out."""
-        if self._uncounted.succeeded or self._uncounted.failed or self._terminating:
-            self._write()
+        if self._draft.uncounted.succeeded or self._draft.uncounted.failed or self._terminating:
+            self._draft.write()
             return
-        self._set_condition(end.type, end.status, end.reason, end.message)
+        self._draft.set_condition(end.type, end.status, end.reason, end.message)
         if end.type == COMPLETE:
-            self._status = _replace(self._status, completion_time=end.last_transition_time)
-        self._write()
+            self._draft.change(completion_time=end.last_transition_time)
+        self._draft.write()
         self._record_end(end)
 
     def _record_end(self, end: JobCondition) -> None:
@@ -510,69 +431,11 @@ class JobSync:
         if end.type == FAILED:
             record(self._job, end.reason, end.message, is_warning=True)
             return
-        if self._job.spec.completions is not None and self._status.succeeded > self._job.spec.completions:
+        if self._job.spec.completions is not None and self._draft.value.succeeded > self._job.spec.completions:
             message = "Too many succeeded pods running after completion count reached"
             record(self._job, "TooManySucceededPods", message, is_warning=True)
         record(self._job, "Completed", "Job completed")
 
-    def _write(self) -> None:
-        if self._status != self._job.status:
-            current = self._store.get(Job, key(self._job))
-            self._job = self._store.update_status(_replace(current, status=self._status))
-
-    def _condition(self, kind: str) -> JobCondition | None:
-        conditions = self._status.conditions
-        return next((known for known in conditions if known.type == kind and known.status == "True"), None)
-
-    def _new_condition(self, kind: str, reason: str, message: str, status: str = "True") -> JobCondition:
-        now = self._store.timestamp()
-        return JobCondition(
-            type=kind,
-            status=status,
-            reason=reason,
-            message=message,
-            last_transition_time=now,
-            last_probe_time=now,
-        )
-
-    def _set_condition(self, kind: str, status: str, reason: str, message: str) -> bool:
-        """Whether that is news; that something is not the case is none, unless it was."""
-        conditions = self._status.conditions
-        new = self._new_condition(kind, reason, message, status)
-        for place, known in enumerate(conditions):
-            if known.type != kind:
-                continue
-            if (known.status, known.reason, known.message) == (status, reason, message):
-                return False
-            self._status = _replace(self._status, conditions=(*conditions[:place], new, *conditions[place + 1 :]))
-            return True
-        if status == "False":
-            return False
-        self._status = _replace(self._status, conditions=(*conditions, new))
-        return True
-
 
 def _is_later_failure(pod: Pod, known: Pod) -> bool:
     return total_index_failures(known) <= total_index_failures(pod) and finish_time(pod) >= finish_time(known)
-
-
-def _tracked(finalizers: tuple[str, ...]) -> tuple[str, ...]:
-    return finalizers if JOB_TRACKING in finalizers else (*finalizers, JOB_TRACKING)
-
-
-def _with_index_variable(spec: dict[str, Any]) -> dict[str, Any]:
-    """The containers of a template, each with the index of its pod in a variable."""
-    source = {"fieldRef": {"apiVersion": "v1", "fieldPath": f"metadata.labels['{COMPLETION_INDEX}']"}}
-    variable = {"name": INDEX_VARIABLE, "valueFrom": source}
-    changed = dict[str, Any]()
-    for field in ("containers", "initContainers"):
-        if spec.get(field):
-            changed[field] = [_with_variable(container, variable) for container in spec[field]]
-    return changed
-
-
-def _with_variable(container: dict[str, Any], variable: dict[str, Any]) -> dict[str, Any]:
-    env = container.get("env") or []
-    if any(known.get("name") == INDEX_VARIABLE for known in env):
-        return container
-    return {**container, "env": [*env, variable]}

@@ -16,7 +16,8 @@ from typing import Final
 from steersman.api import Job, Object, OwnerReference, Pod, key, timestamps
 from steersman.controllers.controller import Cluster, Controller
 from steersman.controllers.job_policies import Backoff
-from steersman.controllers.job_sync import JobSync, is_finished
+from steersman.controllers.job_status import is_finished
+from steersman.controllers.job_sync import JobSync
 from steersman.controllers.owned_pods import OwnedPods, owned_pods
 from steersman.controllers.pod_states import TERMINAL_PHASES
 from steersman.controllers.pod_template import PodMaker, PodTemplates
