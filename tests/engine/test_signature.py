@@ -11,6 +11,7 @@ from tests.equivalence.examples import examples
 from tests.state.tables import Tables, usual_node
 
 from steersman.engine.columns import MAX_SCORE, FragmentColumn, WeightedColumn, normalise
+from steersman.engine.row_totals import RowTotals
 from steersman.engine.signature import Signature
 from steersman.framework.columns import (
     ClusterFilterKernel,
@@ -30,7 +31,7 @@ def signature(
     cluster_scores: tuple[tuple[int, ClusterScoreKernel], ...] = (),
 ) -> Signature:
     table = tables.table
-    return Signature(
+    totals = RowTotals(
         table,
         [FragmentColumn(kernel, table) for kernel in filters],
         list(cluster_filters),
@@ -38,6 +39,7 @@ def signature(
         list(cluster_scores),
         wide=False,
     )
+    return Signature(totals)
 
 
 def three_nodes() -> Tables:

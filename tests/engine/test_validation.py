@@ -46,19 +46,19 @@ def spoil_column(engine: ColumnarEngine) -> None:
 
 
 def spoil_penalty(engine: ColumnarEngine) -> None:
-    signature_of(engine)._penalty_cell[0] = -5
+    signature_of(engine).kept.penalty_cell[0] = -5
 
 
 def spoil_total(engine: ColumnarEngine) -> None:
-    signature_of(engine)._total_cell[1] += 1
+    signature_of(engine).kept._total_cell[1] += 1
 
 
 def spoil_count(engine: ColumnarEngine) -> None:
-    signature_of(engine)._count += 1
+    signature_of(engine).kept.count += 1
 
 
 def spoil_best_rows(engine: ColumnarEngine) -> None:
-    best = signature_of(engine)._best
+    best = signature_of(engine).kept.best
     assert best is not None
     assert best.rows is not None
     best.rows.pop()

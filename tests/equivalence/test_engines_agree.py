@@ -153,5 +153,5 @@ def nothing_to_spare() -> Iterator[None]:
 @contextmanager
 def nothing_row_by_row() -> Iterator[None]:
     """Even a single changed row goes through the vector operations that are meant for many."""
-    with patch("steersman.engine.columns.FEW", 0), patch("steersman.engine.signature.FEW", 0):
+    with patch("steersman.engine.columns.FEW", 0), patch("steersman.engine.row_totals.FEW", 0):
         yield

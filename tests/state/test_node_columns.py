@@ -39,8 +39,8 @@ def test_a_removed_pod_leaves_nothing_behind() -> None:
     tables.table.remove_pod(pod, "n1")
     table = tables.table
     assert cells(table.requested("cpu"), row) == cells(table.requested(GPU), row) == cells(table.pod_count, row) == [0]
-    assert not table.used_ports
-    assert not table.claim_users
+    assert not table.sparse.used_ports
+    assert not table.sparse.claim_users
     tables.check()
 
 

@@ -57,7 +57,7 @@ def test_the_last_pod_takes_the_table_along() -> None:
     tables.table.remove_pod(pod, "n1")
     assert not list(tables.table.terms(TermKind.REQUIRED_ANTI_AFFINITY))
     assert table.total == table.users == 0
-    assert not tables.table.affinity_pods
+    assert not tables.table.sparse.affinity_pods
     tables.check()
 
 

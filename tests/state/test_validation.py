@@ -104,15 +104,15 @@ def spoil_images(table: NodeTable) -> None:
 
 
 def spoil_ports(table: NodeTable) -> None:
-    table.used_ports[table.rows["n2"]] = table.used_ports[first_row(table)]
+    table.sparse.used_ports[table.rows["n2"]] = table.sparse.used_ports[first_row(table)]
 
 
 def spoil_claims(table: NodeTable) -> None:
-    table.claim_users.clear()
+    table.sparse.claim_users.clear()
 
 
 def spoil_affinity_pods(table: NodeTable) -> None:
-    table.affinity_pods.clear()
+    table.sparse.affinity_pods.clear()
 
 
 def spoil_domain(table: NodeTable) -> None:

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from steersman.engine.best_rows import rows_of_greatest
-from steersman.engine.signature import Signature, Totals
+from steersman.engine.row_totals import Totals
+from steersman.engine.signature import Signature
 from steersman.framework.columns import ClusterFilterKernel, ClusterScoreKernel, Feasible
 from steersman.framework.nodes_view import BoolColumn
 

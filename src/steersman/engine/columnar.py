@@ -17,7 +17,6 @@ from steersman.derived import Derived
 from steersman.engine import scalar
 from steersman.engine.best_rows import rows_of_greatest
 from steersman.engine.evaluation import (
-    Answer,
     Choice,
     Evaluation,
     FeasibleTotals,
@@ -25,9 +24,9 @@ from steersman.engine.evaluation import (
     PreFilterOutcome,
     RankedTotals,
     ScoreTable,
-    merge,
     not_restricted_to,
 )
+from steersman.engine.live_plugins import live_rejections, pre_filter, state_of_skipping_plugins
 from steersman.engine.local_filters import LocalFilters, RowFilters, leading_filters, local_filters, row_filters
 from steersman.engine.nominated_pods import NominatedPodsFilter
 from steersman.engine.plan import FilterStep, Plan
@@ -40,21 +39,20 @@ from steersman.engine.report import (
     rows_by_status,
     score_table,
 )
+from steersman.engine.row_totals import Totals
 from steersman.engine.sampling import Sampling
-from steersman.engine.signature import Totals
-from steersman.engine.signatures import FilterPart, Signatures
-from steersman.framework.columns import ClusterFilterKernel, Feasible, RemembersRows
+from steersman.engine.signatures import Signatures
+from steersman.framework.columns import Feasible
 from steersman.framework.cycle_state import CycleState
 from steersman.framework.handle import Objects
 from steersman.framework.node_info import NodeInfo
 from steersman.framework.nodes_view import BoolColumn
 from steersman.framework.pod_info import PodInfo
-from steersman.framework.status import SKIP, Status, is_skip
+from steersman.framework.status import Status
 from steersman.graph_copy import copied_attributes, no_value
 from steersman.kept import Kept
 from steersman.rng import Rng
-from steersman.runtime.applicable_calls import concerns
-from steersman.runtime.profile import PreFilterCall, Profile
+from steersman.runtime.profile import Profile
 from steersman.state.node_table import NodeTable
 from steersman.state.nominations import Nominations, nominated_ahead_of
 from steersman.state.row_info import LiveNodes
@@ -142,25 +140,12 @@ class ColumnarEvaluation(Evaluation):
     @property
     def pre_filter(self) -> PreFilterOutcome:
         if self._outcome is None:
-            calls = self._profile.pre_filter
-            self._outcome = merge((call.name, lambda name=call.name: self._answer(name)) for call in calls)  # type: ignore[misc]
-            self.state.skip_filter = self._outcome.skipped
+            self._outcome = pre_filter(self._profile, self._entry, self.state, self.pod, self._nodes())
         return self._outcome
 
     @property
     def _profile(self) -> Profile:
         return self._engine.plan.profile
-
-    def _answer(self, name: str) -> Answer:
-        fixed = self._entry.pre_filter_answers.get(name)
-        if fixed is not None:
-            return fixed
-        if name not in self._entry.pinning:
-            for step, part in self._entry.filters:
-                if step.name == name:
-                    return None, _status_of_kernel(name, part)
-        call = next(c for c in self._profile.pre_filter if c.name == name)
-        return call.run(self.state, self.pod, self._nodes())
 
     def _filter_by_kernels(self) -> Feasible:
         """Where kernels alone decide, there is nobody to ask."""
@@ -243,25 +228,8 @@ class ColumnarEvaluation(Evaluation):
         live = self._live_filters()
         if not live:
             return feasible
-        lost = np.zeros(self._table.capacity, np.bool_)
-        for row in self._not_known(live, feasible.rows, lost).tolist():
-            node = self._table.info(row)
-            for step in live:
-                status = step.call.run(self.state, self.pod, node)
-                if status is not None:
-                    scalar.require_rejection(step.name, status)
-                    lost[row] = True
-                    break
+        lost = live_rejections(live, self.state, self.pod, self._table, feasible.rows)
         return self._entry.signature.without(lost, feasible) if lost.any() else feasible
-
-    def _not_known(self, live: Sequence[FilterStep], rows: NDArray[np.intp], lost: BoolColumn) -> NDArray[np.intp]:
-        """The rows that have to be asked about; what a plugin that is the only one remembers of the others is noted."""
-        plugin = live[0].call.plugin
-        if len(live) > 1 or not isinstance(plugin, RemembersRows):
-            return rows
-        rejected, unknown = plugin.known_rows(self.state, self.pod, rows, self._table)
-        lost[rejected] = True
-        return unknown
 
     def _live_filters(self) -> list[FilterStep]:
         return [s for s in self._entry.live_filters if s.name not in self.pre_filter.skipped]
@@ -324,16 +292,8 @@ class ColumnarEvaluation(Evaluation):
         there at once: it costs little, and one of them may look for it in every preemption."""
         state = super().deferred_state()
         if self.pre_filter.status is None:
-            for call in self._profile.pre_filter:
-                if not concerns(call.plugin, self.pod):
-                    state.entries.update(self._left_by(call))
+            state.entries.update(state_of_skipping_plugins(self._profile, self.pod, self._nodes()))
         return state
-
-    def _left_by(self, call: PreFilterCall) -> Mapping[str, object]:
-        """The state that PreFilter of the plugin leaves, if it says Skip as it should."""
-        state = CycleState()
-        _, status = call.run(state, self.pod, self._nodes())
-        return state.entries if is_skip(status) else {}
 
     def _nodes(self) -> Sequence[NodeInfo]:
         return LiveNodes(self._table)
@@ -474,15 +434,3 @@ def one_of(rows: Rows, names: Sequence[str], rng: Rng) -> Choice:
     """Any of the best rows, as upstream breaks ties."""
     ties = len(rows)
     return Choice(names[rows[rng.randrange(ties) if ties > 1 else 0]], ties)
-
-
-def _status_of_kernel(name: str, part: FilterPart) -> Status | None:
-    """The status that PreFilter would give, according to the plugin's kernel."""
-    if part is None:
-        return SKIP
-    if not isinstance(part, ClusterFilterKernel):
-        return None
-    if part.skipped():
-        return SKIP
-    refusal = part.refusal()
-    return None if refusal is None else refusal.of(name)

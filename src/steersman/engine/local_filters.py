@@ -15,7 +15,7 @@ import numpy as np
 
 from steersman.engine.plan import FilterStep, Plan
 from steersman.engine.report import RowIndex
-from steersman.engine.signature import FilterColumn
+from steersman.engine.row_totals import FilterColumn
 from steersman.engine.signatures import SignatureEntry
 from steersman.framework.columns import (
     AddedPods,

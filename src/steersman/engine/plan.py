@@ -11,7 +11,7 @@ from collections.abc import Hashable
 import msgspec
 
 from steersman.engine.promised_kernels import PromisedFilter, PromisedScore, fragment, promise
-from steersman.engine.signature import PENALTY
+from steersman.engine.row_totals import PENALTY
 from steersman.framework.columns import (
     ClusterFilterKernel,
     ClusterScoreKernel,

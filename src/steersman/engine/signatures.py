@@ -18,7 +18,8 @@ from steersman.engine.columns import FragmentColumn, ScoreColumn, WeightedColumn
 from steersman.engine.evaluation import Answer
 from steersman.engine.plan import FilterStep, Plan, ScoreStep
 from steersman.engine.promised_kernels import PromisedFilter, PromisedNormalizedScore, PromisedScore
-from steersman.engine.signature import FilterColumn, Signature
+from steersman.engine.row_totals import FilterColumn, RowTotals
+from steersman.engine.signature import Signature
 from steersman.engine.signature_store import SignatureStore
 from steersman.framework.columns import (
     ClusterFilterKernel,
@@ -334,7 +335,7 @@ class Signatures:
             (s, None if s.is_personal(pod) else self._score_part(s, pod)) for s in self._plan.scores if not s.is_live
         ]
         scores += [(s, None) for s in self._plan.live_scores if s.is_whole and not concerns(s.call.plugin, pod)]
-        signature = Signature(
+        totals = RowTotals(
             self._table,
             [part for _, part in filters if isinstance(part, FragmentColumn)],
             [part for _, part in filters if isinstance(part, ClusterFilterKernel)],
@@ -342,7 +343,7 @@ class Signatures:
             [(s.weight, part) for s, part in scores if isinstance(part, ClusterScoreKernel)],
             self._plan.wide,
         )
-        return SignatureEntry(signature, filters, scores, answers, pinning, self._plan, pod.labels.keys())
+        return SignatureEntry(Signature(totals), filters, scores, answers, pinning, self._plan, pod.labels.keys())
 
     def _pre_filter_answers(self, pod: PodInfo) -> tuple[dict[str, Answer], frozenset[str]]:
         """PreFilter of columnar plugins looks at the pod alone; where it does not, a cluster kernel answers instead. A

@@ -13,8 +13,9 @@ from steersman.engine.best_rows import BEST_ROWS, MASKED_BEST_ROWS
 from steersman.engine.columnar import ROW_NAMES, ColumnarEngine
 from steersman.engine.columns import FRAGMENT_COLUMNS, RELATIVE_SCORES
 from steersman.engine.row_groups import ROW_GROUPS
+from steersman.engine.row_totals import SIGNATURE_TOTALS, TERM_REJECTIONS
 from steersman.engine.sampling import SEARCH_ORDER, zone_round_robin
-from steersman.engine.signature import SIGNATURE_TOTALS, TERM_REJECTIONS, Signature
+from steersman.engine.signature import Signature
 from steersman.framework.nodes_view import ALL_ROWS, AnyIntColumn
 from steersman.kept import TwinChecks
 from steersman.state.invariants import expect, place_of
@@ -49,9 +50,10 @@ def _validate_signatures(engine: ColumnarEngine) -> None:
 def _validate_signature(table: NodeTable, place: str, signature: Signature) -> None:
     best, count = signature.best_in_run()
     twin = signature.made_anew()
-    _expect_rows(table, place, "penalty", signature._penalty, twin._penalty)
-    _expect_rows(table, place, "total", signature._total, twin._total)
-    expect(place, "number of rows that pass local filters", signature._count, twin._count)
+    kept, made = signature.kept, twin.kept
+    _expect_rows(table, place, "penalty", kept.penalty, made.penalty)
+    _expect_rows(table, place, "total", kept.total, made.total)
+    expect(place, "number of rows that pass local filters", kept.count, made.count)
     expected, expected_count = twin.best_of_all()
     expect(place, "number of feasible rows", count, expected_count)
     if expected_count:

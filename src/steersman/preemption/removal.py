@@ -132,12 +132,12 @@ class Removal:
         """Marks taken ports. As upstream has it, a port is free once one user has gone, even if somebody else holds it too."""
         if not self._ports:
             return
-        for row in self._table.used_ports:
+        for row in self._table.sparse.used_ports:
             pods = self.victims.pods[row]
             freed = {port for pod in pods if pod.priority < self.pod.priority for port in pod.shape.host_ports}
-            kept = [port for port in self._table.used_ports[row] if port not in freed]
+            kept = [port for port in self._table.sparse.used_ports[row] if port not in freed]
             self.port_taken[row] = ports_conflict(self._ports, kept)
-            self._port_in_use[row] = ports_conflict(self._ports, self._table.used_ports[row])
+            self._port_in_use[row] = ports_conflict(self._ports, self._table.sparse.used_ports[row])
 
     def _make_room_for(self, nominations: Nominations) -> None:
         """Leaves room for pods that are at least as important and nominated to a node: they will be there, too."""

@@ -37,14 +37,14 @@ class TableNodes:
 
     def with_affinity_pods(self) -> Sequence[NodeInfo]:
         table = self._table
-        return [table.info(row) for row in table.affinity_pods if table.nodes[row] is not None]
+        return [table.info(row) for row in table.sparse.affinity_pods if table.nodes[row] is not None]
 
     def with_required_anti_affinity_pods(self) -> Sequence[NodeInfo]:
         return [info for info in self.with_affinity_pods() if info.pods_with_required_anti_affinity]
 
     def claim_in_use(self, claim: str) -> bool:
         table = self._table
-        return any(claim in users and table.nodes[row] is not None for row, users in table.claim_users.items())
+        return any(claim in users and table.nodes[row] is not None for row, users in table.sparse.claim_users.items())
 
 
 class ProfileHandle(msgspec.Struct, frozen=True):

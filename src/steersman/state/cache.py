@@ -203,7 +203,17 @@ class Cache:
     def has_room_for(self, pod: PodInfo, node_name: str) -> bool:
         """Whether the node, with the pod assumed there, has no more pods and no more of what the pod requests than it can
         take. True of a node that is not known."""
-        return self.nodes.is_within_limits(node_name, pod.shape.requests)
+        table = self.nodes
+        row = table.row_of(node_name)
+        if row is None:
+            return True
+        if table.pod_count.cell[row] > table.allowed_pods.cell[row]:
+            return False
+        offered, requested = table.offered.by_row[row], table.amounts_requested
+        for resource, amount in pod.shape.requests.items():
+            if amount and requested.amount(resource, row) > offered.get(resource, 0):
+                return False
+        return True
 
     def without(self, uid: str) -> AbstractContextManager[None]:
         """The columns as if the pod were not on its node, within the block; see `NodeTable.without`. As they are, if it is

@@ -8,10 +8,8 @@ node, or the node went first); such a row is not alive and nothing is scheduled 
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,15 +18,10 @@ from steersman.api import Node
 from steersman.api.selectors import Requirement
 from steersman.bounded_table import SharedTable
 from steersman.change_log import ChangeLog
-from steersman.framework.nodes_view import (
-    BoolColumn,
-    Column,
-    PodMatcher,
-    TermKind,
-)
-from steersman.framework.pod_info import HostPort, PodInfo
+from steersman.framework.nodes_view import BoolColumn, Column, PodMatcher, TermKind
+from steersman.framework.pod_info import PodInfo
 from steersman.framework.pod_resources import node_allocatable
-from steersman.graph_copy import copied_attributes, emptied, finished_by, shallow, two_levels
+from steersman.graph_copy import copied_attributes, emptied, finished_by, shallow
 from steersman.kept import Kept
 from steersman.state.charges import Charges
 from steersman.state.domain_counts import MatchCountsTable
@@ -39,6 +32,7 @@ from steersman.state.node_differences import same_for_scheduling
 from steersman.state.pod_counts import PodCounts
 from steersman.state.resource_columns import OfferedAmounts, RequestedAmounts, zeros
 from steersman.state.row_info import RowNodeInfo
+from steersman.state.sparse_facts import SparseFacts
 from steersman.state.term_tables import TermsOfKind, TermTables
 from steersman.state.topology import HOSTNAME_KEY, TopologyColumn
 
@@ -50,9 +44,6 @@ _SPARE_ROWS = 1 << 18
 _LEAST_SPARE, _MOST_SPARE = 16, 256
 _SPARE_TOPOLOGIES = 8
 
-Key = TypeVar("Key")
-
-
 TOPOLOGIES = Kept(
     name="topologies",
     attributes=("NodeTable._topologies",),
@@ -61,17 +52,6 @@ TOPOLOGIES = Kept(
     stamps="never: written with every change of the facts",
     bound="those that somebody reads, and a few spare ones (`SharedTable`)",
     twin="the label of each node",
-)
-
-
-SPARSE_FACTS = Kept(
-    name="ports, claims and affinity by row",
-    attributes=("NodeTable.affinity_pods", "NodeTable.used_ports", "NodeTable.claim_users"),
-    holds="pods with affinity, used host ports, users of volume claims",
-    key="row",
-    stamps="never: written with every change of the facts",
-    bound="rows that have some",
-    twin="a look at all pods on rows",
 )
 
 
@@ -89,9 +69,6 @@ def _start_afresh(original: NodeTable, made: NodeTable) -> None:
     names=shallow,
     nodes=shallow,
     pods_on=shallow,
-    affinity_pods=two_levels,
-    used_ports=two_levels,
-    claim_users=two_levels,
     _infos=emptied,
 )
 class NodeTable:
@@ -128,10 +105,8 @@ class NodeTable:
         #: Pod label keys that decide anything at the moment.
         self.label_keys = LabelKeysInUse()
         self.counts = PodCounts(self._namespace_labels, self.label_keys, _MOST_SPARE)
-        #: Sparse per-row facts: most rows have none.
-        self.affinity_pods: dict[int, dict[str, PodInfo]] = {}
-        self.used_ports: dict[int, set[HostPort]] = {}
-        self.claim_users: dict[int, Counter[str]] = {}
+        #: What most rows have nothing of: affinity pods, ports, users of claims.
+        self.sparse = SparseFacts()
         #: Per row: name ("" for a free row), node, pods by uid, view.
         self.names: list[str] = []
         self.nodes: list[Node | None] = []
@@ -189,7 +164,7 @@ class NodeTable:
 
     @property
     def rows_with_ports(self) -> Mapping[int, RowNodeInfo]:
-        return {row: self.info(row) for row in self.used_ports}
+        return {row: self.info(row) for row in self.sparse.used_ports}
 
     def topology(self, key: str) -> TopologyColumn:
         column = self._topologies.get(key)
@@ -209,19 +184,6 @@ class NodeTable:
 
     def namespace_labels(self, namespace: str) -> Mapping[str, str]:
         return self._namespace_labels(namespace)
-
-    def is_within_limits(self, node_name: str, wanted: Mapping[str, int]) -> bool:
-        """Whether no more pods are there, and no more of what is wanted is requested, than the node can take."""
-        row = self.row_of(node_name)
-        if row is None:
-            return True
-        if self.pod_count.cell[row] > self.allowed_pods.cell[row]:
-            return False
-        offered, requested = self.offered.by_row[row], self.amounts_requested
-        for resource, amount in wanted.items():
-            if amount and requested.amount(resource, row) > offered.get(resource, 0):
-                return False
-        return True
 
     # -- writing -----------------------------------------------------------------------------------------------------
 
@@ -295,20 +257,15 @@ class NodeTable:
         """The columns as if the pod were not on its node, which is alive, within the block. Afterwards everything is as before,
         also the order of the node's pods and what is known of their ports; whatever follows the log looks at the row again."""
         row = self.rows[node_name]
-        pods, ports = dict(self.pods_on[row]), set(self.used_ports.get(row, ()))
-        affinity = dict(self.affinity_pods.get(row, {}))
+        pods = dict(self.pods_on[row])
+        restore_sparse = self.sparse.restorer(row)
         self.remove_pod(pod, node_name)
         try:
             yield
         finally:
             self.add_pod(pods[pod.uid], node_name)
             self.pods_on[row] = pods
-            if affinity:
-                self.affinity_pods[row] = affinity
-            if ports:
-                self.used_ports[row] = ports
-            else:
-                self.used_ports.pop(row, None)
+            restore_sparse()
 
     def replace_info(self, pod: PodInfo, node_name: str) -> None:
         """Takes another info of the same version of a pod that is there: the former one may be shared with a fork."""
@@ -317,7 +274,7 @@ class NodeTable:
             self._own_row(row)
         self.pods_on[row][pod.uid] = pod
         if pod.shape.has_affinity:
-            self.affinity_pods[row][pod.uid] = pod
+            self.sparse.affinity_pods[row][pod.uid] = pod
         self.log.append(row)
 
     def _own_row(self, row: int) -> None:
@@ -366,26 +323,13 @@ class NodeTable:
         if shape.has_affinity:
             self._charge_affinity(pod, row, sign)
         if shape.host_ports:
-            self._charge_ports(shape.host_ports, row, sign)
+            self.sparse.count_ports(shape.host_ports, row, sign)
         if pod.claims:
-            _tally(self.claim_users, row, pod.claims, sign)
+            self.sparse.count_claims(pod.claims, row, sign)
         self.log.append(row)
 
-    def _charge_ports(self, ports: Iterable[HostPort], row: int, sign: int) -> None:
-        """Notes the ports. As upstream has it, one is free once one of its users has gone, even if another pod holds it too."""
-        used = self.used_ports.setdefault(row, set())
-        (used.update if sign > 0 else used.difference_update)(ports)
-        if not used:
-            del self.used_ports[row]
-
     def _charge_affinity(self, pod: PodInfo, row: int, sign: int) -> None:
-        if sign > 0:
-            self.affinity_pods.setdefault(row, {})[pod.uid] = pod
-        else:
-            here = self.affinity_pods[row]
-            del here[pod.uid]
-            if not here:
-                del self.affinity_pods[row]
+        self.sparse.count_affinity(pod, row, sign)
         self.terms_epoch += 1
         (self._terms.add_pod if sign > 0 else self._terms.remove_pod)(pod.shape, row)
 
@@ -424,7 +368,7 @@ class NodeTable:
         self._move_terms(row, 1)
 
     def _move_terms(self, row: int, sign: int) -> None:
-        for pod in self.affinity_pods.get(row, {}).values():
+        for pod in self.sparse.affinity_pods.get(row, {}).values():
             self.terms_epoch += 1
             self._terms.move(pod.shape, row, sign)
 
@@ -491,18 +435,8 @@ class NodeTable:
                 self._write_node(row, None, node, offered[row])
             for pod in self.pods_on[row].values():
                 self.charges.charge(pod.shape, row, 1)
-            for pod in self.affinity_pods.get(row, {}).values():
+            for pod in self.sparse.affinity_pods.get(row, {}).values():
                 self._terms.add_pod(pod.shape, row)
 
     def _current_labels(self) -> Iterable[tuple[int, Mapping[str, str]]]:
         return ((row, self.node(row).metadata.labels) for row in self.live_rows())
-
-
-def _tally(tallies: dict[int, Counter[Key]], row: int, keys: Iterable[Key], sign: int) -> None:
-    counter = tallies.setdefault(row, Counter())
-    for key in keys:
-        counter[key] += sign
-        if counter[key] <= 0:
-            del counter[key]
-    if not counter:
-        del tallies[row]

@@ -45,7 +45,7 @@ class RowNodeInfo:
 
     @property
     def pods_with_affinity(self) -> Collection[PodInfo]:
-        return self._table.affinity_pods.get(self.row, _NO_PODS).values()
+        return self._table.sparse.affinity_pods.get(self.row, _NO_PODS).values()
 
     @property
     def pods_with_required_anti_affinity(self) -> Collection[PodInfo]:
@@ -73,7 +73,7 @@ class RowNodeInfo:
 
     @property
     def used_ports(self) -> Set[HostPort]:
-        return self._table.used_ports.get(self.row, _NO_PORTS)
+        return self._table.sparse.used_ports.get(self.row, _NO_PORTS)
 
     @property
     def image_states(self) -> Mapping[str, ImageState]:
@@ -81,7 +81,7 @@ class RowNodeInfo:
 
     @property
     def claim_users(self) -> Mapping[str, int]:
-        return self._table.claim_users.get(self.row, _NO_CLAIMS)
+        return self._table.sparse.claim_users.get(self.row, _NO_CLAIMS)
 
     def __repr__(self) -> str:
         return f"RowNodeInfo({self.name})"

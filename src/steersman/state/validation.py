@@ -23,9 +23,10 @@ from steersman.state.count_validation import COUNT_CHECKS, is_twin
 from steersman.state.images import IMAGES
 from steersman.state.invariants import expect, live_rows, place_of, pods_on_rows, pods_story
 from steersman.state.label_columns import LABEL_VALUES, REQUIREMENT_COLUMNS, TAINT_SETS
-from steersman.state.node_table import SPARSE_FACTS, NodeTable
+from steersman.state.node_table import NodeTable
 from steersman.state.pod_lifecycle import PodState
 from steersman.state.resource_columns import OFFERED_COLUMNS, REQUESTED_COLUMNS
+from steersman.state.sparse_facts import SPARSE_FACTS
 
 if TYPE_CHECKING:
     from steersman.state.cache import Cache
@@ -209,11 +210,16 @@ def _validate_sparse(table: NodeTable) -> None:
         if pod.shape.has_affinity:
             affine.setdefault(row, {})[pod.uid] = pod
     # A port that two pods hold is free once one of them has gone: what is in use may be less than what is held.
-    for row, used in table.used_ports.items():
+    for row, used in table.sparse.used_ports.items():
         expect(place_of(table, row), "used ports that no pod holds", used - ports.get(row, set()), set())
-    expect("table", "rows with an empty set of used ports", [r for r, used in table.used_ports.items() if not used], [])
-    expect("table", "claim users by row", table.claim_users, claims)
-    expect("table", "pods with affinity by row", table.affinity_pods, affine)
+    expect(
+        "table",
+        "rows with an empty set of used ports",
+        [r for r, used in table.sparse.used_ports.items() if not used],
+        [],
+    )
+    expect("table", "claim users by row", table.sparse.claim_users, claims)
+    expect("table", "pods with affinity by row", table.sparse.affinity_pods, affine)
 
 
 def _validate_log(log: ChangeLog[int]) -> None:

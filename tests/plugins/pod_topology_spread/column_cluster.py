@@ -11,6 +11,7 @@ from tests.plugins.handles import FakeHandle
 from steersman import api
 from steersman.config import PodTopologySpreadArgs
 from steersman.engine.columns import FragmentColumn
+from steersman.engine.row_totals import RowTotals
 from steersman.engine.signature import Signature
 from steersman.framework.columns import (
     ClusterFilterKernel,
@@ -101,7 +102,7 @@ class Crowded(FilterKernel):
 
 def uncrowded(table: NodeTable) -> Signature:
     """Feasible are the nodes that have room."""
-    return Signature(table, [FragmentColumn(Crowded(table), table)], [], [], [], False)
+    return Signature(RowTotals(table, [FragmentColumn(Crowded(table), table)], [], [], [], False))
 
 
 class Probe:

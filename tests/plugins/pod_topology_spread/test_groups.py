@@ -57,6 +57,6 @@ def test_groups_say_what_columns_say(name: str) -> None:
         assert isinstance(signature, Signature)
         (best, count), (expected, expected_count) = signature.best_in_run(), signature.best_of_all()
         assert (list(best), count) == (list(map(int, expected)), expected_count), f"pod {index}"
-        by_groups += signature._grouped is not None and signature._grouped._rows is not None
+        by_groups += signature.kept.grouped is not None and signature.kept.grouped._rows is not None
         assert scheduler.cycle.schedule_replicas([pod])
     assert by_groups > 50, "groups are hardly used"
