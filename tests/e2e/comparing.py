@@ -7,7 +7,7 @@ A scenario must leave no choice to chance: one node fits, or one scores best, or
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,9 +35,10 @@ def run_both(
     *,
     act: Act = lambda _: None,
     config: dict[str, Any] | None = None,
+    flags: Sequence[str] = (),
 ) -> Both:
     """`prepare` before the scheduler starts, `act` while it runs; the picture is taken when nothing moves any more."""
-    return Both(*(_run(plane, scheduler, prepare, act, config) for scheduler in (KubeScheduler, Steersman)))
+    return Both(*(_run(plane, scheduler, prepare, act, config, flags) for scheduler in (KubeScheduler, Steersman)))
 
 
 def _run(
@@ -46,11 +47,12 @@ def _run(
     prepare: Act,
     act: Act,
     config: dict[str, Any] | None,
+    flags: Sequence[str],
 ) -> Picture:
     empty(plane.admin)
     try:
         prepare(plane.admin)
-        with scheduler(plane, config=config):
+        with scheduler(plane, config=config, flags=flags):
             act(plane.admin)
             return settled(plane.admin)
     finally:

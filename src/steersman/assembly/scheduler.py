@@ -40,6 +40,7 @@ from steersman.framework.status import error
 from steersman.framework.watching import with_custom
 from steersman.graph_copy import copied_attributes, shallow, shared_by_copies
 from steersman.ingest import Ingest
+from steersman.ingest.pod_level_resources import seen_pods
 from steersman.internal_errors import INTERNAL_ERROR, InternalErrors, describe
 from steersman.queue import (
     PodAlreadyQueuedError,
@@ -158,6 +159,7 @@ class Scheduler:
             self.waiting_pods.reject,
             self._infos.get,
             self._infos.discard,
+            seen_pods(options.gates),
         )
         percentage = options.configuration.percentage_of_nodes_to_score
         self.cycle = SchedulingCycle(self.cache, self.profiles, self._nominated.all, rng, percentage, options.scalar)

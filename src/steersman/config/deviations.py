@@ -30,11 +30,6 @@ REFUSED: Final[Mapping[str, tuple[bool, str]]] = MappingProxyType(
 
 WITHOUT_EFFECT: Final[Mapping[str, tuple[bool, str]]] = MappingProxyType(
     {
-        "PodLevelResources": (False, "requests of a whole pod always count where the API server has them"),
-        "InPlacePodLevelResourcesVerticalScaling": (
-            False,
-            "a resize of a whole pod's requests always counts where the API server has it",
-        ),
         "OpportunisticBatching": (
             False,
             "every pod is decided on its own already; nothing is taken over from the last",

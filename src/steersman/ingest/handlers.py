@@ -28,6 +28,7 @@ from steersman.framework.events import (
 from steersman.framework.pod_info import DEFAULT_SCHEDULER_NAME
 from steersman.framework.watching import event_resource
 from steersman.ingest import readable
+from steersman.ingest.pod_level_resources import SeenPod
 from steersman.ingest.recovery import Recovery
 from steersman.layered_dict import LayeredDict
 from steersman.queue import SchedulingQueue
@@ -55,9 +56,10 @@ class Ingest:
         reject_waiting: RejectWaiting,
         parse: Callable[[api.Pod], object] | None = None,
         pending_no_more: Callable[[str], object] | None = None,
+        seen: SeenPod = lambda pod: pod,
     ) -> None:
         """`parse` raises InputError for a pending pod that cannot be read, before the queue hears of it. `pending_no_more` gets
-        the uid of a pod that has gone, or got a node."""
+        the uid of a pod that has gone, or got a node. `seen` takes away what feature gates hide."""
         self._cache = cache
         self._objects = objects
         self._queue = queue
@@ -66,6 +68,7 @@ class Ingest:
         self._reject_waiting = reject_waiting
         self._parse = parse or cache.shapes.info
         self._pending_no_more = pending_no_more
+        self.seen = seen
         #: By uid, the name of a pod that has or had it; `pods` says which.
         self._names: LayeredDict[str, str] = LayeredDict()
         self._recovery = Recovery(cache, objects, queue, pods)
@@ -80,7 +83,7 @@ class Ingest:
     def changed(self, obj: api.Object) -> None:
         """The object was added or modified."""
         if isinstance(obj, api.Pod):
-            self._pod_changed(obj)
+            self._pod_changed(self.seen(obj))
         elif isinstance(obj, api.Node):
             self._node_changed(obj)
         else:

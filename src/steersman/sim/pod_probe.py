@@ -78,7 +78,7 @@ class PodProbe:
             scheduler.ingest.changed(unplaced)
         if nodes:
             self._add(nodes)
-        self.pod = scheduler.cache.shapes.info(unplaced)
+        self.pod = scheduler.cache.shapes.info(scheduler.ingest.seen(unplaced))
 
     def __enter__(self) -> Self:
         return self

@@ -69,7 +69,7 @@ def evaluated(scheduler: Scheduler, pod: api.Pod) -> Iterator[PodEvaluation]:
     spec, status = _replace(pod.spec, node_name=""), pod.status
     if pod.spec.node_name:
         status = _replace(status, nominated_node_name="")
-    info = scheduler.cache.shapes.info(_replace(pod, spec=spec, status=status))
+    info = scheduler.cache.shapes.info(scheduler.ingest.seen(_replace(pod, spec=spec, status=status)))
     profile = scheduler.profiles.get(info.scheduler_name)
     if profile is None:
         raise NotEvaluated(f"the pod is left to another scheduler: {info.scheduler_name}")
