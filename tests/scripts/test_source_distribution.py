@@ -11,8 +11,8 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from scripts.lockfile import ROOT
 
+ROOT = Path(__file__).parents[2]
 #: Targets that make what they name, or that need a commit.
 TARGETS = ("run", "test", "check", "conformance", "bench")
 
@@ -43,6 +43,13 @@ def test_every_file_that_the_makefile_names_is_there(unpacked: Path) -> None:
     )
     assert {"scripts/install.sh", "requirements/dev.lock", "examples/quickstart/cluster.yaml"} <= named
     assert [name for name in sorted(named) if not (unpacked / name).exists()] == []
+
+
+def test_the_package_index_is_told_of_the_systems_where_all_commands_run(unpacked: Path) -> None:
+    """`run` and `bench` need Unix."""
+    described = (unpacked / "PKG-INFO").read_text().splitlines()
+    systems = [line.partition(" :: ")[2] for line in described if line.startswith("Classifier: Operating System ::")]
+    assert systems == ["MacOS", "POSIX :: Linux"]
 
 
 def test_scripts_that_others_read_are_there(unpacked: Path) -> None:
