@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from steersman.cli.output import say, say_error
-from steersman.cli.parameters import config_option
+from steersman.cli.parameters import SEED, config_option, seed_option
 from steersman.cli.platforms import require_unix
 from steersman.cli.report_file import command_line, report_option, write_report
 from steersman.cli.terminal import terminal_width
@@ -45,7 +45,7 @@ NO: Final = 1
     help="Only workloads with label A and without label B, for example performance,-short.",
 )
 @config_option("A KubeSchedulerConfiguration (v1) for all.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
+@seed_option(SEED)
 @click.option(
     "--kubeconfig",
     type=click.Path(),

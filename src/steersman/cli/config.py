@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from steersman.cli.output import say
-from steersman.cli.parameters import parse_gates, plugin_option
+from steersman.cli.parameters import gates_option, parse_gates, plugin_option
 from steersman.printable import printable
 
 if TYPE_CHECKING:
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 DIFFERENT: Final = 1
 
-_gates_option = click.option(
-    "--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."
-)
 _plugin_option = plugin_option("A Python file with plugins that FILE may name.")
 
 
@@ -31,7 +28,7 @@ def config() -> None:
 
 @config.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE…")
-@_gates_option
+@gates_option
 @_plugin_option
 def check(files: tuple[str, ...], feature_gates: str | None, plugins: tuple[str, ...]) -> None:
     """Say whether FILEs are valid: decoding, defaults, validation, and whether every plugin exists, disabled ones too.
@@ -58,7 +55,7 @@ def check(files: tuple[str, ...], feature_gates: str | None, plugins: tuple[str,
 @click.argument("file", required=False, type=click.Path())
 @click.option("--effective", is_flag=True, help="Print which plugins run at which extension point, and their weights.")
 @click.option("--raw", is_flag=True, help="Print keys and passwords of extenders too.")
-@_gates_option
+@gates_option
 @_plugin_option
 def show(file: str | None, effective: bool, raw: bool, feature_gates: str | None, plugins: tuple[str, ...]) -> None:
     """Print FILE with all defaults, but without secrets; without FILE, the default configuration."""
@@ -77,7 +74,7 @@ def show(file: str | None, effective: bool, raw: bool, feature_gates: str | None
 @config.command()
 @click.argument("before", type=click.Path())
 @click.argument("after", type=click.Path())
-@_gates_option
+@gates_option
 @_plugin_option
 def diff(before: str, after: str, feature_gates: str | None, plugins: tuple[str, ...]) -> None:
     """Print what differs between two configurations, defaults included; exit with 1 if anything does.

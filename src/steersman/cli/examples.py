@@ -6,12 +6,14 @@ An installed package has them in `steersman/example_files`, a clone in its folde
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import click
 
 from steersman.cli.output import say
+from steersman.cli.parameters import CommandT
 from steersman.cli.terminal import terminal_width
 from steersman.errors import InputError
 
@@ -26,6 +28,11 @@ _SCENARIO: Final = "scenario.yaml"
 def complete_example(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
     """For shells: the examples whose names begin so."""
     return [name for name in _found() if name.startswith(incomplete)]
+
+
+def example_option(text: str) -> Callable[[CommandT], CommandT]:
+    """`--example NAME`."""
+    return click.option("--example", metavar="NAME", shell_complete=complete_example, help=text)
 
 
 @click.group(invoke_without_command=True, subcommand_metavar="[COMMAND] [ARGS]...")

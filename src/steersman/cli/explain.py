@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from steersman.cli.connecting import asked, cluster_options
-from steersman.cli.examples import complete_example
+from steersman.cli.examples import example_option
 from steersman.cli.output import say, say_json, say_yaml
 from steersman.cli.parameters import (
     MANIFESTS,
     extenders_option,
     filename_option,
-    parse_seconds,
+    seed_option,
+    until_option,
     validation_options,
 )
 from steersman.cli.plan_inputs import example_of, load_simulation
@@ -54,22 +55,12 @@ NOTHING_ASKED: Final = "Name a POD, or ask for --all-pending."
     help="Of the pods; else the context's. With --all-pending: only this one.",
 )
 @filename_option(f"Instead of a cluster. {MANIFESTS}")
-@click.option(
-    "--example",
-    metavar="NAME",
-    shell_complete=complete_example,
-    help="One of `steersman examples` instead of a cluster.",
-)
+@example_option("One of `steersman examples` instead of a cluster.")
 @cluster_options
 @extenders_option
 @validation_options
-@click.option("--seed", type=int, default=0, show_default=True, help="With -f: decides among equally good nodes.")
-@click.option(
-    "--until",
-    callback=parse_seconds,
-    metavar="DURATION",
-    help="With -f: look after so much virtual time, for example 10m. Default: when nothing changes any more.",
-)
+@seed_option("With -f: decides among equally good nodes.")
+@until_option("With -f: look after so much virtual time, for example 10m. Default: when nothing changes any more.")
 @click.option(
     "--record",
     "record_directory",

@@ -51,6 +51,37 @@ def plugin_option(text: str) -> Callable[[CommandT], CommandT]:
     return click.option("--plugin", "plugins", multiple=True, type=click.Path(), metavar="FILE", help=text)
 
 
+def gates_option(command: CommandT) -> CommandT:
+    """`--feature-gates`; see `parse_gates`."""
+    text = "Feature gates, as kube-scheduler takes them."
+    return click.option("--feature-gates", metavar="A=true,B=false", help=text)(command)
+
+
+def seed_option(text: str) -> Callable[[CommandT], CommandT]:
+    """`--seed NUMBER`, 0 where nothing is said."""
+    return click.option("--seed", type=int, default=0, show_default=True, help=text)
+
+
+SEED: Final = "Decides among equally good nodes."
+
+
+def kubelet_policy_option(command: CommandT) -> CommandT:
+    """`--kubelet-policy FILE`."""
+    text = "A KubeletPolicy: how long pods start and run, which fail, and the like."
+    return click.option("--kubelet-policy", type=click.Path(), metavar="FILE", help=text)(command)
+
+
+def until_option(text: str) -> Callable[[CommandT], CommandT]:
+    """`--until DURATION`, in seconds; None where nothing is said."""
+    return click.option("--until", callback=parse_seconds, metavar="DURATION", help=text)
+
+
+def pods_to_explain_option(command: CommandT) -> CommandT:
+    """`--explain POD`, as often as one likes."""
+    text = "Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated."
+    return click.option("--explain", multiple=True, metavar="POD", help=text)(command)
+
+
 def validation_options(command: CommandT) -> CommandT:
     """`--validate=strict|warn|ignore` and its short form `--strict`; see `chosen_validation`."""
     options: Sequence[Callable[[CommandT], CommandT]] = (
@@ -65,7 +96,7 @@ def validation_options(command: CommandT) -> CommandT:
 
 
 def chosen_validation(validate: str | None, strict: bool) -> Validation:
-    """What `--validate` and `--strict` say together."""
+    """The validation that `--validate` and `--strict` ask for together."""
     if strict and validate not in (None, "strict"):
         raise click.UsageError(f"--strict and --validate={validate} contradict each other.")
     if strict or validate == "strict":
@@ -74,7 +105,7 @@ def chosen_validation(validate: str | None, strict: bool) -> Validation:
 
 
 def switch(name: str, text: str) -> Any:
-    """As Go's flags: `--name`, `--name=true` and `--name=false`; None where nothing is said."""
+    """A switch as Go's flags are: `--name`, `--name=true` and `--name=false`; None where nothing is said."""
     return click.option(name, type=bool, is_flag=False, flag_value="true", metavar="[true|false]", help=text)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every `steersman plan …` command takes: files or a live cluster, which is only read, and what the scheduler is like.
+"""The input of every `steersman plan …` command: files or a live cluster, which is only read, and what the scheduler is like.
 
 `plan_options` adds the options to a command, which hands their values to `planned`: a context with the simulation.
 """
@@ -14,16 +14,21 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 import click
 
 from steersman.cli.connecting import asked, is_run_by_kubectl
-from steersman.cli.examples import ExampleFiles, complete_example, files_of
+from steersman.cli.examples import ExampleFiles, example_option, files_of
 from steersman.cli.parameters import (
     MANIFESTS,
+    SEED,
     CommandT,
     Given,
     chosen_validation,
     extenders_option,
     filename_option,
+    gates_option,
+    kubelet_policy_option,
     parse_gates,
     plugin_option,
+    pods_to_explain_option,
+    seed_option,
     validation_options,
     with_options,
 )
@@ -36,7 +41,7 @@ if TYPE_CHECKING:
     from steersman.sim import Simulation
 
 CONFIG: Final = "A KubeSchedulerConfiguration (v1)."
-config_option = click.option("--config", "config_file", type=click.Path(), metavar="FILE", help=CONFIG)
+scheduler_config_option = click.option("--config", "config_file", type=click.Path(), metavar="FILE", help=CONFIG)
 
 _LIVE: Final = (
     click.option(
@@ -57,24 +62,14 @@ def live_options(command: CommandT) -> CommandT:
 
 _INPUTS: Final = (
     filename_option(MANIFESTS),
-    click.option(
-        "--example",
-        metavar="NAME",
-        shell_complete=complete_example,
-        help="One of `steersman examples`, with its plugins and its configuration.",
-    ),
+    example_option("One of `steersman examples`, with its plugins and its configuration."),
     live_options,
     plugin_option("A Python file with plugins. May be repeated."),
-    click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them."),
+    gates_option,
     extenders_option,
     validation_options,
-    click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes."),
-    click.option(
-        "--kubelet-policy",
-        type=click.Path(),
-        metavar="FILE",
-        help="A KubeletPolicy: how long pods start and run, which fail, and the like.",
-    ),
+    seed_option(SEED),
+    kubelet_policy_option,
 )
 _OUTPUTS: Final = (
     click.option(
@@ -87,17 +82,11 @@ _OUTPUTS: Final = (
     ),
     report_option,
 )
-_EXPLAIN: Final = click.option(
-    "--explain",
-    multiple=True,
-    metavar="POD",
-    help="Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated.",
-)
 
 
 def plan_options(command: CommandT) -> CommandT:
     """The options of a command that asks about one cluster and one configuration."""
-    return with_options(command, (*_INPUTS, config_option, *_OUTPUTS, _EXPLAIN))
+    return with_options(command, (*_INPUTS, scheduler_config_option, *_OUTPUTS, pods_to_explain_option))
 
 
 def plan_options_without_config(command: CommandT) -> CommandT:
@@ -131,6 +120,7 @@ def load_simulation(given: Given, example: ExampleFiles, sources: Sequence[Any])
         gates=parse_gates(given["feature_gates"]),
         stdin=stdin_of(given),
         validate=chosen_validation(given["validate"], given["strict"]),
+        controllers=given.get("controllers", True),
         kubelets=given["kubelet_policy"],
         extenders=given["extenders"],
     )

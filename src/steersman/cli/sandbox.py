@@ -12,10 +12,12 @@ import click
 
 from steersman.cli.output import say
 from steersman.cli.parameters import (
+    SEED,
     chosen_validation,
     config_option,
     filename_option,
     plugin_option,
+    seed_option,
     validation_options,
 )
 from steersman.cli.platforms import require_unix
@@ -79,7 +81,7 @@ DEFAULT_KUBECONFIG: Final = "sandbox.kubeconfig"
 @click.option("--open", "opens_page", is_flag=True, help="Open the web page in a browser.")
 @click.option("--speed", default="real", show_default=True, metavar="real|60x|max", help="How fast time passes.")
 @click.option("--data", default="", type=click.Path(file_okay=False), metavar="DIR", help="Keep the cluster here.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
+@seed_option(SEED)
 @click.option("--record", default="", type=click.Path(), metavar="DIR", help="Record what is told and decided here.")
 @validation_options
 def sandbox(**given: Any) -> None:

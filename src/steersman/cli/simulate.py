@@ -3,26 +3,29 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from steersman.cli.examples import ExampleFiles, complete_example, files_of, scenario_of
+from steersman.cli.examples import ExampleFiles, example_option, files_of, scenario_of
 from steersman.cli.explain import MOST_ROWS
 from steersman.cli.output import say, say_error, say_json, say_yaml
 from steersman.cli.parameters import (
     MANIFESTS,
-    chosen_validation,
+    SEED,
+    Given,
     extenders_option,
     filename_option,
-    parse_gates,
-    parse_seconds,
+    gates_option,
+    kubelet_policy_option,
     plugin_option,
+    pods_to_explain_option,
+    seed_option,
+    until_option,
     validation_options,
 )
-from steersman.cli.plan_inputs import live_options, read_cluster
+from steersman.cli.plan_inputs import live_options, load_simulation, read_cluster, scheduler_config_option
 from steersman.cli.progress import progress_bar, working
 from steersman.cli.record import recording
 from steersman.cli.report_file import command_line, interactive_option, report_option, write_page, write_report
@@ -42,11 +45,8 @@ STOPPED: Final = 4
 
 @click.command()
 @filename_option(MANIFESTS)
-@click.option(
-    "--example",
-    metavar="NAME",
-    shell_complete=complete_example,
-    help="One of `steersman examples`, with its plugins and its configuration; -f, --plugin and --config add to it.",
+@example_option(
+    "One of `steersman examples`, with its plugins and its configuration; -f, --plugin and --config add to it."
 )
 @live_options
 @click.option(
@@ -62,29 +62,19 @@ STOPPED: Final = 4
     metavar="NAME=VALUE",
     help="With --scenario: the value of a parameter. May be repeated.",
 )
-@click.option("--config", "config_file", type=click.Path(), metavar="FILE", help="A KubeSchedulerConfiguration (v1).")
+@scheduler_config_option
 @plugin_option("A Python file with plugins. May be repeated.")
-@click.option("--feature-gates", metavar="A=true,B=false", help="Feature gates, as kube-scheduler takes them.")
+@gates_option
 @validation_options
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides among equally good nodes.")
+@seed_option(SEED)
 @click.option(
     "--controllers/--no-controllers",
     default=True,
     help="Whether Deployments and their like make pods. Default: they do.",
 )
-@click.option(
-    "--kubelet-policy",
-    type=click.Path(),
-    metavar="FILE",
-    help="A KubeletPolicy: how long pods start and run, which fail, and the like.",
-)
+@kubelet_policy_option
 @extenders_option
-@click.option(
-    "--until",
-    callback=parse_seconds,
-    metavar="DURATION",
-    help="Go on for so much virtual time, for example 10m. Default: until nothing changes any more.",
-)
+@until_option("Go on for so much virtual time, for example 10m. Default: until nothing changes any more.")
 @click.option(
     "-o",
     "--output",
@@ -93,12 +83,7 @@ STOPPED: Final = 4
     show_default=True,
     help="Format of the result.",
 )
-@click.option(
-    "--explain",
-    multiple=True,
-    metavar="POD",
-    help="Print what nodes and plugins say of the pod NAMESPACE/NAME (or NAME in default). May be repeated.",
-)
+@pods_to_explain_option
 @click.option(
     "--fixes",
     is_flag=True,
@@ -116,33 +101,7 @@ STOPPED: Final = 4
 @click.option("--all-nodes", is_flag=True, help="With --explain: every node, not only the best and the reasons.")
 @click.option("--fail-on-pending", is_flag=True, help="Exit with 1 if a pod is left pending.")
 @click.option("-v", "--verbose", is_flag=True, help="Print how long loading and scheduling took.")
-def simulate(
-    files: tuple[str, ...],
-    example: str | None,
-    kubeconfig: str,
-    context: str,
-    scenario: str | None,
-    settings: tuple[str, ...],
-    config_file: str | None,
-    plugins: tuple[str, ...],
-    feature_gates: str | None,
-    validate: str | None,
-    strict: bool,
-    seed: int,
-    controllers: bool,
-    kubelet_policy: str | None,
-    extenders: bool,
-    until: float | None,
-    output: str,
-    explain: tuple[str, ...],
-    fixes: bool,
-    report_file: str | None,
-    interactive: bool,
-    record_directory: str | None,
-    all_nodes: bool,
-    fail_on_pending: bool,
-    verbose: bool,
-) -> None:
+def simulate(**given: Any) -> None:
     """Schedule pods without a cluster, in virtual time.
 
     Nodes, pods and everything else that scheduling looks at come from manifests, from dumps such as
@@ -154,70 +113,64 @@ def simulate(
     did not come to rest, as when pods keep waking each other: what it got to is printed, and --until sets an end. A scenario
     that expects something which does not come true exits with 1 as well.
     """
-    if fixes and not explain:
+    if given["fixes"] and not given["explain"]:
         raise click.UsageError("--fixes is for --explain.")
-    if interactive and report_file is None:
+    if given["interactive"] and given["report_file"] is None:
         raise click.UsageError("--interactive is for --report.")
-    of_example = scenario_of(example) if example is not None and scenario is None else None
-    if scenario is not None or of_example is not None:
-        if kubeconfig or context:
-            raise click.UsageError("--kubeconfig and --context are not for scenarios, which name their cluster.")
-        if fixes:
-            raise click.UsageError("--fixes is not for scenarios: there the cluster changes over time.")
-        if interactive:
-            raise click.UsageError("--interactive is not for scenarios: their report shows how the cluster changes.")
-        from steersman.cli.scenario import simulate_scenario
+    scenario = given["scenario"]
+    if scenario is None and given["example"] is not None:
+        scenario = scenario_of(given["example"])
+    if scenario is not None:
+        _simulate_scenario(given, scenario)
+    else:
+        _simulate_cluster(given)
 
-        options = click.get_current_context().params
-        simulate_scenario(options if of_example is None else {**options, "scenario": of_example, "example": None})
-        return
-    if settings:
+
+def _simulate_scenario(given: Given, scenario: str) -> None:
+    if given["kubeconfig"] or given["context"]:
+        raise click.UsageError("--kubeconfig and --context are not for scenarios, which name their cluster.")
+    if given["fixes"]:
+        raise click.UsageError("--fixes is not for scenarios: there the cluster changes over time.")
+    if given["interactive"]:
+        raise click.UsageError("--interactive is not for scenarios: their report shows how the cluster changes.")
+    from steersman.cli.scenario import simulate_scenario
+
+    is_of_example = given["scenario"] is None
+    simulate_scenario({**given, "scenario": scenario, "example": None} if is_of_example else given)
+
+
+def _simulate_cluster(given: Given) -> None:
+    if given["settings"]:
         raise click.UsageError("--set is for --scenario.")
-    from steersman.sim import Simulation
-
-    given = _example(files, example, is_live=bool(kubeconfig or context))
-    timing = _Timing(verbose)
-    live = read_cluster(kubeconfig, context) if kubeconfig or context else []
-    with working("loading"):
-        loaded = Simulation.load(
-            *live,
-            *given.manifests,
-            *files,
-            config=config_file or given.configuration,
-            seed=seed,
-            plugins=(*given.plugins, *plugins),
-            gates=parse_gates(feature_gates),
-            stdin=sys.stdin.buffer if "-" in files else None,
-            validate=chosen_validation(validate, strict),
-            controllers=controllers,
-            kubelets=kubelet_policy,
-            extenders=extenders,
-        )
-    with loaded as simulation:
+    timing = _Timing(given["verbose"])
+    report_file = given["report_file"]
+    with _loaded(given) as simulation:
         timing.loaded()
         before = None if report_file is None else simulation.result()
-        page = _page(simulation) if interactive else None
-        unrun = simulation.fork() if fixes else None
-        with recording(simulation, record_directory):
-            result = _run(simulation, until, explain)
+        page = _page(simulation) if given["interactive"] else None
+        unrun = simulation.fork() if given["fixes"] else None
+        with recording(simulation, given["record_directory"]):
+            result = _run(simulation, given["until"], given["explain"])
         timing.ran(result)
-        explanations = _explained(simulation, result, explain, unrun)
+        explanations = _explained(simulation, result, given["explain"], unrun)
     for note in result.notes:
         say(f"Note: {printable(note)}", err=True)
-    _print(result, explanations, output, None if all_nodes else MOST_ROWS)
+    _print(result, explanations, given["output"], None if given["all_nodes"] else MOST_ROWS)
     if page is not None:
-        write_page(page.text(), report_file or "")
+        write_page(page.text(), report_file)
     elif report_file is not None:
         _write_report(simulation, result, before, report_file)
-    _conclude(result, fail_on_pending)
+    _conclude(result, given["fail_on_pending"])
 
 
-def _example(files: tuple[str, ...], example: str | None, *, is_live: bool) -> ExampleFiles:
-    if example is not None:
-        return files_of(example)
-    if not files and not is_live:
+def _loaded(given: Given) -> Simulation:
+    is_live = bool(given["kubeconfig"] or given["context"])
+    if given["example"] is None and not given["files"] and not is_live:
         raise click.UsageError("Missing option '-f' / '--filename', '--example' or '--kubeconfig'.")
-    return ExampleFiles([], [], None)
+    example = ExampleFiles([], [], None) if given["example"] is None else files_of(given["example"])
+    live = read_cluster(given["kubeconfig"], given["context"]) if is_live else []
+    with working("loading"):
+        return load_simulation(given, example, [*live, *example.manifests, *given["files"]])
 
 
 def _run(simulation: Simulation, until: float | None, explain: tuple[str, ...]) -> Result:

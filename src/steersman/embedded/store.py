@@ -25,7 +25,6 @@ from typing import Final, Protocol, TypeAlias, TypeVar, cast
 
 import msgspec
 
-from steersman import api
 from steersman.api import Namespace, Object, ObjectMeta, key, timestamps
 from steersman.api.selectors import Selector
 from steersman.clock import Clock
@@ -33,7 +32,7 @@ from steersman.embedded.documents import Document, carried, document_of
 from steersman.embedded.errors import AlreadyExists, Conflict, Invalid, NotFound
 from steersman.embedded.finalizers import is_held_up, marked_as_deleting
 from steersman.embedded.history import ADDED, DELETED, MODIFIED, Commit, EventType, History
-from steersman.embedded.naming import assigned_uid, generated_name
+from steersman.embedded.server_metadata import name_to_store, stamped, with_metadata_of_server
 from steersman.embedded.subscriptions import Listener, Subscription, Subscriptions
 from steersman.embedded.watch import Filter, Watch
 from steersman.graph_copy import copied_attributes, two_levels
@@ -41,32 +40,12 @@ from steersman.graph_copy import copied_attributes, two_levels
 T = TypeVar("T", bound=Object)
 _Objects: TypeAlias = list[Object]
 
-DEFAULT_NAMESPACE: Final = "default"
 HISTORY_LENGTH: Final = 4096
 """So many writes, at least, a watch may lag behind."""
 FIRST_VERSION: Final = 1
 """The version of an empty store. Not 0, which asks a watch for the current objects first."""
 _LONGEST_VERSION: Final = 20
-NO_NAME: Final = "metadata.name: Required value: name or generateName is required"
 NOT_A_VERSION: Final = "resourceVersion: Invalid value"
-
-COUNTED_GENERATIONS: Final[frozenset[type[Object]]] = frozenset(
-    {
-        api.CronJob,
-        api.DaemonSet,
-        api.Deployment,
-        api.DeviceClass,
-        api.Job,
-        api.Pod,
-        api.PodDisruptionBudget,
-        api.PriorityClass,
-        api.ReplicaSet,
-        api.ReplicationController,
-        api.ResourceSlice,
-        api.StatefulSet,
-    }
-)
-"""The kinds whose changes of spec an API server counts."""
 
 _replace = msgspec.structs.replace
 
@@ -92,7 +71,7 @@ class Admission(Protocol):
 
 @copied_attributes(_objects=two_levels)
 class Store:
-    """See the module's text. With `admission`, missing namespaces are created along with the first object in them."""
+    """Versioned objects by kind and key. With `admission`, missing namespaces are created with the first object in them."""
 
     def __init__(
         self,
@@ -136,7 +115,7 @@ class Store:
 
     @property
     def version(self) -> int:
-        """The same as a number."""
+        """The version of the latest write, as a number."""
         return self._version
 
     def find(self, kind: type[T], key: str) -> T | None:
@@ -234,19 +213,20 @@ class Store:
 
         `document`, here and below, is the whole JSON of which `obj` is the struct; what is completed is so in both.
         """
-        name, namespace = self._name_of(obj)
+        name, namespace = name_to_store(obj, self._version + 1)
         kind = type(obj)
         place = f"{namespace}/{name}" if kind.NAMESPACED else name
         objects = self._of_kind(kind)
         if place in objects:
             raise AlreadyExists(kind, place)
-        stored = self._stamped(obj, name, namespace)
+        stored = stamped(obj, name, namespace, self._version + 1, self.timestamp())
         if self._admission is not None:
             stored = self._admission(stored, None, self)
             if kind.NAMESPACED and namespace not in self._of_kind(Namespace):
                 self.create(Namespace(metadata=ObjectMeta(name=namespace)))
                 # Anew: the namespace took the version of which the uid was made, and labels may tell the uid.
-                stored = self._admission(self._stamped(obj, name, namespace), None, self)
+                anew = stamped(obj, name, namespace, self._version + 1, self.timestamp())
+                stored = self._admission(anew, None, self)
         objects[place] = stored
         whole = None if self._documents is None else self._kept_document(place, obj, stored, document)
         self._record(kind, ADDED, None, stored, whole)
@@ -315,7 +295,7 @@ class Store:
 
     @contextmanager
     def dry_run(self) -> Iterator[None]:
-        """What is created or updated in the block can be read there as if it were stored, and is put back at its end; nobody
+        """Has what is created or updated in the block be read there as if it were stored, and puts it back at the end; nobody
         hears of it. The block may not wait."""
         self._undo = []
         try:
@@ -384,33 +364,9 @@ class Store:
             self.journal(commit)
         self._subscriptions.publish(commit)
 
-    def _name_of(self, obj: Object) -> tuple[str, str]:
-        """Name and namespace under which the object is to be stored."""
-        meta = obj.metadata
-        name = meta.name
-        if not name:
-            if not meta.generate_name:
-                raise Invalid(type(obj), name, NO_NAME)
-            name = generated_name(meta.generate_name, self._version + 1)
-        return name, (meta.namespace or DEFAULT_NAMESPACE) if obj.NAMESPACED else ""
-
-    def _stamped(self, obj: T, name: str, namespace: str) -> T:
-        """The new object with all that a server adds to its metadata, as of the next version."""
-        meta, version = obj.metadata, self._version + 1
-        metadata = _replace(
-            meta,
-            name=name,
-            namespace=namespace,
-            uid=meta.uid or assigned_uid(type(obj), name, namespace, version),
-            resource_version=str(version),
-            generation=meta.generation or int(type(obj) in COUNTED_GENERATIONS),
-            creation_timestamp=meta.creation_timestamp or self.timestamp(),
-        )
-        return _replace(obj, metadata=metadata)
-
     def _current(self, obj: T) -> T:
         """The stored object that `obj` is to replace, if it is the one that the writer has seen."""
-        name, namespace = self._name_of(obj)
+        name, namespace = name_to_store(obj, self._version + 1)
         old = self.get(type(obj), f"{namespace}/{name}" if obj.NAMESPACED else name)
         check_uid(old, obj.metadata.uid)
         seen = obj.metadata.resource_version
@@ -426,19 +382,8 @@ class Store:
 
         `document` is that of `seen`, which became `new` by admission.
         """
-        kept = old.metadata
-        metadata = _replace(
-            new.metadata,
-            name=kept.name,
-            namespace=kept.namespace,
-            uid=kept.uid,
-            resource_version=kept.resource_version,
-            generation=kept.generation,
-            creation_timestamp=kept.creation_timestamp,
-            deletion_timestamp=kept.deletion_timestamp,
-            deletion_grace_period_seconds=kept.deletion_grace_period_seconds,
-        )
-        new = _replace(new, metadata=metadata)
+        new = with_metadata_of_server(old, new)
+        metadata = new.metadata
         if metadata.deletion_timestamp is not None and self._is_released(old, new):
             gone = self._remove(old)
             return _replace(new, metadata=_replace(metadata, resource_version=gone.metadata.resource_version))
@@ -449,8 +394,8 @@ class Store:
             document = None
         if new == old and (document is None or document == stored):
             return old
-        if kept.generation and (_spec(new) != _spec(old) or (document or {}).get("spec") != stored.get("spec")):
-            counted = _replace(new, metadata=_replace(new.metadata, generation=kept.generation + 1))
+        if metadata.generation and (_spec(new) != _spec(old) or (document or {}).get("spec") != stored.get("spec")):
+            counted = _replace(new, metadata=_replace(new.metadata, generation=metadata.generation + 1))
             new, document = counted, None if document is None else carried(document, new, counted)
         return self.rewrite(old, new, document)
 

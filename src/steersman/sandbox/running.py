@@ -14,6 +14,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -41,6 +42,7 @@ from steersman.framework.watching import is_custom
 from steersman.host import LoopTimers, ScaledClock, keep_freed_memory
 from steersman.internal_errors import InternalErrors
 from steersman.kubelets import SANDBOX_POLICY, Kubelets, check_annotations, load_policy
+from steersman.record.live_recording import LiveRecording
 from steersman.sandbox.clock_page import ClockPage
 from steersman.sandbox.credentials import (
     SandboxCredentials,
@@ -124,10 +126,7 @@ async def _running(
     clock = ScaledClock(options.speed, start=None if restored is None else max(restored.now, time.time()))
     timers = LoopTimers(clock, asyncio.get_running_loop())
     store = _store(clock, restored)
-
-    def make_credentials() -> SandboxCredentials:
-        return new_credentials(options.bind_address)
-
+    make_credentials = partial(new_credentials, options.bind_address)
     credentials = make_credentials() if data is None else data.credentials(make_credentials)
     failure = asyncio.get_running_loop().create_future()
     journal = None if data is None else Journal(store, data, failure.set_exception)
@@ -143,18 +142,10 @@ async def _running(
         tasks = _Tasks(group)
         tasks.create_task(keep_collections_short(store), name="keep garbage collections short")
         _start_cluster(store, timers, events, errors, options, tasks)
-        schedulers = recording = None
+        starter = _SchedulerStarter(options, store, timers, events, tasks)
+        schedulers = None
         if chosen is not None:
-
-            def start(made_with: SchedulerOptions) -> DrivenScheduler:
-                nonlocal recording
-                if recording is not None:
-                    recording.close()  # that of the scheduler which this one replaces
-                if options.record:
-                    recording = new_recording(options.record, made_with, options.seed, clock)
-                return start_scheduler(store, timers, events, made_with, options.seed, tasks, recording)
-
-            schedulers = ReplaceableScheduler(start, chosen)
+            schedulers = ReplaceableScheduler(starter.start, chosen)
             await schedulers.current.scheduler.background.refresh()
         create_nodes(store, options.nodes, template)
         notes = create_all(store, catalog, options.files, options.validate)
@@ -166,18 +157,10 @@ async def _running(
             url = f"https://{_host(options.bind_address)}:{port}"
             if options.kubeconfig is not None:
                 write_kubeconfig(options.kubeconfig, kubeconfig_document(url, credentials))
-            if schedulers is None or options.web_port is None:
-                serving: AbstractAsyncContextManager[SandboxPage | None] = nullcontext()
-            else:
+            serving: AbstractAsyncContextManager[SandboxPage | None] = nullcontext()
+            if schedulers is not None and options.web_port is not None:
                 actions = SandboxActions(store, catalog, service, SandboxClock(clock, schedulers), durable)
-                web = SandboxWeb(
-                    store,
-                    schedulers,
-                    actions,
-                    _absolute(options.kubeconfig),
-                    ConfigurationSource(configuration_text(options.config_file), options.config_file),
-                )
-                serving = served_page(options.web_port, web)
+                serving = served_page(options.web_port, _web(options, store, schedulers, actions))
             async with serving as page:
                 try:
                     yield Sandbox(
@@ -186,11 +169,16 @@ async def _running(
                 finally:
                     timers.close()
         tasks.cancel()
-    if recording is not None:
-        asyncio.get_running_loop().set_task_factory(None)
-        await asyncio.to_thread(recording.close)
+    await starter.close_recording()
     if journal is not None:
         await journal.close()
+
+
+def _web(
+    options: SandboxOptions, store: Store, schedulers: ReplaceableScheduler, actions: SandboxActions
+) -> SandboxWeb:
+    configuration = ConfigurationSource(configuration_text(options.config_file), options.config_file)
+    return SandboxWeb(store, schedulers, actions, _absolute(options.kubeconfig), configuration)
 
 
 def _absolute(path: Path | None) -> str:
@@ -239,6 +227,35 @@ class _Tasks:
             task.cancel()
 
 
+class _SchedulerStarter:
+    """Starts the schedulers of a sandbox, one after the other, each with a record of its own if that is wanted."""
+
+    def __init__(
+        self, options: SandboxOptions, store: Store, timers: LoopTimers, events: EventObjects, tasks: _Tasks
+    ) -> None:
+        self._options = options
+        self._store = store
+        self._timers = timers
+        self._events = events
+        self._tasks = tasks
+        self._recording: LiveRecording | None = None
+
+    def start(self, made_with: SchedulerOptions) -> DrivenScheduler:
+        options = self._options
+        if self._recording is not None:
+            self._recording.close()  # that of the scheduler which this one replaces
+        if options.record:
+            self._recording = new_recording(options.record, made_with, options.seed, self._store.clock)
+        return start_scheduler(
+            self._store, self._timers, self._events, made_with, options.seed, self._tasks, self._recording
+        )
+
+    async def close_recording(self) -> None:
+        if self._recording is not None:
+            asyncio.get_running_loop().set_task_factory(None)
+            await asyncio.to_thread(self._recording.close)
+
+
 def _start_cluster(
     store: Store,
     timers: LoopTimers,
@@ -247,7 +264,7 @@ def _start_cluster(
     options: SandboxOptions,
     tasks: _Tasks,
 ) -> None:
-    """What lives in a cluster besides the scheduler."""
+    """Starts everything that lives in a cluster besides the scheduler."""
     policy = load_policy(options.kubelet_policy) if options.kubelet_policy else SANDBOX_POLICY
     kubelets = Kubelets(store, timers, policy, record=events.record_kubelet, survives_bad_pods=True)
     if not options.runs_controllers:
