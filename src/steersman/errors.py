@@ -61,7 +61,7 @@ class InputError(SteersmanError):
         self.hint = hint
 
     def located(self, **place: str | int | None) -> Self:
-        """The same error with `file`, `line`, `document`, `item`, `object` or `field` added where not known yet."""
+        """This error with `file`, `line`, `document`, `item`, `object` or `field` added where not known yet."""
         placed = copy.copy(self)
         for part, known in place.items():
             if getattr(self, part) is None:
@@ -69,7 +69,7 @@ class InputError(SteersmanError):
         return placed
 
     def beneath(self, path: str) -> Self:
-        """The same error about an object that has what was complained of at `path`."""
+        """A copy of the error about an object that has what was complained of at `path`."""
         placed = copy.copy(self)
         placed.field = f"{path}.{self.field}" if self.field else path
         return placed

@@ -35,7 +35,7 @@ class MetricValueStatus(Struct, frozen=True):
 
 
 class MetricSource(Struct, frozen=True):
-    """What is measured, and what it should be: of a resource by its name, of everything else by `metric`.
+    """A measure and its target: of a resource by its name, of everything else by `metric`.
 
     One struct for the five kinds of sources, each of which has some of these fields.
     """
@@ -57,7 +57,7 @@ class MetricSpec(Struct, frozen=True):
 
 
 class MetricSourceStatus(Struct, frozen=True):
-    """What a source was measured to be."""
+    """The value that was measured of a source."""
 
     name: str = ""
     container: str = ""

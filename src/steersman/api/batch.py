@@ -96,7 +96,7 @@ class Job(Object, frozen=True):
 
 
 class JobTemplateSpec(Struct, frozen=True):
-    """What a CronJob's `jobTemplate` says."""
+    """The `jobTemplate` of a CronJob: metadata and spec of its Jobs."""
 
     metadata: ObjectMeta = ObjectMeta()
     spec: JobSpec = JobSpec()

@@ -93,7 +93,7 @@ def convert(data: Any, cls: type[T]) -> T:
 
 
 def convert_part(data: Any, cls: type[T], path: str) -> T:
-    """The same for what stands at a path of an object, such as a template; errors name fields from the object's root."""
+    """Makes a struct of the part of an object at a path, such as a template; errors name fields from the object's root."""
     try:
         return convert(data, cls)
     except InputError as error:

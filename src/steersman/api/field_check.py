@@ -54,7 +54,7 @@ class FieldCheck:
             self._check_json(found.data, version, kind, found.place, describe)
 
     def check_document(self, document: Any, object_name: str) -> None:
-        """As `check`, for an object that was given as a dict."""
+        """Checks an object that was given as a dict, as `check` does one that was given as text."""
         if self._validation == "ignore" or not isinstance(document, dict):
             return
         version, kind = document.get("apiVersion"), document.get("kind")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much of an object as can be read: what is wrong in it is left out, field by field.
+"""Lenient reading: as much of an object as can be read; what is wrong in it is left out, field by field.
 
 For objects that must not be overlooked although they cannot be read, such as pods that already run: `client.set_aside`.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What limits or changes the requests of pods at admission: quotas, limit ranges and runtime classes."""
+"""Quotas, limit ranges and runtime classes: they limit or change the requests of pods at admission."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ class Loaded(NamedTuple):
 
 
 class _File(NamedTuple):
-    """What is to be read; `is_named` if the user named the file itself, and not a directory that it lies in."""
+    """A file to be read; `is_named` if the user named the file itself, and not a directory that it lies in."""
 
     name: str
     data: bytes
@@ -242,7 +242,7 @@ def _read(file: Path) -> bytes:
 
 
 def _uncompressed(data: bytes, file: str) -> bytes:
-    """What gzip has compressed, whatever the file is called."""
+    """The data, unpacked if gzip has compressed it, whatever the file is called."""
     if not data.startswith(_GZIP_MAGIC):
         return data
     try:

@@ -83,7 +83,7 @@ class LabelSelectorRequirement(Struct, frozen=True):
 
 
 class LabelSelector(Struct, frozen=True):
-    """As written in an object; `steersman.api.selectors.from_label_selector` compiles it."""
+    """A label selector as written in an object; `steersman.api.selectors.from_label_selector` compiles it."""
 
     match_labels: dict[str, str] = {}
     match_expressions: tuple[LabelSelectorRequirement, ...] = ()

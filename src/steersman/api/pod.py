@@ -113,7 +113,7 @@ class ContainerStateTerminated(Struct, frozen=True):
 
 
 class ContainerState(Struct, frozen=True):
-    """Of a container that has ended, how. What else is known of containers nobody here decides by."""
+    """The state of a container: how it ended, if it has. Nobody here decides by other states."""
 
     terminated: ContainerStateTerminated | None = None
 

@@ -45,7 +45,7 @@ _KEY_DEFAULTS: Final[Mapping[tuple[str, str], Any]] = {
 
 
 class FieldSchema:
-    """What is known of one field, or of a whole object: its type, and how lists and maps in it are merged."""
+    """The schema of one field, or of a whole object: its type, and how lists and maps in it are merged."""
 
     __slots__ = ("_children", "_elements", "_values", "definition", "node")
 
@@ -120,14 +120,14 @@ class FieldSchema:
 
     @property
     def elements(self) -> FieldSchema | None:
-        """Of a list: what its elements are."""
+        """The schema of the elements of a list; None if this is none."""
         if self._elements is None and isinstance(self.node.get("items"), Mapping):
             self._elements = _wrapped(self.node["items"])
         return self._elements
 
     @property
     def values(self) -> FieldSchema | None:
-        """Of a map with keys of the user's choice: what its values are."""
+        """The schema of the values of a map with keys of the user's choice; None if this is none."""
         if self._values is None and isinstance(self.node.get("additionalProperties"), Mapping):
             self._values = _wrapped(self.node["additionalProperties"])
         return self._values

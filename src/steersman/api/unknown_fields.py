@@ -76,7 +76,7 @@ def closest(name: str, known: Iterable[str]) -> str:
 
 
 def quick_verdict(data: bytes | msgspec.Raw, api_version: str, kind: str) -> Verdict:
-    """What can be said of JSON without walking it."""
+    """The verdict on JSON that needs no walk through it."""
     decoder = _strict_decoder(api_version, kind)
     if decoder is None:
         return "unsure"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What owns or selects pods: services and the controllers of replicas. Those of pods that end are in `batch`.
+"""Owners and selectors of pods: services and the controllers of replicas. Controllers of pods that end are in `batch`.
 
 Default topology spreading reads the selectors of the first four; the embedded controllers run all but services. Templates are
 kept as the JSON that they came as, so that no field of them is lost and a change of any is a change of the template;

@@ -34,7 +34,7 @@ class Target(msgspec.Struct, frozen=True):
 
 
 def target(catalog: Catalog, path: str) -> Target:
-    """Of `/api/v1/namespaces/default/pods/web-0/status`; raises 404."""
+    """The target of a path such as `/api/v1/namespaces/default/pods/web-0/status`; raises 404."""
     api_version, parts = _version_and_parts(path)
     # Old clients watch below /watch; the rest of the path is the same.
     if parts and parts[0] == "watch":

@@ -77,7 +77,7 @@ def _with(document: Any, names: list[str], value: Any) -> Any:
 
 
 def _selector(document: Document, paths: ScalePaths) -> str:
-    """As text. Replication controllers have a plain map, custom resources the text itself."""
+    """The selector of a scale as text. Replication controllers have a plain map, custom resources the text itself."""
     if paths.selector:
         return str(_at(document, paths.selector) or "")
     if paths is not BUILT_IN_PATHS:

@@ -54,8 +54,8 @@ def _decoded(document: Document, schema: FieldSchema, validation: FieldValidatio
 
 
 def _as_go_reads(value: Any, schema: FieldSchema | None) -> Any:
-    """As Go reads it: a null field is absent, a null value of a map of strings is "", a quantity is in its shortest form. What
-    is kept raw stays as it is."""
+    """The value as Go reads it: a null field is absent, a null value of a map of strings is "", a quantity is in its shortest
+    form. What is kept raw stays as it is."""
     if schema is None or schema.preserves_unknown_fields:
         return value
     if isinstance(value, list):

@@ -354,7 +354,7 @@ class BindingCycle:
 
 
 def _as_failure(decision: Scheduled, profile: Profile, verdict: Status) -> Failure:
-    """Of a pod that was not permitted."""
+    """The failure of a pod that was not permitted."""
     if not verdict.is_rejected:
         return Failed(decision.pod, profile.name, verdict)
     diagnosis = commit.rejection(decision.pod, decision.node, verdict)

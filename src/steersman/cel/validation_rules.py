@@ -37,7 +37,7 @@ def is_transition_rule(expression: str) -> bool:
 
 
 def evaluate_rule(expression: str, value: Any, old_value: Any = None) -> Any:
-    """What the expression comes to. Raises `CelError` for one that does not compile, or that fails for these values."""
+    """The value of the expression. Raises `CelError` for one that does not compile, or that fails for these values."""
     program = _compiled(expression)
     frame = Frame({SELF: value, OLD_SELF: old_value}, program.variables, Meter(None))
     try:

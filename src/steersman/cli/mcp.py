@@ -89,7 +89,7 @@ def mcp(
 
 
 def _current_kubeconfig() -> str:
-    """As kubectl chooses it; "" if there is none."""
+    """The kubeconfig that kubectl would choose; "" if there is none."""
     named = os.environ.get("KUBECONFIG", "")
     usual = Path.home() / ".kube" / "config"
     return named or (str(usual) if usual.is_file() else "")

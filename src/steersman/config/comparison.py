@@ -92,7 +92,7 @@ def _without_plugins(profile: PlainValue, names: set[str]) -> PlainValue:
 
 
 def _shown(value: PlainValue) -> str:
-    """As YAML would have it on one line: words as they are, everything else as JSON."""
+    """The value on one line, as YAML would have it: words as they are, everything else as JSON."""
     if value is None:
         return NOT_SET
     is_word = isinstance(value, str) and value and value == value.strip() and value.isprintable()

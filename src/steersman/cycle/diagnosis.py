@@ -40,7 +40,7 @@ class Diagnosis(msgspec.Struct):
 
 
 def diagnose(evaluation: Evaluation, all_nodes: int) -> Diagnosis:
-    """Of an evaluation without feasible node."""
+    """The diagnosis of an evaluation without feasible node."""
     outcome = evaluation.pre_filter
     statuses = evaluation.statuses()
     unschedulable = set(outcome.restricting)

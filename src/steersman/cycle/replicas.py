@@ -23,8 +23,8 @@ from steersman.state.cache import Cache
 def place_replicas(
     pods: Sequence[PodInfo], profile: str, engine: ColumnarEngine, cache: Cache, rng: Rng
 ) -> list[Scheduled]:
-    """As many of the pods as can simply be placed, which all have the first one's template. They are assumed. What is broken
-    is left to `schedule_one`, which tells."""
+    """Places and assumes as many of the pods, which all have the first one's template, as can simply be placed. A broken
+    plugin is left to `schedule_one`, which tells."""
     placed: list[Scheduled] = []
     with suppress(CycleAborted):
         _place(pods, profile, engine, cache, rng, placed)

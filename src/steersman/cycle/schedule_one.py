@@ -163,7 +163,8 @@ class SchedulingCycle:
         return self._engines[profile.name].evaluate(pod, self._nominations())
 
     def preview(self, profile: Profile, pod: PodInfo) -> Evaluation:
-        """What `evaluate` says, and the next search begins where it would have begun. CycleAborted when a plugin is broken."""
+        """The evaluation of a pod that is not decided on: the next search begins where it would have begun. CycleAborted when
+        a plugin is broken."""
         index = self._search_start.index
         try:
             return self.evaluate(profile, pod)

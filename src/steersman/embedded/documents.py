@@ -135,7 +135,7 @@ _WRITTEN_THOUGH_OPTIONAL: Final = {
 
 @cache
 def _written_zeros(kind: type[Object]) -> _WrittenZeros:
-    """Of a built-in kind; others have no status that is written in this process."""
+    """The zero values that are written for a built-in kind; other kinds have no status that is written in this process."""
     schema = schema_of(kind.API_VERSION, kind.KIND)
     status = None if schema is None else schema.child("status")
     struct = next((field.type for field in msgspec.structs.fields(kind) if field.name == "status"), None)

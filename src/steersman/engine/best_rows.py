@@ -41,7 +41,7 @@ class BestRows:
     __slots__ = ("_buckets", "_floor", "greatest", "rows")
 
     def __init__(self, rows: NDArray[np.intp], floor: int) -> None:
-        """Of rows that all have the total `floor`, and are all that have it or more. None: there are none yet."""
+        """Rows that all have the total `floor`, and are all that have it or more. None: there are none yet."""
         #: The least total that has a bucket.
         self._floor = floor
         #: The total of `rows`.

@@ -269,8 +269,8 @@ class ColumnarEvaluation(Evaluation):
         return self._local
 
     def row_filters(self, coming: Callable[[], Iterable[PodInfo]]) -> RowFilters | None:
-        """What decides, if it says how it follows from the pods of a node; `coming` are pods that may be thought to be there.
-        None when PreFilter has something against the pod, or a node outside of its restriction was looked at."""
+        """The filters that decide, if all say how they follow from the pods of a node; `coming` are pods that may be there
+        later. None when PreFilter has something against the pod, or a node outside of its restriction was looked at."""
         if not self._looks_inside_only():
             return None
         return row_filters(self._engine.plan, self._entry, self._table, self.pre_filter.skipped, coming)
@@ -321,8 +321,8 @@ class ColumnarEvaluation(Evaluation):
         return RowStatuses(rows, self._engine.names(), absent)
 
     def objections(self) -> Mapping[str, Mapping[Status, RowIndex]]:
-        """What each filter that the pod concerns has against the nodes that are looked at, in configured order; `statuses` says
-        which objection decides, and what nominated pods add to it. Nothing where PreFilter has rejected the pod."""
+        """The objections of each filter that the pod concerns to the nodes that are looked at, in configured order; `statuses`
+        says which objection decides, and what nominated pods add to it. Nothing where PreFilter has rejected the pod."""
         if self.pre_filter.status is not None:
             return {}
         return objections_of_all(self._engine.plan, self._entry, self._table, self.state, self.pod, self._candidates())
@@ -375,7 +375,7 @@ class ColumnarEvaluation(Evaluation):
         return FeasibleTotals(rows, signature.totals(feasible)[rows].astype(np.int64))
 
     def score_skipped(self) -> frozenset[str]:
-        """Of the kernels, without their scores; those of plugins that are asked in every cycle are needed anyway."""
+        """The plugins that have nothing to score. Kernels say so without their scores; other plugins have to be asked."""
         if self.feasible_count < 2 or self._scores is not None or self._entry.live_scores:
             return super().score_skipped()
         return frozenset(step.name for step, part in self._entry.scores if has_nothing_to_score(part, self._feasible))

@@ -92,7 +92,7 @@ def diagnose_rows(
 def objections_of_all(
     plan: Plan, entry: SignatureEntry, table: NodeTable, state: CycleState, pod: PodInfo, candidates: BoolColumn
 ) -> dict[str, dict[Status, RowIndex]]:
-    """What every filter has against the candidate rows, also against those that another one rejects before it. Filters that
+    """The objections of every filter to the candidate rows, also to those that another one rejects before it. Filters that
     have nothing to do for the pod are left out."""
     found: dict[str, dict[Status, RowIndex]] = {}
     parts = {step.name: part for step, part in entry.filters}

@@ -117,7 +117,7 @@ class Signature:
         return kept.best.rows or ()
 
     def best_in_run(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
-        """What `best_of_all` says, for pods that follow each other closely: by groups of rows where that can be. Nothing is
+        """The answer of `best_of_all`, for pods that follow each other closely: by groups of rows where that can be. Nothing is
         `ranked` then, which nobody may look at."""
         kept = self.kept
         kept.sync()

@@ -193,7 +193,8 @@ class ScoreKernel(ABC):
         """Raw score of one row that has a node."""
 
     def epoch(self) -> int:
-        """As in `FilterKernel`."""
+        """Changes when the scores of all rows may have changed because of what happened to other nodes. Looked at after some
+        node has changed."""
         return 0
 
 
@@ -265,7 +266,7 @@ class GroupingFilterKernel(ClusterFilterKernel):
 
 
 class RefusedPodKernel(ClusterFilterKernel):
-    """Of a pod that PreFilter refuses as a whole, because the plugin cannot understand what it asks for."""
+    """The kernel of a pod that PreFilter refuses as a whole, because the plugin cannot understand what it asks for."""
 
     def __init__(self, refusal: Status, view: NodesView, statuses: StatusTable) -> None:
         self._refusal = refusal
@@ -310,7 +311,7 @@ class Feasible:
 
     @classmethod
     def at(cls, row: int, penalty: AnyIntColumn) -> Feasible:
-        """Of one row alone."""
+        """One feasible row, and no other."""
         feasible = cls(penalty, 1)
         feasible._rows = np.array([row])
         return feasible

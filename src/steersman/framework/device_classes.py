@@ -59,8 +59,8 @@ class DeviceClasses:
         return self._by_resource.at(self.version, self._read).get(resource)
 
     def _read(self) -> dict[str, DeviceClass]:
-        """Of several classes with the same resource name, the youngest counts, then the first by name. Like upstream, one
-        that comes second to another is not known by its own name either."""
+        """Device classes by resource name. Of several with one name the youngest counts, then the first by name. Like
+        upstream, one that comes second to another is not known by its own name either."""
         by_resource: dict[str, DeviceClass] = {}
         for device_class in self._objects.list(DeviceClass):
             name = device_class.spec.extended_resource_name

@@ -32,7 +32,7 @@ class PodsToActivate:
 
 
 def pods_to_activate(state: CycleState) -> PodsToActivate:
-    """Of this cycle, to add to."""
+    """The pods to activate after this cycle, to add to."""
     pods = state.read(_KEY, PodsToActivate)
     if pods is None:
         pods = PodsToActivate()

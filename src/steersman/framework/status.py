@@ -63,7 +63,7 @@ class Status(msgspec.Struct, frozen=True):
         return ", ".join(self.reasons)
 
     def of(self, plugin: str) -> Status:
-        """The same status, signed by `plugin`."""
+        """This status, signed by `plugin`."""
         return self if self.plugin == plugin else Status(self.code, self.reasons, plugin)
 
 

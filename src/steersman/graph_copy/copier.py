@@ -180,7 +180,7 @@ class GraphCopy:
         self._late.append((lambda items, new: new.update(items), items, new))
 
     def copy_tuple(self, original: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The same tuple if nothing in it had to be copied."""
+        """A copy of the tuple; the tuple itself if nothing in it had to be copied."""
         if len(original) > _SMALL and self.are_shared(original):
             return original
         items = [self.of(item) for item in original]
@@ -378,7 +378,7 @@ _BUILT_IN: Final[dict[type, Copier]] = {
 
 
 class _ClassPlan(NamedTuple):
-    """What is known of a class: found out once."""
+    """The way in which objects of one class are copied: found out once."""
 
     #: None: its objects are shared.
     copier: Copier | None

@@ -21,7 +21,7 @@ LEFT_OUT = "%s %s is left out: its earlier version cannot be put back"
 
 
 class Recovery:
-    """Of the state that `Ingest` writes to."""
+    """Puts an object back as it was in the state that `Ingest` writes to, or leaves it out."""
 
     def __init__(self, cache: Cache, objects: ObjectStore, queue: SchedulingQueue, pods: dict[str, api.Pod]) -> None:
         self._cache = cache

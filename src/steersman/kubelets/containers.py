@@ -93,7 +93,7 @@ class ContainerRecord(api.Struct, frozen=True):
         return min(FIRST_BACKOFF_SECONDS << min(self.restart_count - 1, 10), LONGEST_BACKOFF_SECONDS)
 
     def plain(self) -> api.ContainerStatus:
-        """As much of it as the API struct holds."""
+        """The container's status, as much of it as the API struct holds."""
         ended = self.state.terminated
         state = None if ended is None else api.ContainerStateTerminated(exit_code=ended.exit_code, reason=ended.reason)
         return api.ContainerStatus(

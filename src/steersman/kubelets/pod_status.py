@@ -167,7 +167,7 @@ def has_begun(records: PodRecords) -> bool:
 
 
 def _listed(names: Iterable[str]) -> str:
-    """As Go prints a slice of strings."""
+    """The names as Go prints a slice of strings."""
     return f"[{' '.join(names)}]"
 
 

@@ -60,7 +60,8 @@ class PodReports:
         self._records.pop(uid, None)
 
     def records(self, pod: Pod) -> PodRecords:
-        """As they were reported last: by this kubelet, in the document of the pod, or else as the phase of the pod has them."""
+        """The records of a pod's containers as they were reported last: by this kubelet, in the document of the pod, or else
+        as the phase of the pod has them."""
         known = self._records.get(pod.metadata.uid)
         if known is None and self._store.keeps_documents:
             known = documented_records(pod, self._store.document(Pod, key(pod)).get("status") or {})

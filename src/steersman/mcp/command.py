@@ -25,7 +25,7 @@ NO_CLUSTER: Final = "there are no files, and the server has no kubeconfig"
 
 
 class ServerSettings(NamedTuple):
-    """What the server was started with."""
+    """The options that the server was started with."""
 
     #: Where files may be read.
     roots: tuple[Path, ...]
@@ -42,7 +42,7 @@ class ServerSettings(NamedTuple):
 
 
 class ToolAnswer(NamedTuple):
-    """What came of a call."""
+    """The outcome of a call."""
 
     text: str
     is_error: bool = False

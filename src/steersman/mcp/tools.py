@@ -66,11 +66,11 @@ class ToolArguments(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         return {}
 
     def options(self) -> Iterator[str]:
-        """What the command line has beside files and where the cluster is."""
+        """The options of the command line beside files and those that say where the cluster is."""
         yield from ()
 
     def positional(self) -> list[str]:
-        """What stands at the end of the command line, behind `--`."""
+        """The arguments at the end of the command line, behind `--`."""
         return []
 
 

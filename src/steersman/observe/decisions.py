@@ -55,7 +55,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, rename="camel", omit_defaults=
 
 
 class DecisionLog(AttemptObserver):
-    """Of one scheduler; `capacity` records are kept."""
+    """The latest decisions of one scheduler; `capacity` records are kept."""
 
     def __init__(self, scheduler: Scheduler, capacity: int = DEFAULT_CAPACITY) -> None:
         self._scheduler = scheduler

@@ -58,7 +58,7 @@ class Tally:
 
 
 class Evaluations:
-    """Of one scheduler. What it holds is bounded, even if nobody ever looks."""
+    """The latest evaluations of one scheduler. What is held is bounded, even if nobody ever looks."""
 
     def __init__(self) -> None:
         self._by_shape: dict[object, Tally] = {}

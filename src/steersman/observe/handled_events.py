@@ -41,7 +41,8 @@ _POD_UPDATES: Final = (ASSIGNED_POD_UPDATE, UNSCHEDULED_POD_UPDATE)
 
 
 class HandledEvents:
-    """Of one scheduler. Asked before the change is taken in, while the scheduler still has the object's last version."""
+    """Names the cluster events that a watched change is to one scheduler. Asked before the change is taken in, while the
+    scheduler still has the object's last version."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self._scheduler = scheduler

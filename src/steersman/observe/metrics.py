@@ -207,7 +207,7 @@ class Metrics(MetricSet):
         self._errors_shown.to(((where,), number) for where, number in internal_errors.counts.items())
 
     def _show_build(self) -> None:
-        """As Kubernetes' components show it; commit, date and compiler are those of Go's builds."""
+        """Shows the build as Kubernetes' components do; commit, date and compiler are those of Go's builds."""
         labels = (
             "major",
             "minor",

@@ -352,7 +352,7 @@ def _packed_by_hand(packing: Packing) -> Mapping[str, float]:
 
 
 def _most_nodes(packing: Packing, counts: Counts) -> Counts:
-    """As many nodes as the pools allow; of pools without a limit as many as there are."""
+    """The greatest numbers of nodes that the pools allow; of pools without a limit as many as there are."""
     return {pool: counts.get(pool, 0) if limits.most is None else limits.most for pool, limits in packing.pools.items()}
 
 

@@ -138,7 +138,7 @@ class _ColumnSearch:
         self._singles: dict[int, Candidate] = {}
 
     def enough_of(self, helping: RowIndex, enough: int) -> RowIndex:
-        """As many of the rows as wanted; and if all of these violate budgets, the next that does not."""
+        """The first rows, as many as wanted; and if all of these violate budgets, the next that does not."""
         rows = helping[:enough]
         for row in self._suspects(rows):
             self._examine(row)

@@ -94,7 +94,7 @@ class Nominator:
         self.forget(pod.metadata.uid)
 
     def forget(self, uid: str) -> None:
-        """As `remove`, of the pod with that UID."""
+        """Removes the nomination of the pod with that UID."""
         node_name = self._node_of.pop(uid, None)
         if node_name is None:
             return

@@ -184,7 +184,8 @@ class _Wiring:
         )
 
     def hints(self) -> list[HintRow]:
-        """Of the plugins that can reject a pod; one that does not say what would help is interested in everything."""
+        """The queueing hints of the plugins that can reject a pod; one that does not say what would help is interested in
+        everything."""
         rejecting = {ref.name for point in _REJECTING_POINTS for ref, _ in self.at(point)}
         rows: list[HintRow] = []
         declared = declared_kinds({name: type(plugin) for name, plugin in self._instances.items()})

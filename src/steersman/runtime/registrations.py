@@ -32,7 +32,8 @@ def events_by_resource(watched: Iterable[type[api.Object]]) -> EventsByResource:
 
 
 def registrations(name: str, plugin: EnqueueExtensions, events: EventsByResource) -> tuple[ClusterEventWithHint, ...]:
-    """Of one plugin. PluginError, which names it, if it cannot say them or one of them is about none of the events."""
+    """The events that one plugin registers. PluginError, which names it, if it cannot say them or one of them is about none of
+    the events."""
     method = METHOD.format(name)
     try:
         registered = tuple(plugin.events_to_register())
@@ -46,7 +47,7 @@ def registrations(name: str, plugin: EnqueueExtensions, events: EventsByResource
 
 
 def registrations_of_kinds(plugin: object) -> tuple[ClusterEventWithHint, ...]:
-    """Of a plugin that does not say what would help: every event of the kinds that it declares."""
+    """The events for a plugin that does not say what would help: every event of the kinds that it declares."""
     kinds: Iterable[type[api.Object]] = getattr(type(plugin), "kinds", ())
     return tuple(ClusterEventWithHint(ClusterEvent(event_resource(kind), ActionType.ALL)) for kind in kinds)
 

@@ -48,7 +48,8 @@ class WaitingPod:
         return self._settle(Status(Code.UNSCHEDULABLE, (message,), plugin))
 
     def preempt(self, plugin: str, message: str) -> bool:
-        """As `reject`, but the pod did nothing wrong: it is tried again after the error backoff."""
+        """Rejects a pod that did nothing wrong, because another one needs its room: it is tried again after the error
+        backoff."""
         return self._settle(Status(Code.ERROR, (message,), plugin))
 
     def time_out(self, plugin: str) -> None:

@@ -43,7 +43,7 @@ _DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 
 class ImportResult(WebPart, frozen=True):
-    """What became of an import. One bad object does not stop the others."""
+    """The outcome of an import. One bad object does not stop the others."""
 
     created: int
     updated: int

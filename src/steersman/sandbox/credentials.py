@@ -27,7 +27,7 @@ OWNER_ONLY: Final = 0o600
 
 
 class SandboxCredentials(msgspec.Struct, frozen=True):
-    """Of one sandbox; with a data directory they outlive the process."""
+    """The credentials of one sandbox; with a data directory they outlive the process."""
 
     certificate: Certificate
     token: str

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every cluster has before anybody creates something: namespaces, the `kubernetes` service, priority classes, a storage
-class, and in each namespace a service account and the authority of the server's certificate.
+"""Objects that every cluster has before anybody creates something: namespaces, the `kubernetes` service, priority classes, a
+storage class, and in each namespace a service account and the authority of the server's certificate.
 
 A restored cluster has them already; whatever is there stays as it is.
 """
@@ -89,7 +89,7 @@ class DefaultObjects:
             self._fill(new)
 
     def _on_deletion(self, _: EventType, old: Object | None, new: Object | None) -> None:
-        """What everybody in a namespace relies on comes again when it is deleted."""
+        """Creates again what everybody in a namespace relies on, when it is deleted."""
         if new is None and old is not None and old.metadata.name in ("default", ROOT_CA):
             namespace = self._store.find(Namespace, old.metadata.namespace)
             if namespace is not None:

@@ -147,7 +147,7 @@ class EventObjects:
 
 
 def reference(obj: Object) -> Document:
-    """What an event says that it is about."""
+    """The reference by which an event says which object it is about."""
     meta = obj.metadata
     found = {
         "kind": obj.KIND,

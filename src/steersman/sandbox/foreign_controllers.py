@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sandbox does for controllers that are not its own (`--no-controllers`, kube-controller-manager for example).
+"""Help for controllers that are not the sandbox's own (`--no-controllers`, kube-controller-manager for example).
 
 The sandbox's own controllers take a node without a Lease to be alive, and provision volumes themselves. Those of others expect
 what a real cluster has: kubelets that renew their Leases, and a provisioner for each storage class.

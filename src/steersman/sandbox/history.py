@@ -130,7 +130,7 @@ class SandboxHistory(AttemptObserver):
         return self._store.clock.now()
 
     def _objects_at(self, version: int, scheduler: Scheduler) -> list[api.Object]:
-        """What the scheduler would have been told of: present objects with the writes since then undone."""
+        """The objects that the scheduler would have been told of: present objects with the writes since then undone."""
         kinds = scheduler.known_kinds
         objects = {kind: dict(self._store.objects(kind)) for kind in kinds}
         for commit in reversed(self._store.commits_since(version)):

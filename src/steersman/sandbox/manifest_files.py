@@ -59,7 +59,7 @@ def create_all(store: Store, catalog: Catalog, paths: Iterable[str], validate: V
 
 
 def in_order(documents: Iterable[FoundDocument]) -> list[FoundDocument]:
-    """As they can be created one after the other."""
+    """The documents in an order in which they can be created one after the other."""
     return sorted(documents, key=lambda one: _order(str(one.document["kind"])))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a sandbox is started with; the options of `steersman sandbox`."""
+"""The start of a sandbox in one struct: the options of `steersman sandbox`."""
 
 from __future__ import annotations
 

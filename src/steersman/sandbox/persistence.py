@@ -50,7 +50,7 @@ CREATE TABLE IF NOT EXISTS history (
 
 
 class RestoredCluster(NamedTuple):
-    """What the directory held. `now` is what the cluster's clock showed last."""
+    """The contents of the directory. `now` is what the cluster's clock showed last."""
 
     version: int
     now: float
@@ -75,7 +75,7 @@ class ClusterData:
         return self._directory / DATABASE
 
     def credentials(self, make: Callable[[], SandboxCredentials]) -> SandboxCredentials:
-        """Those of the first start, so that kubeconfig files stay valid."""
+        """The credentials of the first start, so that kubeconfig files stay valid."""
         found = self._fact("credentials")
         if found is not None:
             return msgspec.json.decode(found, type=SandboxCredentials)
@@ -235,7 +235,7 @@ class _Kinds:
 
 
 def kind_name(kind: type[Object]) -> str:
-    """What rows call a kind."""
+    """The name of a kind in rows of the database."""
     return f"{kind.API_VERSION} {kind.KIND} {kind.PLURAL} {'Namespaced' if kind.NAMESPACED else 'Cluster'}"
 
 

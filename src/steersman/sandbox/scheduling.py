@@ -52,7 +52,7 @@ def _configuration(file: str, gates: FeatureGates) -> SchedulerConfiguration:
 
 
 def configuration_text(file: str) -> str:
-    """What the file holds; "" without one."""
+    """The text of the configuration file; "" without one."""
     try:
         return Path(file).read_text(encoding="utf-8") if file else ""
     except OSError as error:
@@ -112,7 +112,7 @@ class DrivenScheduler(NamedTuple):
     tasks: tuple[asyncio.Task[None], ...]
 
     def stop(self) -> None:
-        """It is told nothing any more and decides nothing; bindings that are under way go on."""
+        """Stops the scheduler: it is told nothing any more and decides nothing; bindings that are under way go on."""
         self.fed_by.cancel()
         for task in self.tasks:
             task.cancel()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can be done on the page of a sandbox besides looking: objects, import, export and reset of the cluster, and its clock.
+"""Actions on the page of a sandbox: objects, import, export and reset of the cluster, and its clock.
 
 `kube/…` is the Kubernetes API of the sandbox itself; the rest is made of the same store.
 """

@@ -204,7 +204,7 @@ async def served_page(port: int, web: SandboxWeb) -> AsyncIterator[SandboxPage]:
 
 
 def follow_events(store: Store, rows: EventRows) -> None:
-    """What the Event objects of the store tell, from now on."""
+    """Adds a row for every Event object that is written to the store from now on."""
 
     def note(kind: EventType, old: api.Object | None, new: api.Object | None) -> None:
         if new is not None and kind != EventType.DELETED:

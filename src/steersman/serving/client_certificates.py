@@ -117,7 +117,7 @@ class CertificateUsers:
 
 
 class _Vouched(msgspec.Struct, frozen=True):
-    """What a certificate says, and who vouches for it."""
+    """A certificate that was read, and who vouches for it."""
 
     name: str
     user: User

@@ -243,7 +243,7 @@ class HttpConnection:
                 self._transport.write(CONTINUE)
 
     def body_received(self, data: bytes) -> None:
-        """What comes behind a head, in servers that take bodies. A client that does not wait for its answer is told to connect
+        """Takes data behind a head, in servers that take bodies. A client that does not wait for its answer is told to connect
         anew."""
         if self._awaiting is None:
             self._is_ahead = True

@@ -101,7 +101,7 @@ class OpenSslObject(ssl.SSLObject):
         return self._chain
 
     def getpeercert(self, binary_form: bool = False) -> Any:
-        """As the ssl module says it of a certificate that was not verified: an empty dictionary."""
+        """An empty dictionary, as the ssl module gives for a certificate that was not verified."""
         chain = self.get_unverified_chain()
         if binary_form or not chain:
             return chain[0] if chain else None
@@ -119,7 +119,7 @@ class OpenSslObject(ssl.SSLObject):
         return self._connection.get_protocol_version_name()
 
     def _carry_out(self, operation: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """What is to be said to the client goes out, whatever becomes of the operation."""
+        """Carries the operation out; what is to be said to the client goes out, whatever becomes of it."""
         try:
             return operation(*args, **kwargs)
         except SSL.WantReadError as wait:
@@ -163,7 +163,7 @@ def new_context() -> SSL.Context:
 
 
 def reason_of(fault: SSL.Error) -> str:
-    """What OpenSSL says is wrong."""
+    """The fault in OpenSSL's words."""
     errors = fault.args[0] if fault.args else ()
     return ", ".join(str(error[-1]) for error in errors) if isinstance(errors, list) else str(fault)
 

@@ -36,7 +36,7 @@ EXPLAINED: Final = frozenset({*AGREEING, ComparisonClass.SAMPLING, ComparisonCla
 
 
 class DecisionKind(StrEnum):
-    """What the other scheduler decided."""
+    """Kinds of decisions of the other scheduler."""
 
     BINDING = "binding"
     UNSCHEDULABLE = "unschedulable"
@@ -72,7 +72,7 @@ class ScoreDifference(_ShadowPart, frozen=True):
 
 
 class SearchEvidence(_ShadowPart, frozen=True, omit_defaults=False):
-    """What is known of the search for nodes that the other scheduler made for this pod."""
+    """Everything known of the search for nodes that the other scheduler made for this pod."""
 
     #: Nodes of the cluster, and feasible ones after which the search ends.
     nodes: int

@@ -31,7 +31,7 @@ _FEWEST_CANDIDATES: Final = 100
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """What explains a decision, or (a disagreement) that nothing does."""
+    """The explanation of a decision, or (a disagreement) that there is none."""
 
     comparison_class: ComparisonClass
     evidence: str
@@ -170,7 +170,7 @@ class DecisionReview:
         return self.tracker.match(placement, self._model.search_order(), self._wanted(pod))
 
     def _no_search(self, pod: api.Pod, better: int) -> SearchEvidence:
-        """What was known of the search where none explains the decision."""
+        """The evidence about the search where no search explains the decision."""
         nodes, possible = self._model.node_count, self.tracker.possible
         return SearchEvidence(
             nodes=nodes,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the watch showed and nobody has looked at yet, with the other scheduler's queue as far as it can be seen.
+"""Changes that the watch showed and nobody has looked at yet, with the other scheduler's queue as far as it can be seen.
 
 A decision is judged a moment after it was seen, so that later events can be taken into account. Bindings overtake each other on
 their way to the API server, but decisions are made one after the other, in the order of the queue: among pods of one priority

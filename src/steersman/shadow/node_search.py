@@ -93,7 +93,7 @@ class SearchWindows:
         return held
 
     def chunks_with(self, start: int, positions: Positions) -> Positions:
-        """Those chunks of a search from an index, but for its last ones, that have one of the positions in them."""
+        """The chunks of a search from an index, but for its last ones, that have one of the positions in them."""
         distance = (positions - start) % self.size
         inside = distance[distance < int(self._lengths[start]) - self.boundary]
         chunks: Positions = np.unique(inside // self.chunk)
@@ -137,7 +137,8 @@ class SearchWindows:
 
 
 class SearchCourse(StrEnum):
-    """What a search must have been like to explain a decision: `usual`, or something that is rare on a real kube-scheduler."""
+    """The course that a search must have taken to explain a decision: `usual`, or something that is rare on a real
+    kube-scheduler."""
 
     USUAL = "usual"
     LATE_WORKER = "late worker"
@@ -265,7 +266,7 @@ class SearchTracker:
         return self._followed[course] <= besides + share * self._followed.total()
 
     def _attempts(self, windows: SearchWindows, starts: BoolColumn) -> Iterator[SearchAttempt]:
-        """What may have happened, the likeliest first."""
+        """Searches that may have happened, the likeliest first."""
         yield SearchAttempt(SearchCourse.USUAL, starts)
         if windows.looks_at_all:
             return
@@ -313,7 +314,7 @@ def _explains(windows: SearchWindows, start: int, placement: Placement, delayed:
 
 
 def _explains_relatively(windows: SearchWindows, start: int, placement: Placement, delayed: int) -> bool:
-    """What `_explains` says where scores depend on the nodes that were looked at."""
+    """Whether a search explains the placement, where scores depend on the nodes that were looked at."""
     capacity = len(placement.feasible)
     reach = (placement.position_in(windows.order) - start) % windows.size + 1
     better = placement.better_without(windows.outside(start, capacity, reach))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a shadow has seen so far: counts by class, and the comparisons that somebody may want to read. As data and as text."""
+"""The summary of a shadow so far: counts by class, and the comparisons that somebody may want to read. As data and as text."""
 
 from __future__ import annotations
 

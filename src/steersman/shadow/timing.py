@@ -28,7 +28,7 @@ ALREADY: Final = "already seen: {}"
 
 
 class ShiftedFinding(NamedTuple, Generic[T]):
-    """What was found on the shifted cluster, and what had to be shifted."""
+    """A finding on the shifted cluster, with the changes that had to be shifted."""
 
     found: T
     events: tuple[str, ...]
@@ -100,7 +100,7 @@ def _step_by_step(
 def _with_the_needed(
     done: Sequence[Change], do: Step, undo: Step, look: Callable[[], T | None]
 ) -> tuple[T, list[Change]] | None:
-    """What is found with as few of the changes as will do, and these. The last one is needed; the others are tried in turn."""
+    """The finding with as few of the changes as will do, and these. The last one is needed; the others are tried in turn."""
     needed = [done[-1]]
     for change in done[:-1]:
         undo(change)

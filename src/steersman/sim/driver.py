@@ -206,7 +206,7 @@ class Driver:
         return self._tasks.finish(self.scheduler.schedule_one_async())
 
     def _decide_some(self) -> Sequence[Decision]:
-        """As many times `_decide` as go together; the decisions are the same."""
+        """Decides on as many pods as go together; the decisions are those of `_decide`, one by one."""
         if self._asks_extenders:
             decision = self._decide()
             return () if decision is None else (decision,)

@@ -58,7 +58,7 @@ class Intake:
             self._create(given, now, replaces=replaces)
 
     def workload_notes(self) -> Iterator[str]:
-        """What the reader of a result is told of workloads and their pods."""
+        """Lines for the reader of a result about workloads and their pods."""
         if self._has_controllers:
             yield from workloads.workload_notes(self._store, self._owned_pods, self._stand_ins)
         else:

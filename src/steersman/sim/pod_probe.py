@@ -150,7 +150,7 @@ class PodProbe:
 
 
 def template_of(simulation: Simulation, pod: api.Pod) -> object | None:
-    """The same object for pods that every plugin treats alike; None for a pod with claims, which are its own."""
+    """An object that pods share which every plugin treats alike; None for a pod with claims, which are its own."""
     info = simulation._driver.scheduler.cache.shapes.info(pod)
     return None if info.shape.has_claims or pod.spec.resource_claims else info.template
 

@@ -27,7 +27,7 @@ SPARSE_FACTS = Kept(
 
 @copied_attributes(affinity_pods=two_levels, used_ports=two_levels, claim_users=two_levels)
 class SparseFacts:
-    """What pods leave on rows that most pods do not."""
+    """Facts by row that most rows have nothing of."""
 
     def __init__(self) -> None:
         self.affinity_pods: dict[int, dict[str, PodInfo]] = {}

@@ -34,7 +34,7 @@ _Check = Callable[[str, str, Quantity, ResourceList, ResourceList], str]
 
 
 def admit_limit_range(limit_range: LimitRange, _: LimitRange | None, __: ClusterView) -> LimitRange:
-    """What is not said about defaults follows from the bounds."""
+    """Fills in the defaults of a limit range that it does not say: they follow from its bounds."""
     limits = tuple(map(_with_defaults, limit_range.spec.limits))
     return _replace(limit_range, spec=_replace(limit_range.spec, limits=limits))
 
@@ -82,13 +82,13 @@ def check_claim(claim: PersistentVolumeClaim, limits: Sequence[LimitRangeItem]) 
 
 
 def pod_requests(spec: PodSpec) -> ResourceList:
-    """What all containers request together."""
+    """The requests of all containers together."""
     amounts = request_amounts(Pod(spec=_replace(spec, overhead={})), status=False)
     return {name: quantity.canonical(amount) for name, amount in amounts.items()}
 
 
 def pod_limits(spec: PodSpec) -> ResourceList:
-    """What all containers are limited to together; limits add up as requests do."""
+    """The limits of all containers together; limits add up as requests do."""
     containers = tuple(map(_limits_as_requests, spec.containers))
     init_containers = tuple(map(_limits_as_requests, spec.init_containers))
     of_pod = None if spec.resources is None else ResourceRequirements(requests=spec.resources.limits)

@@ -85,7 +85,7 @@ class _Quota:
 
 
 class QuotaExcess(NamedTuple):
-    """What an object would use too much of, by one quota: amounts by resource."""
+    """The excess of an object over one quota: amounts by resource."""
 
     #: `namespace/name` of the quota.
     quota: str
@@ -113,7 +113,7 @@ class QuotaLedger:
             self._on_quota(None, quota)
 
     def used(self, name: str) -> ResourceList | None:
-        """What the objects of the quota's namespace use of what it limits; None if there is no such quota."""
+        """The use of what the quota limits by the objects of its namespace; None if there is no such quota."""
         quota = self._quotas.get(name.partition("/")[0], {}).get(name)
         if quota is None:
             return None
@@ -149,7 +149,7 @@ class QuotaLedger:
                 raise OverLimit(type(obj), obj.metadata.name, _refusal(quota, added, exceeded))
 
     def excesses(self, obj: Object) -> Iterator[QuotaExcess]:
-        """What each quota would refuse of a new object, for explanations."""
+        """The excesses of a new object over each quota, for explanations."""
         usage = self._usage(obj)
         for name, quota in self._quotas.get(obj.metadata.namespace, {}).items():
             exceeded = quota.exceeded(usage) if quota.covers(obj) else []

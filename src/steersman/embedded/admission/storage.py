@@ -121,7 +121,7 @@ def _lacks_class(claim: PersistentVolumeClaim) -> bool:
 
 
 def _default_class(view: ClusterView) -> StorageClass | None:
-    """Of several, the newest; of equally new ones, the first by name."""
+    """The default storage class: of several the newest, of equally new ones the first by name."""
     defaults = [known for known in view.objects(StorageClass).values() if _is_default(known)]
     return min(defaults, key=_newest_first, default=None)
 

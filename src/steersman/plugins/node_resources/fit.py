@@ -116,7 +116,7 @@ class NodeResourcesFit(
         return fit_kernel(self.checked_requests(pod), view, self.statuses)
 
     def checked_requests(self, pod: PodInfo) -> tuple[CheckedRequest, ...]:
-        """What a node must have enough left of for the pod."""
+        """The requests of which a node must have enough left for the pod."""
         requests = pod_requests(pod.pod, status=False)
         return checked_requests(requests, self._ignored_resources, self._ignored_groups, self._classes)
 

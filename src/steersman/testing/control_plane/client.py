@@ -250,7 +250,7 @@ class KubeClient:
 
 
 def _lines(response: http.client.HTTPResponse) -> Iterator[bytes]:
-    """As they come. The response's own `readline` may wait for more although it has a whole line."""
+    """Lines of a response as they come. The response's own `readline` may wait for more although it has a whole line."""
     rest = b""
     while chunk := response.read1(_CHUNK_BYTES):
         *lines, rest = (rest + chunk).split(b"\n")

@@ -20,7 +20,7 @@ TIMEOUT_SECONDS: Final = 60.0
 
 
 class Connections:
-    """As many as are in use at once; a connection that failed is not used again."""
+    """A pool of connections, as many as are in use at once; a connection that failed is not used again."""
 
     def __init__(self, url: str, context: ssl.SSLContext) -> None:
         parts = urlsplit(url)

@@ -38,7 +38,7 @@ class ShadowProcess(Component):
             connection.close()
 
     def comparisons(self) -> list[JsonObject]:
-        """What it has compared so far."""
+        """The comparisons that the shadow has made so far."""
         whole_lines = self.log_text().rpartition("\n")[0].splitlines()
         return [json.loads(line) for line in whole_lines if line.startswith("{")]
 
