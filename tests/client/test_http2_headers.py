@@ -41,6 +41,19 @@ def test_each_way_of_writing_a_header_is_read(block: str, fields: list[tuple[str
     assert list(read_fields(bytes.fromhex(block))) == fields
 
 
+@pytest.mark.parametrize("entry", range(8, 15))
+def test_a_short_status_refers_to_any_entry_with_its_name(entry: int) -> None:
+    created, rest = bytes((entry, 0x82, 0x10, 0x03)), encode_field("date", "today")
+    assert [read_status(created + rest) for _ in range(2)] == [201, 201]
+    assert read_status(b"\x20" + created) == 201
+
+
+def test_a_short_status_that_is_none_is_refused_every_time() -> None:
+    for _ in range(2):
+        with pytest.raises(ValueError, match="does not begin with its status"):
+            read_status(b"\x07\x82\x10\x03")  # the entry before, which has another name
+
+
 @pytest.mark.parametrize(("byte", "status"), [(0x88, 200), (0x89, 204), (0x8C, 400), (0x8D, 404), (0x8E, 500)])
 def test_a_usual_status_is_one_byte(byte: int, status: int) -> None:
     assert read_status(bytes((byte,))) == status

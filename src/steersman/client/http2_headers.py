@@ -49,9 +49,11 @@ _PATH_START: Final = [bytes((_INDEX_OF_NAME[":path"], length)) for length in ran
 """What comes before a path of so many bytes: the name, not to be remembered, and the length."""
 
 _STATUS: Final = ":status"
-_SHORT_STATUS: Final = bytes((_INDEX_OF_NAME[":status"], 0x80 | 2))
-"""The beginning of a status in two bytes of Huffman code, not to be remembered."""
-_STATUS_BY_CODE: Final[dict[bytes, int]] = {}
+_SHORT_STATUSES: Final = frozenset(bytes((index, 0x80 | 2)) for index in range(8, 15))
+"""The beginnings of a status in two bytes of Huffman code, not to be remembered. Seven entries of the static table have its name;
+kube-apiserver refers to the last one."""
+_STATUS_BY_START: Final[dict[bytes, int]] = {}
+"""By the four bytes of a short status."""
 _MOST_INTEGER_BYTES: Final = 4
 """Bytes behind the first one of a number: more than enough for every length that a block may have."""
 
@@ -126,14 +128,13 @@ def read_status(block: bytes) -> int:
     """The status of an answer, which comes first. ValueError for what is none.
 
     Go's servers write a status that has no number of its own as two bytes of Huffman code. What these say is remembered: there
-    are no more of them than there are statuses.
+    are no more of them than there are statuses and entries with that name.
     """
-    is_short = block[:2] == _SHORT_STATUS
-    known = _STATUS_BY_CODE.get(block[2:4]) if is_short else None
+    known = _STATUS_BY_START.get(block[:4])
     if known is None:
         known = _read_status(block)
-        if is_short:
-            _STATUS_BY_CODE[block[2:4]] = known
+        if block[:2] in _SHORT_STATUSES:
+            _STATUS_BY_START[block[:4]] = known
     return known
 
 
