@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Histograms count as those of Prometheus' client do."""
+"""Histograms and tallies count as those of Prometheus' client do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry, generate_latest
 
-from steersman.observe.series import HistogramFamily
+from steersman.observe.series import HistogramFamily, TallyFamily
 
 BOUNDS = (0.0009765625, 0.125, 1.0, 64.0)
 """Sums of them are exact in any order."""
@@ -25,6 +25,19 @@ def test_the_text_is_that_of_the_reference_however_many_write(values: list[tuple
         (one if is_first else other)[("ok",)].observe(value)
         theirs.labels("ok").observe(value)
     assert _lines(ours) == _lines(reference)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.sampled_from(["ok", "failed"]))))
+def test_tallies_read_as_counters_of_the_reference_do(counted: list[tuple[bool, str]]) -> None:
+    ours, reference = CollectorRegistry(), CollectorRegistry()
+    family = TallyFamily("attempts_total", "Some.", ["result"])
+    ours.register(family)
+    theirs = prometheus_client.Counter("attempts_total", "Some.", ["result"], registry=reference)
+    one, other = family.children(), family.children()
+    for is_first, result in counted:
+        (one if is_first else other)[(result,)].inc()
+        theirs.labels(result).inc()
+    assert sorted(_lines(ours)) == sorted(_lines(reference))
 
 
 def _lines(registry: CollectorRegistry) -> list[str]:

@@ -50,8 +50,8 @@ _PATH_START: Final = [bytes((_INDEX_OF_NAME[":path"], length)) for length in ran
 
 _STATUS: Final = ":status"
 _SHORT_STATUSES: Final = frozenset(bytes((index, 0x80 | 2)) for index in range(8, 15))
-"""The beginnings of a status in two bytes of Huffman code, not to be remembered. Seven entries of the static table have its name;
-kube-apiserver refers to the last one."""
+"""The beginnings of a status in two bytes of Huffman code, not to be remembered. Seven entries of the static table have its
+name; kube-apiserver refers to the last one."""
 _STATUS_BY_START: Final[dict[bytes, int]] = {}
 """By the four bytes of a short status."""
 _MOST_INTEGER_BYTES: Final = 4

@@ -13,12 +13,12 @@ from time import perf_counter
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 
 from steersman.client import ApiError, Response, Transport
 from steersman.client.transport import JSON, NO_QUERY, REQUEST_SECONDS, Query
 from steersman.errors import SteersmanError
-from steersman.observe.series import Children, Histogram, MetricSet
+from steersman.observe.series import Children, Histogram, MetricSet, Tally
 
 _SECONDS: Final = (0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0, 30.0, 60.0)
 _BYTES: Final = (64.0, 256.0, 512.0, 1024.0, *(4.0**power for power in range(6, 13)))
@@ -27,11 +27,20 @@ _BYTES: Final = (64.0, 256.0, 512.0, 1024.0, *(4.0**power for power in range(6, 
 class ClientSeries(NamedTuple):
     """The series of one transport, which one thread uses."""
 
-    requests: Children[Counter]
+    requests: Children[Tally]
     request_seconds: Children[Histogram]
     limiter_seconds: Children[Histogram]
     request_bytes: Children[Histogram]
     response_bytes: Children[Histogram]
+
+
+class AnswerSeries(NamedTuple):
+    """The series of requests with one method whose answers have one status."""
+
+    requests: Tally
+    seconds: Histogram
+    request_bytes: Histogram
+    response_bytes: Histogram
 
 
 class ClientMetrics(MetricSet):
@@ -40,7 +49,7 @@ class ClientMetrics(MetricSet):
     def __init__(self, registry: CollectorRegistry) -> None:
         super().__init__(registry)
         by_host = ("verb", "host")
-        self._requests = self.counters(
+        self._requests = self.tally_family(
             "rest_client_requests_total", "Requests by status code, method and host.", "code", "method", "host"
         )
         self._request_seconds = self.histogram_family(
@@ -59,7 +68,7 @@ class ClientMetrics(MetricSet):
     def series(self) -> ClientSeries:
         """For one more transport."""
         return ClientSeries(
-            self._requests,
+            self._requests.children(),
             self._request_seconds.children(),
             self._limiter_seconds.children(),
             self._request_bytes.children(),
@@ -72,12 +81,6 @@ NO_ANSWER: Final = "<error>"
 _OK: Final = "200"
 
 
-def _code(outcome: Response | BaseException | None) -> str:
-    if isinstance(outcome, Response):
-        return str(outcome.status)
-    return str(outcome.code) if isinstance(outcome, ApiError) else NO_ANSWER
-
-
 class MeasuredTransport:
     """A `client.Transport`."""
 
@@ -85,6 +88,8 @@ class MeasuredTransport:
         self._transport = transport
         self._metrics = metrics.series()
         self._host = urlsplit(server).netloc
+        #: By method and status: found once, because every pod is two requests.
+        self._answers: dict[tuple[str, int], AnswerSeries] = {}
 
     def waited(self, method: str, seconds: float) -> None:
         """A request had to wait for the client's own limit before it came here (`client.RateLimited`)."""
@@ -112,12 +117,26 @@ class MeasuredTransport:
 
     def ended(self, method: str, outcome: Response | BaseException | None, sent: int, seconds: float) -> None:
         """Counts a request: its method, its answer or failure, the bytes that were sent and how long it took."""
-        metrics, key = self._metrics, (method, self._host)
-        metrics.requests[_code(outcome), method, self._host].inc()
-        metrics.request_seconds[key].observe(seconds)
         if isinstance(outcome, Response):
-            metrics.request_bytes[key].observe(sent)
-            metrics.response_bytes[key].observe(len(outcome.body))
+            series = self._answers.get((method, outcome.status)) or self._answer_series(method, outcome.status)
+            series.requests.inc()
+            series.seconds.observe(seconds)
+            series.request_bytes.observe(sent)
+            series.response_bytes.observe(len(outcome.body))
+            return
+        code = str(outcome.code) if isinstance(outcome, ApiError) else NO_ANSWER
+        self._metrics.requests[code, method, self._host].inc()
+        self._metrics.request_seconds[method, self._host].observe(seconds)
+
+    def _answer_series(self, method: str, status: int) -> AnswerSeries:
+        metrics, key = self._metrics, (method, self._host)
+        series = self._answers[method, status] = AnswerSeries(
+            metrics.requests[str(status), method, self._host],
+            metrics.request_seconds[key],
+            metrics.request_bytes[key],
+            metrics.response_bytes[key],
+        )
+        return series
 
     async def stream(self, path: str, query: Query = NO_QUERY) -> AsyncGenerator[bytes, None]:
         """Counts when it ends: it is not known earlier whether the server had granted it."""

@@ -59,7 +59,7 @@ class Metrics(MetricSet):
 
     def _attempt_metrics(self) -> None:
         by_result = "result", "profile"
-        self.attempts = self.counters(
+        self.attempts = self.tallies(
             "scheduler_schedule_attempts_total",
             "Attempts to schedule a pod by result; 'error' is a problem of the scheduler, 'unschedulable' one of the pod.",
             *by_result,

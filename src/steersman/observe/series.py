@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How metrics are made: declared with full names on one registry, their series looked up once, histograms without locks.
+"""How metrics are made: declared with full names on one registry, their series looked up once, without locks where it counts.
 
-`Children` are the series of one metric by the values of its labels. A `Histogram` costs next to nothing to write, unlike those
-of Prometheus' client: one search by bisection. A series is written by one thread, in most cases the one that schedules; another
-may read it to render, and may see an observation whose sum is not there yet. Where several threads observe the same, each has
-series of its own, and the family shows their sum. `metrics` and `client_metrics` declare theirs on a `MetricSet`.
+`Children` are the series of one metric by the values of its labels. A `Histogram` or a `Tally` costs next to nothing to write,
+unlike those of Prometheus' client: one search by bisection, one addition. Such a series is written by one thread, in most cases
+the one that schedules; another may read it to render, and may see an observation whose sum is not there yet. Where several
+threads observe the same, each has series of its own, and the family shows their sum. `metrics` and `client_metrics` declare
+theirs on a `MetricSet`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from itertools import accumulate
 from typing import Generic, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge
-from prometheus_client.metrics_core import HistogramMetricFamily
+from prometheus_client.metrics_core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
 
@@ -108,6 +109,44 @@ class HistogramFamily(Collector):
         return sums
 
 
+class Tally:
+    """One series of a number that grows, for counters that every pod moves."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value = 0
+
+    def inc(self) -> None:
+        self.value += 1
+
+
+class TallyFamily(Collector):
+    """All series of one name."""
+
+    def __init__(self, name: str, text: str, labels: Sequence[str]) -> None:
+        self._name = name
+        self._text = text
+        self._labels = tuple(labels)
+        self._writers: list[Children[Tally]] = []
+
+    def children(self) -> Children[Tally]:
+        """The series of one more thread that writes."""
+        made = Children(self._name, self._labels, lambda values: Tally())
+        self._writers.append(made)
+        return made
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        family = CounterMetricFamily(self._name, self._text, labels=self._labels)
+        sums: dict[tuple[str, ...], int] = {}
+        for children in list(self._writers):
+            for values, series in list(children.items()):
+                sums[values] = sums.get(values, 0) + series.value
+        for values, total in sums.items():
+            family.add_metric(values, total)
+        yield family
+
+
 def _shown(bound: float) -> str:
     text: str = floatToGoString(bound)  # type: ignore[no-untyped-call]
     return text
@@ -125,6 +164,15 @@ class MetricSet:
     def counters(self, name: str, text: str, *labels: str) -> Children[Counter]:
         counter = Counter(name, text, labels, registry=self.registry)
         return Children(name, labels, lambda values: counter.labels(*values))
+
+    def tallies(self, name: str, text: str, *labels: str) -> Children[Tally]:
+        """For one thread; `tally_family` where more than one counts."""
+        return self.tally_family(name, text, *labels).children()
+
+    def tally_family(self, name: str, text: str, *labels: str) -> TallyFamily:
+        family = TallyFamily(name, text, labels)
+        self.registry.register(family)
+        return family
 
     def gauge(self, name: str, text: str) -> Gauge:
         return Gauge(name, text, registry=self.registry)
