@@ -302,14 +302,13 @@ class Scheduler:
     def _carry_out(self, queued: QueuedPodInfo, decision: Decision) -> None:
         if self._observers.all:
             self._observers.decided(queued, decision)
-        if isinstance(decision, Postponed):
-            self.postponed.add(queued, decision)
-            return
-        if self.postponed.resumed:
+        if self.postponed.resumed and not isinstance(decision, Postponed):
             self.postponed.settled(queued.uid)
         if isinstance(decision, Scheduled):
             self.queue.nominator.forget(queued.uid)
             self.binding.start(queued, decision, self.profiles[decision.profile])
+        elif isinstance(decision, Postponed):
+            self.postponed.add(queued, decision)
         elif isinstance(decision, Dropped):
             self.queue.done(queued.uid)
         else:

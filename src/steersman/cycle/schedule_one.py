@@ -74,14 +74,14 @@ class SchedulingCycle:
     def schedule_one(self, pod: PodInfo, observer: Observer | None = None, node: str = "") -> Decision:
         """The decision on one pod. `node`, one of the feasible ones, is taken instead of the best; everything else, random
         numbers included, goes as if it had been the best."""
-        profile = self.admit(pod)
-        if not isinstance(profile, Profile):
-            return profile
         try:
             if observer is None and not node:
-                simply = self._place_simply(profile, pod)
+                simply = self._place_simply(pod)
                 if simply is not None:
                     return simply
+            profile = self.admit(pod)
+            if not isinstance(profile, Profile):
+                return profile
             evaluation = self.evaluate(profile, pod)
             if observer is not None:
                 observer(pod, evaluation)
@@ -91,16 +91,19 @@ class SchedulingCycle:
             if node and node != choice.node:
                 choice = Choice(node, ties=1)
         except CycleAborted as abort:
-            return Failed(pod, profile.name, abort.status)
+            return Failed(pod, pod.scheduler_name, abort.status)
         except CyclePostponed as postponed:
-            return Postponed(pod, profile.name, postponed.work)
+            return Postponed(pod, pod.scheduler_name, postponed.work)
         return self.commit(profile, pod, choice, evaluation.feasible_count, evaluation.state)
 
-    def _place_simply(self, profile: Profile, pod: PodInfo) -> Decision | None:
+    def _place_simply(self, pod: PodInfo) -> Decision | None:
         """The decision where the pod's signature says all there is to say, and nobody wants to see an evaluation: what
-        `place_replicas` does for many. None: the pod is to be evaluated."""
+        `place_replicas` does for many. None: the pod is to be admitted and evaluated."""
+        profile = self.profiles.get(pod.scheduler_name)
+        if profile is None or self._scalar or pod.is_terminating or pod.nominated_node or self._cache.knows(pod.uid):
+            return None
         engine = self._engines[profile.name]
-        if self._scalar or pod.nominated_node or self._nominations().by_node or not engine.sampling.looks_at_all:
+        if self._nominations().by_node or not engine.sampling.looks_at_all or not self._table.node_count:
             return None
         entry = engine.signatures.of(pod)
         if not entry.is_complete:

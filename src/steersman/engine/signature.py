@@ -126,12 +126,15 @@ class Signature:
             found = kept.grouped.find(kept.total, self._table.log)
             if found is not None:
                 return found
-        return self.best_of_all()
+        return self._best_as_of_now()
 
     def best_of_all(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
         """The rows with the greatest total of all that are feasible; and how many are feasible."""
+        self.kept.sync()
+        return self._best_as_of_now()
+
+    def _best_as_of_now(self) -> tuple[Sequence[int] | NDArray[np.intp], int]:
         kept = self.kept
-        kept.sync()
         rejected = self._rejected(None) if kept.filters_asked_every_cycle else None
         if kept.active_cluster_scores or (rejected is not None and kept.addition is not None):
             feasible = self._feasible(rejected)
